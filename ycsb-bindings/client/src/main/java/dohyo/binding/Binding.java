@@ -1,0 +1,254 @@
+package dohyo.binding;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.Vector;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.IntFunction;
+import site.ycsb.ByteArrayByteIterator;
+import site.ycsb.ByteIterator;
+import site.ycsb.DB;
+import site.ycsb.DBException;
+import site.ycsb.Status;
+
+/**
+ * A database as the client sees it. A binding only speaks its driver: it implements the {@code …Row} verbs, and the
+ * {@code …Rows} verbs where its driver has batches; reading before writing, key salting, waiting and the whole of
+ * YCSB's own {@link DB} interface (for the stock client) live here, once for all bindings.
+ *
+ * <p>Every verb answers through a future with the status of each record: {@link Status#OK}, {@link Status#NOT_FOUND}
+ * (a status of its own, never an error) or an error; a future that fails counts as an error named after its exception
+ * ({@link Outcome#of}). A synchronous driver answers with a future that is already completed. One instance serves one
+ * client thread, and its verbs may be called again before earlier ones have completed. The connection behind is
+ * shared by all instances of a process.
+ */
+public abstract class Binding extends DB {
+  private boolean readBeforeWrite;
+  private long timeoutMillis;
+  private KeyCodec keys;
+
+  /**
+   * Connects; called once per thread, before anything is measured.
+   *
+   * @param settings the client's properties
+   * @throws DBException      if the database cannot be reached
+   * @throws SettingException if a property has an impossible value
+   */
+  protected abstract void connect(Settings settings) throws DBException;
+
+  /**
+   * Lets go of the connection; called once per thread.
+   *
+   * @throws DBException if the driver fails at it
+   */
+  protected abstract void disconnect() throws DBException;
+
+  /**
+   * Reads a record.
+   *
+   * @param table   table name
+   * @param key     stored key
+   * @param columns fields wanted, {@code null} for all
+   * @param sink    gets the fields, as row 0
+   * @return OK, NOT_FOUND or an error
+   */
+  public abstract CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink);
+
+  /** Writes a new record. */
+  public abstract CompletableFuture<Status> insertRow(Row row);
+
+  /** Changes the fields given and leaves the others as they are. */
+  public abstract CompletableFuture<Status> updateRow(Row row);
+
+  /** Removes a record. */
+  public abstract CompletableFuture<Status> deleteRow(String table, byte[] key);
+
+  /**
+   * Reads records in the database's own key order.
+   *
+   * @param table   table name
+   * @param key     stored key to begin at, inclusive
+   * @param count   how many records at the most
+   * @param columns fields wanted, {@code null} for all
+   * @param sink    gets the fields; rows are numbered from 0 in the order of the scan
+   * @return OK or an error
+   */
+  public abstract CompletableFuture<Status> scanRows(
+      String table, byte[] key, int count, Columns columns, RowSink sink);
+
+  /**
+   * Reads a batch. As it stands here: the single reads, all at once.
+   *
+   * @return one status per key, in the order of the keys
+   */
+  public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
+    return sideBySide(keys.size(), i -> readRow(table, keys.get(i), columns,
+        (row, column, value) -> sink.field(i, column, value)));
+  }
+
+  /** Writes a batch of new records of one table. As it stands here: the single inserts, all at once. */
+  public CompletableFuture<Status[]> insertRows(List<Row> rows) {
+    return sideBySide(rows.size(), i -> insertRow(rows.get(i)));
+  }
+
+  /** Updates a batch of records of one table. As it stands here: the single updates, all at once. */
+  public CompletableFuture<Status[]> updateRows(List<Row> rows) {
+    return sideBySide(rows.size(), i -> updateRow(rows.get(i)));
+  }
+
+  /**
+   * Updates a record; with {@code readbeforewrite} the whole record is read first, and one that is not there is not
+   * written.
+   */
+  public final CompletableFuture<Status> update(Row row) {
+    if (!readBeforeWrite) {
+      return updateRow(row);
+    }
+    return readRow(row.table(), row.key(), null, RowSink.DISCARD)
+        .thenCompose(read -> read.isOk() ? updateRow(row) : CompletableFuture.completedFuture(read));
+  }
+
+  /** Updates a batch; with {@code readbeforewrite} the batch is read first, and what is not there is not written. */
+  public final CompletableFuture<Status[]> update(List<Row> rows) {
+    if (!readBeforeWrite) {
+      return updateRows(rows);
+    }
+    List<byte[]> wanted = rows.stream().map(Row::key).toList();
+    return readRows(rows.get(0).table(), wanted, null, RowSink.DISCARD).thenCompose(reads -> updateFound(rows, reads));
+  }
+
+  /**
+   * Updates those records of a batch that a read has found.
+   *
+   * @param rows  the batch
+   * @param reads each record's status of the read
+   * @return each record's status: of the update, or of the read where there was nothing to update
+   */
+  public final CompletableFuture<Status[]> updateFound(List<Row> rows, Status[] reads) {
+    List<Row> found = new ArrayList<>(rows.size());
+    for (int i = 0; i < reads.length; i++) {
+      if (reads[i].isOk()) {
+        found.add(rows.get(i));
+      }
+    }
+    if (found.isEmpty()) {
+      return CompletableFuture.completedFuture(reads);
+    }
+    return updateRows(found).thenApply(updates -> {
+      Status[] statuses = reads.clone();
+      int next = 0;
+      for (int i = 0; i < statuses.length; i++) {
+        if (reads[i].isOk()) {
+          statuses[i] = updates[next++];
+        }
+      }
+      return statuses;
+    });
+  }
+
+  /** How the workload's keys become stored ones. */
+  public final KeyCodec keys() {
+    return keys;
+  }
+
+  // ---- YCSB's own interface: one record at a time, waited for ----
+
+  @Override
+  public final void init() throws DBException {
+    Settings settings = new Settings(getProperties());
+    readBeforeWrite = settings.flag("readbeforewrite", false);
+    timeoutMillis = operationTimeout(settings);
+    keys = new KeyCodec(settings);
+    connect(settings);
+  }
+
+  /** The last bound on one operation, in milliseconds ({@code operationtimeout}, 10,000 where it is not given). */
+  public static long operationTimeout(Settings settings) {
+    return settings.whole("operationtimeout", 10_000, 1, 3_600_000);
+  }
+
+  @Override
+  public final void cleanup() throws DBException {
+    disconnect();
+  }
+
+  @Override
+  public final Status read(String table, String key, Set<String> fields, Map<String, ByteIterator> result) {
+    return await(readRow(table, keys.encode(key), columns(fields),
+        (row, column, value) -> result.put(column, iterator(value))));
+  }
+
+  @Override
+  public final Status scan(String table, String startkey, int recordcount, Set<String> fields,
+      Vector<HashMap<String, ByteIterator>> result) {
+    return await(scanRows(table, keys.encode(startkey), recordcount, columns(fields), (row, column, value) -> {
+      while (result.size() <= row) {
+        result.add(new HashMap<>());
+      }
+      result.get(row).put(column, iterator(value));
+    }));
+  }
+
+  @Override
+  public final Status update(String table, String key, Map<String, ByteIterator> values) {
+    return await(update(row(table, key, values)));
+  }
+
+  @Override
+  public final Status insert(String table, String key, Map<String, ByteIterator> values) {
+    return await(insertRow(row(table, key, values)));
+  }
+
+  @Override
+  public final Status delete(String table, String key) {
+    return await(deleteRow(table, keys.encode(key)));
+  }
+
+  private Row row(String table, String key, Map<String, ByteIterator> values) {
+    Columns columns = Columns.of(List.copyOf(values.keySet()));
+    byte[][] bytes = new byte[columns.size()][];
+    for (int i = 0; i < bytes.length; i++) {
+      bytes[i] = values.get(columns.names().get(i)).toArray();
+    }
+    return new Row(table, keys.encode(key), columns, bytes);
+  }
+
+  private static Columns columns(Set<String> fields) {
+    return fields == null || fields.isEmpty() ? null : Columns.of(List.copyOf(fields));
+  }
+
+  private static ByteIterator iterator(ByteBuffer value) {
+    byte[] bytes = new byte[value.remaining()];
+    value.duplicate().get(bytes);
+    return new ByteArrayByteIterator(bytes);
+  }
+
+  private Status await(CompletableFuture<Status> operation) {
+    try {
+      return operation.get(timeoutMillis, TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      return Outcome.TIMEOUT;
+    } catch (ExecutionException e) {
+      return Outcome.of(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Outcome.of(e);
+    }
+  }
+
+  private static CompletableFuture<Status[]> sideBySide(int count, IntFunction<CompletableFuture<Status>> start) {
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    CompletableFuture<Status>[] started = new CompletableFuture[count];
+    for (int i = 0; i < count; i++) {
+      started[i] = start.apply(i);
+    }
+    return Outcome.all(started);
+  }
+}

@@ -1,0 +1,67 @@
+package dohyo.binding;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import site.ycsb.Status;
+
+/** What became of a record, where the answer is not simply {@link Status#OK}. */
+public final class Outcome {
+  /** No answer within {@code operationtimeout}. */
+  public static final Status TIMEOUT =
+      new Status("TIMEOUT", "no answer within operationtimeout; the driver's own timeouts are longer");
+
+  private Outcome() {
+  }
+
+  /**
+   * Names an error after the driver's exception, so that results count each kind of error by itself:
+   * {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
+   *
+   * @param error what the driver threw; wrappers of {@code java.util.concurrent} are taken off
+   * @return a status with that name and the exception's message
+   */
+  public static Status of(Throwable error) {
+    Throwable cause = error;
+    while ((cause instanceof CompletionException || cause instanceof ExecutionException) && cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    String name = cause.getClass().getSimpleName().replaceAll("(Exception|Error)$", "")
+        .replaceAll("([a-z0-9])([A-Z])", "$1_$2").toUpperCase(Locale.ROOT);
+    return new Status(name.isEmpty() ? "ERROR" : name, String.valueOf(cause.getMessage()));
+  }
+
+  /** Whether the status tells of an error: neither a success nor a record that is not there. */
+  public static boolean isError(Status status) {
+    return !status.isOk() && !isNotFound(status);
+  }
+
+  public static boolean isNotFound(Status status) {
+    return Status.NOT_FOUND.getName().equals(status.getName());
+  }
+
+  /** The same status for each of {@code count} records. */
+  public static Status[] each(Status status, int count) {
+    Status[] all = new Status[count];
+    Arrays.fill(all, status);
+    return all;
+  }
+
+  /**
+   * Waits for operations that run side by side, and keeps each one's own status.
+   *
+   * @param operations what was started
+   * @return one status per operation, in their order; never completes exceptionally
+   */
+  public static CompletableFuture<Status[]> all(CompletableFuture<Status>[] operations) {
+    return CompletableFuture.allOf(operations).handle((done, error) -> {
+      Status[] statuses = new Status[operations.length];
+      for (int i = 0; i < statuses.length; i++) {
+        statuses[i] = operations[i].handle((status, failure) -> failure == null ? status : of(failure)).join();
+      }
+      return statuses;
+    });
+  }
+}

@@ -1,0 +1,10 @@
+package dohyo.binding;
+
+/** A property has a value that cannot be used; the message names the key, the value and what is allowed. */
+public final class SettingException extends IllegalArgumentException {
+  private static final long serialVersionUID = 1L;
+
+  public SettingException(String message) {
+    super(message);
+  }
+}

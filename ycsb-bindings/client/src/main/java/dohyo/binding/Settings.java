@@ -1,0 +1,117 @@
+package dohyo.binding;
+
+import java.util.Arrays;
+import java.util.Properties;
+
+/** Properties read with their types and ranges; every bad value is refused by name. */
+public final class Settings {
+  private final Properties properties;
+
+  public Settings(Properties properties) {
+    this.properties = properties;
+  }
+
+  /** The properties behind, for classes of YCSB that read them themselves. */
+  public Properties properties() {
+    return properties;
+  }
+
+  public boolean has(String key) {
+    return !text(key, "").isEmpty();
+  }
+
+  /**
+   * Reads a text.
+   *
+   * @param key      property name
+   * @param fallback value where the property is missing
+   * @return the value without surrounding blanks
+   */
+  public String text(String key, String fallback) {
+    String value = properties.getProperty(key);
+    return value == null ? fallback : value.strip();
+  }
+
+  /**
+   * Reads one of a few words.
+   *
+   * @param key     property name
+   * @param choices allowed values, the first is the default
+   * @return the value
+   * @throws SettingException if the value is not one of them
+   */
+  public String choice(String key, String... choices) {
+    String value = text(key, choices[0]);
+    if (!Arrays.asList(choices).contains(value)) {
+      throw new SettingException(key + "=" + value + ": must be one of " + String.join(", ", choices));
+    }
+    return value;
+  }
+
+  /**
+   * Reads a yes or no.
+   *
+   * @param key      property name
+   * @param fallback value where the property is missing
+   * @return the value
+   * @throws SettingException if it is neither {@code true} nor {@code false}
+   */
+  public boolean flag(String key, boolean fallback) {
+    return switch (text(key, String.valueOf(fallback)).toLowerCase(java.util.Locale.ROOT)) {
+      case "true" -> true;
+      case "false" -> false;
+      default -> throw new SettingException(key + "=" + text(key, "") + ": must be true or false");
+    };
+  }
+
+  /**
+   * Reads a whole number of 64 bits.
+   *
+   * @param key      property name
+   * @param fallback value where the property is missing
+   * @param min      smallest allowed value
+   * @param max      largest allowed value
+   * @return the value
+   * @throws SettingException if it is not a number or out of range
+   */
+  public long whole(String key, long fallback, long min, long max) {
+    String value = text(key, Long.toString(fallback));
+    try {
+      long number = Long.parseLong(value);
+      if (number >= min && number <= max) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // Falls through to the one message for everything that is no such number.
+    }
+    throw new SettingException(key + "=" + value + ": must be a whole number from " + min + " to " + max);
+  }
+
+  /** Like {@link #whole}, for what must fit an {@code int}. */
+  public int number(String key, int fallback, int min, int max) {
+    return (int) whole(key, fallback, min, max);
+  }
+
+  /**
+   * Reads a decimal number.
+   *
+   * @param key      property name
+   * @param fallback value where the property is missing
+   * @param min      smallest allowed value
+   * @param max      largest allowed value
+   * @return the value
+   * @throws SettingException if it is not a number or out of range
+   */
+  public double decimal(String key, double fallback, double min, double max) {
+    String value = text(key, Double.toString(fallback));
+    try {
+      double number = Double.parseDouble(value);
+      if (number >= min && number <= max) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // Falls through to the one message for everything that is no such number.
+    }
+    throw new SettingException(key + "=" + value + ": must be a number from " + min + " to " + max);
+  }
+}
