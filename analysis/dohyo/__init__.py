@@ -1,0 +1,1 @@
+"""Dohyo: equal conditions for NoSQL databases, and an honest table at the end."""

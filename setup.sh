@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Brings this machine to the point where Dohyo can work. run.sh and test.sh call it; calling it by hand is fine too.
+#
+#   ./setup.sh python   Python >= 3.11 and the project's venv (.venv) with the command `dohyo`
+#   ./setup.sh test     the same plus the linters and test tools
+#   ./setup.sh client   JDK 17, Maven >= 3.6 and the built benchmark client
+#   ./setup.sh          python and client
+#
+# What is missing is installed with apt-get (as root or with passwordless sudo); otherwise the command to type is
+# printed. Nothing is done twice: each step leaves a stamp of its inputs in .setup/, beside its log.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+state="$root/.setup"
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { printf 'setup: ERROR: %s\n' "$*" >&2; exit 1; }
+
+# Runs a command with its output in .setup/NAME.log, whose errors (as pip, Maven and apt mark them) are shown when it fails.
+logged() {
+    local log="$state/$1.log"
+    shift
+    "$@" >"$log" 2>&1 && return
+    { grep -E -m 15 '^(\[ERROR\]|ERROR|E:) ' "$log" || tail -n 15 "$log"; } >&2
+    die "this failed: $* (the whole log: $log)"
+}
+
+# Installs the given Debian packages, or says how to.
+install_packages() {
+    local sudo=()
+    command -v apt-get >/dev/null ||
+        die "please install with this system's package manager: $* (or what carries these Debian packages' content here)"
+    if ((EUID != 0)); then
+        sudo -n true 2>/dev/null || die "please type: sudo apt-get update && sudo apt-get install -y $*"
+        sudo=(sudo -n)
+    fi
+    say "installing with apt-get: $*"
+    logged apt "${sudo[@]}" apt-get -q update
+    logged apt "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"
+}
+
+# ---- Python ---------------------------------------------------------------------------------------------------------
+
+# Prints the first Python >= 3.11 that can make a venv (Debian's needs python3-venv for that).
+find_python() {
+    local name
+    for name in python3 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3 /usr/bin/python3.{11,12,13,14}; do
+        if "$name" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+# The package of the oldest Python that is new enough and that this distribution carries; Ubuntu 22.04 has 3.11 beside its 3.10.
+python_package() {
+    local version
+    for version in 3.11 3.12 3.13 3.14; do
+        if apt-cache show "python$version-venv" >/dev/null 2>&1; then
+            echo "python$version-venv"
+            return
+        fi
+    done
+    echo python3-venv
+}
+
+# What an installation from the requirements file $1 depends on, the place of the checkout included: a venv cannot move.
+python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/analysis/pyproject.toml" | sha256sum)"; }
+
+# $1: the requirements file to install; requirements-test.txt holds everything that requirements.txt does.
+setup_python() {
+    local stamp="$state/python" venv="$root/.venv" python
+    if [[ -x "$venv/bin/python" ]] && grep -qsxF -- "$(python_inputs "$1")" "$stamp"; then
+        return
+    fi
+    if ! python=$(find_python); then
+        install_packages "$(python_package)"
+        python=$(find_python) || die "no Python >= 3.11 that can make a venv; please install one (package python3.11-venv)"
+    fi
+    say "installing Python packages into .venv with $("$python" --version)"
+    if ! [[ -x "$venv/bin/python" ]] || ! grep -qsF -- "$root " "$stamp"; then
+        rm -rf -- "$venv"
+        logged venv "$python" -m venv "$venv"
+    fi
+    rm -f -- "$stamp"
+    logged pip "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$root/analysis/$1"
+    logged pip "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e "$root/analysis"
+    python_inputs "$1" >"$stamp"
+    if [[ $1 == requirements-test.txt ]]; then
+        python_inputs requirements.txt >>"$stamp"
+    fi
+}
+
+# ---- Java -----------------------------------------------------------------------------------------------------------
+
+is_jdk17() { [[ -x "$1/bin/javac" ]] && grep -qs '^JAVA_VERSION="17[."]' "$1/release"; }
+
+# Prints the home of a JDK 17: exactly 17, because newer ones lack what Cassandra and HBase still use.
+find_jdk() {
+    local home
+    for home in "${JAVA_HOME:-}" "$state/java" /usr/lib/jvm/*17* /opt/*17* "$HOME"/.sdkman/candidates/java/17*; do
+        if is_jdk17 "$home"; then
+            readlink -f -- "$home"
+            return
+        fi
+    done
+    return 1
+}
+
+has_maven() {
+    local version
+    version=$(mvn --version 2>/dev/null | sed -n 's/.*Apache Maven \([0-9.]*\).*/\1/p') || return 1
+    [[ $(printf '3.6\n%s\n' "$version" | sort -V | head -n 1) == 3.6 ]]
+}
+
+# What the built client depends on, and what came out: a change of either means building again.
+client_fingerprint() (
+    cd -- "$root/ycsb-bindings"
+    {
+        find . -type f -not -path '*/target/*' -not -path '*/src/test/*' -print0 | sort -z | xargs -0 sha256sum
+        find . -path '*/target/bundle/*.jar' | sort
+    } | sha256sum
+)
+
+setup_client() {
+    local missing=() stamp="$state/client" home
+    home=$(find_jdk) || missing+=(openjdk-17-jdk-headless)
+    command -v mvn >/dev/null || missing+=(maven)
+    if ((${#missing[@]})); then
+        install_packages "${missing[@]}"
+        home=$(find_jdk) || die "no JDK 17 found; please install one or set JAVA_HOME to it"
+    fi
+    # The one place where everything else looks for Java.
+    if [[ $(readlink -f -- "$state/java") != "$home" ]]; then
+        ln -sfn -- "$home" "$state/java"
+    fi
+    export JAVA_HOME=$home
+
+    if [[ -s "$stamp" && $(client_fingerprint) == "$(<"$stamp")" ]]; then
+        return
+    fi
+    has_maven || die "Maven >= 3.6 is needed, and $(command -v mvn) is not: $(mvn --version 2>&1 | head -n 1)"
+    say "building the client with Maven (the first time fetches the databases' drivers: a few minutes)"
+    logged maven mvn -q -B -f "$root/ycsb-bindings/pom.xml" package -DskipTests
+    client_fingerprint >"$stamp"
+}
+
+# ---- main -----------------------------------------------------------------------------------------------------------
+
+mkdir -p -- "$state"
+# Two setups at once (two terminals) would build into the same folders: the second waits.
+exec 9>"$state/lock"
+if ! flock -n 9; then
+    say "waiting for another setup of this checkout"
+    flock 9
+fi
+
+case "${1:-all}" in
+    python) setup_python requirements.txt ;;
+    test) setup_python requirements-test.txt ;;
+    client) setup_client ;;
+    all)
+        setup_python requirements.txt
+        setup_client
+        ;;
+    *)
+        printf 'setup: ERROR: unknown step "%s"; there are: python, test, client, all\n' "$1" >&2
+        exit 2
+        ;;
+esac
