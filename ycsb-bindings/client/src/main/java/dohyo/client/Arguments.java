@@ -1,0 +1,85 @@
+package dohyo.client;
+
+import dohyo.binding.SettingException;
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Properties;
+
+/** The command line: the options of the stock client, turned into properties. */
+final class Arguments {
+  static final String USAGE = """
+      Usage: java -cp 'BUNDLE/*' dohyo.client.Client -db BINDING [options]
+        -db NAME          binding: its short name (cassandra) or class; a stock YCSB DB class works too
+        -P FILE           properties file; several are read in their order
+        -p KEY=VALUE      property; stands above those of the files
+        -load | -t        load the records, or run the transactions (default)
+        -threads N        threads (threadcount)
+        -target N         operations per second over all threads (target)
+        -s                status lines on standard error
+        -l LABEL          label in the status lines
+        -help             this text
+      """;
+
+  private Arguments() {
+  }
+
+  /**
+   * Reads the command line.
+   *
+   * @param args what the user typed
+   * @return all properties; those given with {@code -p} and by option stand above those of files
+   * @throws SettingException if an option is unknown or incomplete, or a file cannot be read
+   */
+  static Properties parse(String... args) {
+    Properties files = new Properties();
+    Properties given = new Properties();
+    for (int i = 0; i < args.length; i++) {
+      String option = args[i];
+      switch (option) {
+        case "-threads" -> given.setProperty("threadcount", value(args, ++i));
+        case "-target" -> given.setProperty("target", value(args, ++i));
+        case "-db" -> given.setProperty("db", value(args, ++i));
+        case "-l" -> given.setProperty("label", value(args, ++i));
+        case "-P" -> read(value(args, ++i), files);
+        case "-p" -> setProperty(value(args, ++i), given);
+        case "-load" -> given.setProperty("dotransactions", "false");
+        case "-t" -> given.setProperty("dotransactions", "true");
+        case "-s" -> given.setProperty("status", "true");
+        default -> throw new SettingException("unknown option " + option + "\n" + USAGE);
+      }
+    }
+    Properties all = new Properties();
+    all.putAll(files);
+    all.putAll(given);
+    return all;
+  }
+
+  private static String value(String[] args, int index) {
+    if (index >= args.length) {
+      throw new SettingException("option " + args[index - 1] + " needs a value\n" + USAGE);
+    }
+    return args[index];
+  }
+
+  private static void setProperty(String pair, Properties into) {
+    int equals = pair.indexOf('=');
+    if (equals < 1) {
+      throw new SettingException("-p " + pair + ": must be KEY=VALUE");
+    }
+    into.setProperty(pair.substring(0, equals), pair.substring(equals + 1));
+  }
+
+  private static void read(String file, Properties into) {
+    try (Reader reader = Files.newBufferedReader(Path.of(file), StandardCharsets.UTF_8)) {
+      into.load(reader);
+    } catch (NoSuchFileException e) {
+      throw new SettingException("-P " + file + ": there is no such file");
+    } catch (IOException | IllegalArgumentException e) {
+      throw new SettingException("-P " + file + ": cannot be read as a properties file: " + e.getMessage());
+    }
+  }
+}

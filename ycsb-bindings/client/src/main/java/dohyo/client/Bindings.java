@@ -1,0 +1,44 @@
+package dohyo.client;
+
+import dohyo.binding.Binding;
+import dohyo.binding.SettingException;
+import java.util.List;
+import java.util.Locale;
+import java.util.ServiceLoader;
+import site.ycsb.DB;
+
+/** Finds the binding that {@code -db} names. */
+final class Bindings {
+  private Bindings() {
+  }
+
+  /**
+   * Makes an instance for one thread.
+   *
+   * @param name short name of a binding on the class path, or the name of a class that extends YCSB's {@link DB}
+   * @throws SettingException if there is no such binding
+   */
+  static Binding create(String name) {
+    for (ServiceLoader.Provider<Binding> found : providers()) {
+      if (shortName(found.type()).equals(name) || found.type().getName().equals(name)) {
+        return found.get();
+      }
+    }
+    try {
+      DB db = (DB) Class.forName(name).getDeclaredConstructor().newInstance();
+      return db instanceof Binding binding ? binding : new StockBinding(db);
+    } catch (ReflectiveOperationException | LinkageError | ClassCastException e) {
+      throw new SettingException("db=" + name + ": no such binding on the class path; there are: "
+          + String.join(", ", providers().stream().map(found -> shortName(found.type())).toList())
+          + ", or the name of a class that extends site.ycsb.DB");
+    }
+  }
+
+  private static List<ServiceLoader.Provider<Binding>> providers() {
+    return ServiceLoader.load(Binding.class).stream().toList();
+  }
+
+  private static String shortName(Class<?> type) {
+    return type.getSimpleName().replaceAll("Binding$", "").toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,197 @@
+package dohyo.client;
+
+import com.sun.management.OperatingSystemMXBean;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import site.ycsb.DBException;
+import site.ycsb.Utils;
+
+/**
+ * The measured client. In its order: read and check the properties, connect all threads, say ready, wait for the
+ * agreed instant, warm up, measure, wait for what is open, print the results. It takes the options of
+ * {@code site.ycsb.Client} and prints its lines; other than that one it fails with an exit code of its own whenever
+ * the numbers cannot be trusted: {@link #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}.
+ */
+public final class Client {
+  /** Exit code: an error inside the client. */
+  public static final int INTERNAL = 1;
+  /** Exit code: an option or a property cannot be used; nothing was started. */
+  public static final int BAD_INPUT = 2;
+  /** Exit code: a thread could not connect. */
+  public static final int NOT_CONNECTED = 3;
+  /** Exit code: it ran, but the run does not count. */
+  public static final int INVALID = 4;
+
+  /** How often the reporter looks: the length of an interval in the histogram logs. */
+  private static final long TICK_SECONDS = 1;
+  /** How long a signal waits for the results of a run that it ends. */
+  private static final long FAREWELL_SECONDS = 10;
+
+  private final Run run;
+  private final PrintStream results;
+  private final PrintStream messages;
+  private final Abort abort = new Abort();
+  private final Instant launched = Instant.now();
+
+  private Client(Run run, PrintStream results, PrintStream messages) {
+    this.run = run;
+    this.results = results;
+    this.messages = messages;
+  }
+
+  /**
+   * Runs the client and ends the process with its exit code.
+   *
+   * @param args see {@link Arguments#USAGE}
+   */
+  public static void main(String[] args) {
+    if (List.of(args).contains("-help")) {
+      System.out.print(Arguments.USAGE);
+      System.exit(0);
+    }
+    System.err.println("Command line: " + String.join(" ", args));
+    CountDownLatch finished = new CountDownLatch(1);
+    Abort[] abort = new Abort[1];
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+      // A signal: give the run up, and let it write what it has before the process ends.
+      if (abort[0] != null) {
+        abort[0].set("interrupted by a signal");
+        try {
+          finished.await(FAREWELL_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    }));
+    int exit = run(args, System.out, System.err, abort);
+    System.out.flush();
+    abort[0] = null;
+    finished.countDown();
+    System.exit(exit);
+  }
+
+  /**
+   * Runs the client within the calling process.
+   *
+   * @param args     the command line
+   * @param results  gets the result lines
+   * @param messages gets status lines and the error
+   * @param abort    its first element is set to what gives the run up, once there is something to give up
+   * @return the exit code
+   */
+  static int run(String[] args, PrintStream results, PrintStream messages, Abort[] abort) {
+    try {
+      Properties properties = Arguments.parse(args);
+      Settings settings = new Settings(properties);
+      Results.percentiles(settings);
+      Client client = new Client(Run.of(settings), results, messages);
+      abort[0] = client.abort;
+      return client.perform();
+    } catch (SettingException e) {
+      return fail(messages, BAD_INPUT, e.getMessage());
+    } catch (DBException e) {
+      return fail(messages, NOT_CONNECTED, e.getMessage());
+    } catch (RunInvalidException e) {
+      return fail(messages, INVALID, e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return fail(messages, INTERNAL, "interrupted");
+    } catch (IOException | RuntimeException e) {
+      e.printStackTrace(messages);
+      return fail(messages, INTERNAL, e.toString());
+    }
+  }
+
+  private static int fail(PrintStream messages, int exit, String message) {
+    messages.println("ERROR: " + message);
+    messages.flush();
+    return exit;
+  }
+
+  private int perform() throws DBException, RunInvalidException, IOException, InterruptedException {
+    List<ThreadStatistics> statistics = new ArrayList<>();
+    for (int i = 0; i < run.threads(); i++) {
+      statistics.add(new ThreadStatistics(run.target() > 0));
+    }
+    StartGate gate = new StartGate(run.settings());
+    Reporter reporter = new Reporter(run, statistics, abort, messages);
+    Crew crew = new Crew(run, statistics, abort);
+    try {
+      crew.connect();
+      double connectSeconds = Duration.between(launched, Instant.now()).toNanos() / 1e9;
+      messages.println("Starting test.");
+      Instant agreed = gate.await(abort::isSet);
+      if (agreed == null) {
+        throw new RunInvalidException(abort.reason());
+      }
+      Window window = window(agreed);
+      reporter.begin(window);
+      crew.release(window);
+      long cpu = watch(crew, reporter, window);
+      Results.Timing timing = timing(crew, window, gate.isOpen() ? null : agreed, connectSeconds, cpu);
+      return report(new Results(run, reporter, statistics, timing, crew.cleanup()));
+    } finally {
+      crew.dismiss();
+    }
+  }
+
+  private Window window(Instant agreed) {
+    long begin = System.nanoTime() + Duration.between(Instant.now(), agreed).toNanos();
+    long measure = begin + (long) (run.warmupSeconds() * 1e9);
+    long end = run.measuredSeconds() == 0 ? Long.MAX_VALUE : measure + (long) (run.measuredSeconds() * 1e9);
+    return new Window(begin, measure, end);
+  }
+
+  /** Ticks until all threads have ended; gives back the processor time of the measured window, in nanoseconds. */
+  private long watch(Crew crew, Reporter reporter, Window window) throws IOException, InterruptedException {
+    OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+    long cpuAtMeasure = -1;
+    long next = window.measure();
+    boolean ended = false;
+    while (!ended) {
+      ended = crew.awaitEnd(Math.max(1, Math.min(next - System.nanoTime(), TimeUnit.SECONDS.toNanos(TICK_SECONDS))));
+      long now = System.nanoTime();
+      if (cpuAtMeasure < 0 && now - window.measure() >= 0) {
+        cpuAtMeasure = system.getProcessCpuTime();
+      }
+      if (now - next >= 0) {
+        next += TimeUnit.SECONDS.toNanos(TICK_SECONDS);
+      }
+      if (!ended) {
+        reporter.tick();
+      }
+    }
+    long cpu = cpuAtMeasure < 0 ? 0 : system.getProcessCpuTime() - cpuAtMeasure;
+    reporter.end();
+    return cpu;
+  }
+
+  private Results.Timing timing(Crew crew, Window window, Instant agreed, double connectSeconds, long cpu) {
+    // A run bounded by time is as long as it was meant to be; one bounded by count or given up ends with its last
+    // answer.
+    boolean full = !abort.isSet() && window.isOver(System.nanoTime());
+    double measured = full ? run.measuredSeconds()
+        : Math.max(0, crew.lastFinished() - crew.firstMeasured()) / 1e9;
+    Double skew = agreed == null ? null : (crew.firstSent() - window.begin()) / 1e6;
+    return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, connectSeconds, run.warmupSeconds(),
+        measured, cpu / 1e9, Utils.getGCTotalTime());
+  }
+
+  private int report(Results outcome) throws IOException {
+    String reason = abort.isSet() ? abort.reason() : outcome.invalidReason();
+    outcome.export(results);
+    int exit = reason == null ? 0 : INVALID;
+    outcome.writeSummary(reason, exit);
+    return reason == null ? 0 : fail(messages, INVALID, reason);
+  }
+}

@@ -1,0 +1,168 @@
+package dohyo.client;
+
+import dohyo.binding.Binding;
+import dohyo.binding.SettingException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.ToLongFunction;
+import org.HdrHistogram.ConcurrentHistogram;
+import org.HdrHistogram.Histogram;
+import site.ycsb.DBException;
+
+/** The client threads: all connect, all wait, all work, all disconnect. */
+final class Crew {
+  /** How long a thread may take to let go of its connection before it is left behind. */
+  private static final long LEAVE_SECONDS = 15;
+
+  private final Run run;
+  private final List<ThreadStatistics> statistics;
+  private final Abort abort;
+  private final AtomicReferenceArray<Worker> workers;
+  private final CountDownLatch connected;
+  private final CountDownLatch ended;
+  private final CountDownLatch left;
+  private final CompletableFuture<Window> released = new CompletableFuture<>();
+  private final CompletableFuture<Exception> failure = new CompletableFuture<>();
+  private final Histogram cleanup = new ConcurrentHistogram(ThreadStatistics.DIGITS);
+
+  Crew(Run run, List<ThreadStatistics> statistics, Abort abort) {
+    this.run = run;
+    this.statistics = statistics;
+    this.abort = abort;
+    int count = run.threads();
+    workers = new AtomicReferenceArray<>(count);
+    connected = new CountDownLatch(count);
+    ended = new CountDownLatch(count);
+    left = new CountDownLatch(count);
+  }
+
+  /**
+   * Starts the threads and waits until each has connected.
+   *
+   * @throws DBException      if one cannot connect
+   * @throws SettingException if there is no such binding, or it refuses a property
+   */
+  void connect() throws DBException, InterruptedException {
+    // Found once before the threads are made, so that a wrong name costs nothing.
+    String name = run.settings().text("db", "site.ycsb.BasicDB");
+    Bindings.create(name);
+    for (int i = 0; i < run.threads(); i++) {
+      int number = i;
+      Thread thread = new Thread(() -> live(number, name), "client-" + number);
+      // A thread stuck in a driver must not keep the process from ending.
+      thread.setDaemon(true);
+      thread.start();
+    }
+    while (!connected.await(50, TimeUnit.MILLISECONDS)) {
+      if (abort.isSet()) {
+        throw new DBException(abort.reason());
+      }
+      if (failure.isDone()) {
+        break;
+      }
+    }
+    Exception first = failure.getNow(null);
+    if (first instanceof SettingException e) {
+      throw e;
+    }
+    if (first != null) {
+      throw new DBException(first.getMessage() == null ? first.toString() : first.getMessage(), first);
+    }
+  }
+
+  /** Lets all threads begin. */
+  void release(Window window) {
+    released.complete(window);
+  }
+
+  /** Waits for all threads to end their work; false if they have not within that many nanoseconds. */
+  boolean awaitEnd(long nanos) throws InterruptedException {
+    return ended.await(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  /** Sends home threads that were never released, and waits a bounded time until all have disconnected. */
+  void dismiss() throws InterruptedException {
+    released.cancel(false);
+    if (!failure.isDone() || connected.getCount() == 0) {
+      left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
+    }
+  }
+
+  /** How long each thread took to disconnect, in microseconds. */
+  Histogram cleanup() throws InterruptedException {
+    left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
+    return cleanup;
+  }
+
+  private void live(int number, String name) {
+    try {
+      Binding binding = Bindings.create(name);
+      binding.setProperties(run.settings().properties());
+      binding.init();
+      try {
+        connected.countDown();
+        work(number, binding);
+      } finally {
+        ended.countDown();
+        long start = System.nanoTime();
+        binding.cleanup();
+        cleanup.recordValue(Math.max(0, (System.nanoTime() - start) / 1000));
+      }
+    } catch (Exception | LinkageError e) {
+      if (connected.getCount() > 0) {
+        failure.complete(e instanceof Exception exception ? exception : new DBException(e.toString(), e));
+      }
+    } finally {
+      left.countDown();
+    }
+  }
+
+  private void work(int number, Binding binding) {
+    try {
+      Window window = released.join();
+      Worker worker = new Worker(run, number, binding, window, statistics.get(number), abort);
+      workers.set(number, worker);
+      worker.work();
+    } catch (java.util.concurrent.CancellationException e) {
+      // Dismissed before the run began.
+      return;
+    } catch (Exception | Error e) {
+      abort.set("client thread " + number + " died: " + e);
+      e.printStackTrace();
+    }
+  }
+
+  /** When the first operation of all was sent, in {@link System#nanoTime}. */
+  long firstSent() {
+    return earliest(Worker::firstSent);
+  }
+
+  /** When the first measured operation of all was sent, in {@link System#nanoTime}. */
+  long firstMeasured() {
+    return earliest(Worker::firstMeasured);
+  }
+
+  /** When the last measured operation of all had been answered, in {@link System#nanoTime}. */
+  long lastFinished() {
+    return times(Worker::lastFinished).stream().reduce((a, b) -> a - b >= 0 ? a : b).orElse(0L);
+  }
+
+  private long earliest(ToLongFunction<Worker> time) {
+    return times(time).stream().reduce((a, b) -> a - b <= 0 ? a : b).orElse(0L);
+  }
+
+  private List<Long> times(ToLongFunction<Worker> time) {
+    List<Long> times = new ArrayList<>();
+    for (int i = 0; i < workers.length(); i++) {
+      Worker worker = workers.get(i);
+      if (worker != null && time.applyAsLong(worker) != 0) {
+        times.add(time.applyAsLong(worker));
+      }
+    }
+    return times;
+  }
+}

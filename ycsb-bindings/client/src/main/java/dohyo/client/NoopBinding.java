@@ -1,0 +1,49 @@
+package dohyo.client;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
+import java.util.concurrent.CompletableFuture;
+import site.ycsb.Status;
+
+/** No database at all: what is left is the client's own cost ({@code -db noop}). */
+public final class NoopBinding extends Binding {
+  private static final CompletableFuture<Status> OK = CompletableFuture.completedFuture(Status.OK);
+
+  @Override
+  protected void connect(Settings settings) {
+    // There is nothing to connect to.
+  }
+
+  @Override
+  protected void disconnect() {
+    // There is nothing to let go of.
+  }
+
+  @Override
+  public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
+    return OK;
+  }
+
+  @Override
+  public CompletableFuture<Status> insertRow(Row row) {
+    return OK;
+  }
+
+  @Override
+  public CompletableFuture<Status> updateRow(Row row) {
+    return OK;
+  }
+
+  @Override
+  public CompletableFuture<Status> deleteRow(String table, byte[] key) {
+    return OK;
+  }
+
+  @Override
+  public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    return OK;
+  }
+}

@@ -1,0 +1,37 @@
+package dohyo.client;
+
+/**
+ * Tells a thread when its next operation is due. With a target rate the due times are a fixed grid, which does not
+ * wait for slow answers: the latency from the due time is the one that a user of an open system would see (the
+ * "intended" latency of YCSB and wrk2). The grids of the threads are shifted against each other, so that together
+ * they send at an even rate.
+ */
+final class Pacer {
+  private final double nanosBetween;
+  private final long begin;
+  private final double offset;
+  private long sent;
+
+  /**
+   * Makes the pacer of one thread.
+   *
+   * @param target  operations per second over all threads, 0 for as fast as possible
+   * @param thread  number of the thread, from 0
+   * @param threads how many there are
+   * @param begin   time of the first operation, in {@link System#nanoTime}
+   */
+  Pacer(double target, int thread, int threads, long begin) {
+    nanosBetween = target > 0 ? threads * 1e9 / target : 0;
+    offset = nanosBetween * thread / threads;
+    this.begin = begin;
+  }
+
+  boolean hasTarget() {
+    return nanosBetween > 0;
+  }
+
+  /** When the next operation is due, in {@link System#nanoTime}; only with a target. */
+  long nextDue() {
+    return begin + (long) (offset + sent++ * nanosBetween);
+  }
+}

@@ -1,0 +1,248 @@
+package dohyo.client;
+
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.text.DecimalFormat;
+import java.text.DecimalFormatSymbols;
+import java.time.LocalDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramLogWriter;
+
+/**
+ * Once a second takes what all threads have measured, adds it to the totals, writes it to the interval logs, and gives
+ * the run up when nothing succeeds any more. Every {@code status.interval} seconds it prints YCSB's status line.
+ */
+final class Reporter {
+  private static final DateTimeFormatter CLOCK = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss:SSS", Locale.ROOT);
+  private static final DecimalFormat TWO_PLACES =
+      new DecimalFormat("#.##", DecimalFormatSymbols.getInstance(Locale.ROOT));
+
+  private final Run run;
+  private final List<ThreadStatistics> threads;
+  private final Abort abort;
+  private final PrintStream status;
+  private final String label;
+  private final long statusNanos;
+  private final String logPrefix;
+  private final Histogram[] totals = new Histogram[Series.COUNT];
+  private final Histogram[] sinceStatus = new Histogram[Series.COUNT];
+  private final HistogramLogWriter[] logs = new HistogramLogWriter[Series.COUNT];
+  private final PrintStream[] logFiles = new PrintStream[Series.COUNT];
+
+  private Window window;
+  private long intervalStartMillis;
+  private long measureStartMillis;
+  private long nextStatus;
+  private long statusOperations;
+  private long statusRecords;
+  private long statusAt;
+  private long successes;
+  private long lastSuccess;
+
+  /**
+   * Reads {@code status}, {@code status.interval} (seconds), {@code label} and {@code hdrhistogram.…}.
+   *
+   * @throws SettingException if one has an impossible value
+   */
+  Reporter(Run run, List<ThreadStatistics> threads, Abort abort, PrintStream status) {
+    this.run = run;
+    this.threads = threads;
+    this.abort = abort;
+    Settings settings = run.settings();
+    this.status = settings.flag("status", false) ? status : null;
+    this.label = settings.text("label", "");
+    this.statusNanos = TimeUnit.SECONDS.toNanos(settings.whole("status.interval", 10, 1, 86_400));
+    this.logPrefix = settings.flag("hdrhistogram.fileoutput", false) ? settings.text("hdrhistogram.output.path", "")
+        : null;
+  }
+
+  /** Fixes the times; called before the threads begin. */
+  void begin(Window window) {
+    this.window = window;
+    long untilMeasure = TimeUnit.NANOSECONDS.toMillis(window.measure() - System.nanoTime());
+    measureStartMillis = System.currentTimeMillis() + untilMeasure;
+    intervalStartMillis = measureStartMillis;
+    statusAt = window.measure();
+    nextStatus = window.measure() + statusNanos;
+    lastSuccess = window.begin();
+  }
+
+  /** One look: interval histograms, logs, stall check, and the status line when it is due. */
+  void tick() throws IOException {
+    long now = System.nanoTime();
+    collect();
+    long done = threads.stream().mapToLong(t -> t.succeeded() + t.warmups()).sum();
+    if (done > successes) {
+      successes = done;
+      lastSuccess = now;
+    } else if (now - lastSuccess > run.stallSeconds() * 1e9) {
+      abort.set("no operation has succeeded for " + TWO_PLACES.format(run.stallSeconds())
+          + " s (stalltime); the last error was: " + firstError());
+    }
+    if (now - nextStatus >= 0) {
+      printStatus(now);
+      nextStatus += statusNanos;
+    }
+  }
+
+  /** The last look, after all threads have ended. */
+  void end() throws IOException {
+    collect();
+    printStatus(System.nanoTime());
+    for (PrintStream file : logFiles) {
+      if (file != null) {
+        file.close();
+        if (file.checkError()) {
+          throw new IOException("the histogram logs at " + logPrefix + " were not written whole: is the disk full?");
+        }
+      }
+    }
+  }
+
+  private void collect() throws IOException {
+    long nowMillis = System.currentTimeMillis();
+    if (System.nanoTime() - window.measure() < 0) {
+      return;
+    }
+    for (int index = 0; index < Series.COUNT; index++) {
+      Histogram interval = interval(index);
+      if (interval == null) {
+        continue;
+      }
+      if (totals[index] == null) {
+        totals[index] = histogram();
+        sinceStatus[index] = histogram();
+      }
+      totals[index].add(interval);
+      sinceStatus[index].add(interval);
+      if (logPrefix != null) {
+        interval.setStartTimeStamp(intervalStartMillis);
+        interval.setEndTimeStamp(nowMillis);
+        log(index).outputIntervalHistogram(interval);
+        // So that a reader that follows the file sees whole seconds, and a kill loses at most one.
+        logFiles[index].flush();
+      }
+    }
+    intervalStartMillis = nowMillis;
+  }
+
+  /** What all threads have recorded in a series since the last look; {@code null} while they have nothing. */
+  private Histogram interval(int index) {
+    Histogram merged = null;
+    for (ThreadStatistics thread : threads) {
+      Histogram interval = thread.takeInterval(index);
+      if (interval != null) {
+        if (merged == null) {
+          merged = histogram();
+        }
+        merged.add(interval);
+      }
+    }
+    return merged;
+  }
+
+  private static Histogram histogram() {
+    return new Histogram(ThreadStatistics.DIGITS);
+  }
+
+  private HistogramLogWriter log(int index) throws IOException {
+    if (logs[index] == null) {
+      String name = Series.name(index);
+      logFiles[index] = new PrintStream(new FileOutputStream(logPrefix + name + ".hdr"), false, StandardCharsets.UTF_8);
+      logs[index] = new HistogramLogWriter(logFiles[index]);
+      logs[index].outputComment("[Logging for: " + name + ", microseconds]");
+      logs[index].outputLogFormatVersion();
+      logs[index].outputStartTime(measureStartMillis);
+      logs[index].setBaseTime(measureStartMillis);
+      logs[index].outputLegend();
+    }
+    return logs[index];
+  }
+
+  private void printStatus(long now) {
+    if (status == null || now - window.measure() < 0) {
+      return;
+    }
+    long operations = threads.stream().mapToLong(t -> t.succeeded() + t.failed()).sum();
+    long records = threads.stream().mapToLong(ThreadStatistics::recordsDone).sum();
+    double elapsed = (now - window.measure()) / 1e9;
+    double interval = Math.max(1e-9, (now - statusAt) / 1e9);
+    StringBuilder line = new StringBuilder(label).append(CLOCK.format(LocalDateTime.now())).append(' ')
+        .append((long) elapsed).append(" sec: ").append(operations).append(" operations; ");
+    if (operations != 0) {
+      line.append(TWO_PLACES.format((operations - statusOperations) / interval)).append(" current ops/sec; ");
+    }
+    if (run.workload().batchSize() > 1) {
+      line.append(records).append(" records; ")
+          .append(TWO_PLACES.format((records - statusRecords) / interval)).append(" current recs/sec; ");
+    }
+    long left = secondsLeft(elapsed, operations, records);
+    if (left > 0) {
+      line.append("est completion in ").append(spell(left));
+    }
+    for (int index = 0; index < Series.COUNT; index++) {
+      if (sinceStatus[index] != null) {
+        line.append(summary(index));
+        sinceStatus[index].reset();
+      }
+    }
+    status.println(line);
+    statusOperations = operations;
+    statusRecords = records;
+    statusAt = now;
+  }
+
+  private String summary(int index) {
+    Histogram h = sinceStatus[index];
+    StringBuilder text = new StringBuilder("[").append(Series.name(index)).append(": Count=").append(h.getTotalCount())
+        .append(", Max=").append(h.getMaxValue()).append(", Min=").append(h.getTotalCount() == 0 ? 0 : h.getMinValue())
+        .append(", Avg=").append(TWO_PLACES.format(h.getMean()));
+    for (String percentile : List.of("50", "90", "99", "99.9", "99.99")) {
+      text.append(", ").append(percentile).append('=')
+          .append(h.getValueAtPercentile(Double.parseDouble(percentile)));
+    }
+    return text.append("] ").toString();
+  }
+
+  private long secondsLeft(double elapsed, long operations, long records) {
+    double byTime = run.measuredSeconds() > 0 ? run.measuredSeconds() - elapsed : Double.MAX_VALUE;
+    double done = run.load() ? records : operations;
+    double byCount = run.operations() > 0 && done > 0 ? (run.operations() - done) * elapsed / done : Double.MAX_VALUE;
+    double left = Math.min(byTime, byCount);
+    return left == Double.MAX_VALUE ? 0 : (long) Math.ceil(left);
+  }
+
+  private static String spell(long seconds) {
+    StringBuilder text = new StringBuilder();
+    long[] sizes = {86_400, 3_600, 60, 1};
+    String[] names = {"day", "hour", "minute", "second"};
+    long rest = seconds;
+    for (int i = 0; i < sizes.length; i++) {
+      long count = rest / sizes[i];
+      rest %= sizes[i];
+      if (count > 0) {
+        text.append(count).append(' ').append(names[i]).append(count == 1 ? " " : "s ");
+      }
+    }
+    return text.toString();
+  }
+
+  /** Everything measured in a series, in microseconds; {@code null} if nothing was. */
+  Histogram total(int index) {
+    return totals[index];
+  }
+
+  /** The first error of any thread, {@code "none"} if there was none. */
+  String firstError() {
+    return threads.stream().map(ThreadStatistics::firstError).filter(error -> error != null).findFirst()
+        .orElse("none");
+  }
+}

@@ -1,0 +1,295 @@
+package dohyo.client;
+
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import dohyo.workload.OperationType;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.HdrHistogram.Histogram;
+import org.codehaus.jackson.map.ObjectMapper;
+import site.ycsb.Utils;
+import site.ycsb.measurements.exporter.MeasurementsExporter;
+
+/** What a run came to, as YCSB's result lines and as a JSON summary. */
+final class Results {
+  private final Run run;
+  private final Reporter reporter;
+  private final List<ThreadStatistics> threads;
+  private final Timing timing;
+  private final Histogram cleanup;
+  private final Map<OperationType, Map<String, Long>> statuses = new TreeMap<>();
+  private final Map<OperationType, Long> records = new TreeMap<>();
+
+  /**
+   * When things happened in a run.
+   *
+   * @param agreedStartMillis agreed instant in milliseconds since 1970, {@code null} without a start gate
+   * @param skewMillis        how much later than agreed the first operation was sent; {@code null} likewise
+   * @param connectSeconds    from the start of the process to all threads connected
+   * @param warmupSeconds     length of the warm-up
+   * @param measuredSeconds   length of the measured window
+   * @param cpuSeconds        processor time that this process used in the measured window
+   * @param gcMillis          time in garbage collection since the start of the process
+   */
+  record Timing(Long agreedStartMillis, Double skewMillis, double connectSeconds, double warmupSeconds,
+      double measuredSeconds, double cpuSeconds, long gcMillis) {
+  }
+
+  Results(Run run, Reporter reporter, List<ThreadStatistics> threads, Timing timing, Histogram cleanup) {
+    this.run = run;
+    this.reporter = reporter;
+    this.threads = threads;
+    this.timing = timing;
+    this.cleanup = cleanup;
+    for (ThreadStatistics thread : threads) {
+      thread.statuses().forEach((type, counts) -> counts.forEach((name, count) ->
+          statuses.computeIfAbsent(type, t -> new TreeMap<>()).merge(name, count[0], Long::sum)));
+      thread.records().forEach((type, count) -> records.merge(type, count[0], Long::sum));
+    }
+  }
+
+  private long operations() {
+    return threads.stream().mapToLong(ThreadStatistics::succeeded).sum();
+  }
+
+  private long failedOperations() {
+    return threads.stream().mapToLong(ThreadStatistics::failed).sum();
+  }
+
+  private long recordsDone() {
+    return threads.stream().mapToLong(ThreadStatistics::recordsDone).sum();
+  }
+
+  private long failedRecords() {
+    return threads.stream().mapToLong(ThreadStatistics::failedRecords).sum();
+  }
+
+  /** Why the run cannot count, {@code null} if it can. */
+  String invalidReason() {
+    long failed = failedRecords();
+    long attempted = statuses.entrySet().stream().filter(entry -> entry.getKey() != OperationType.VERIFY)
+        .flatMap(entry -> entry.getValue().values().stream()).mapToLong(Long::longValue).sum();
+    if (failed > run.maxErrorRate() * attempted) {
+      String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failed, attempted,
+          100.0 * failed / attempted);
+      return share + (run.load() ? ", a load must be whole" : ", above maxerrorrate=" + run.maxErrorRate())
+          + "; the first error was: " + reporter.firstError();
+    }
+    if (run.load() && recordsDone() != run.operations() && run.measuredSeconds() == 0) {
+      return "only " + recordsDone() + " of " + run.operations() + " records were inserted";
+    }
+    if (!run.load() && operations() == 0) {
+      return "no operation was measured: the measured window of " + run.measuredSeconds()
+          + " s was too short, or nothing succeeded; the first error was: " + reporter.firstError();
+    }
+    return null;
+  }
+
+  /**
+   * Writes YCSB's result lines, by {@code exporter} to {@code exportfile} or to the stream.
+   *
+   * @throws SettingException if the exporter cannot be made
+   */
+  void export(PrintStream standard) throws IOException {
+    Settings settings = run.settings();
+    String file = settings.text("exportfile", "");
+    OutputStream out = file.isEmpty() ? new UnclosedStream(standard) : Files.newOutputStream(Path.of(file));
+    try (MeasurementsExporter exporter = exporter(settings, out)) {
+      overall(exporter);
+      garbageCollection(exporter);
+      series(exporter, "CLEANUP", cleanup);
+      for (OperationType type : OperationType.values()) {
+        operationType(exporter, type);
+      }
+    }
+  }
+
+  private static MeasurementsExporter exporter(Settings settings, OutputStream out) {
+    String name = settings.text("exporter", "site.ycsb.measurements.exporter.TextMeasurementsExporter");
+    try {
+      return (MeasurementsExporter) Class.forName(name).getConstructor(OutputStream.class).newInstance(out);
+    } catch (InvocationTargetException e) {
+      throw new SettingException("exporter=" + name + ": " + e.getCause());
+    } catch (ReflectiveOperationException | ClassCastException e) {
+      throw new SettingException("exporter=" + name + ": no such exporter; take one of the package"
+          + " site.ycsb.measurements.exporter");
+    }
+  }
+
+  private void overall(MeasurementsExporter exporter) throws IOException {
+    double seconds = timing.measuredSeconds();
+    exporter.write("OVERALL", "RunTime(ms)", Math.round(seconds * 1000));
+    exporter.write("OVERALL", "Throughput(ops/sec)", rate(operations()));
+    exporter.write("OVERALL", "Operations", operations());
+    exporter.write("OVERALL", "FailedOperations", failedOperations());
+    exporter.write("OVERALL", "Records", recordsDone());
+    exporter.write("OVERALL", "Throughput(records/sec)", rate(recordsDone()));
+  }
+
+  private double rate(long count) {
+    return timing.measuredSeconds() > 0 ? count / timing.measuredSeconds() : 0;
+  }
+
+  private void garbageCollection(MeasurementsExporter exporter) throws IOException {
+    double runMillis = Math.max(1, timing.measuredSeconds() * 1000);
+    long count = 0;
+    long millis = 0;
+    for (Map.Entry<String, Long[]> collector : Utils.getGCStatst().entrySet()) {
+      long collections = collector.getValue()[0];
+      long spent = collector.getValue()[1];
+      exporter.write("TOTAL_GCS_" + collector.getKey(), "Count", collections);
+      exporter.write("TOTAL_GC_TIME_" + collector.getKey(), "Time(ms)", spent);
+      exporter.write("TOTAL_GC_TIME_%_" + collector.getKey(), "Time(%)", 100 * spent / runMillis);
+      count += collections;
+      millis += spent;
+    }
+    exporter.write("TOTAL_GCs", "Count", count);
+    exporter.write("TOTAL_GC_TIME", "Time(ms)", millis);
+    exporter.write("TOTAL_GC_TIME_%", "Time(%)", 100 * millis / runMillis);
+  }
+
+  private void operationType(MeasurementsExporter exporter, OperationType type) throws IOException {
+    for (boolean intended : new boolean[] {false, true}) {
+      for (Series series : Series.values()) {
+        int index = series.index(type, intended);
+        Histogram histogram = reporter.total(index);
+        boolean plain = series == Series.OK && !intended;
+        if (histogram == null && !(plain && statuses.containsKey(type))) {
+          continue;
+        }
+        series(exporter, Series.name(index), histogram == null ? new Histogram(ThreadStatistics.DIGITS) : histogram);
+        if (plain) {
+          if (records.containsKey(type)) {
+            exporter.write(type.label(), "Records", records.get(type));
+          }
+          for (Map.Entry<String, Long> status : statuses.get(type).entrySet()) {
+            exporter.write(type.label(), "Return=" + status.getKey(), status.getValue());
+          }
+        }
+      }
+    }
+  }
+
+  private void series(MeasurementsExporter exporter, String name, Histogram histogram) throws IOException {
+    boolean empty = histogram.getTotalCount() == 0;
+    exporter.write(name, "Operations", histogram.getTotalCount());
+    exporter.write(name, "AverageLatency(us)", histogram.getMean());
+    exporter.write(name, "MinLatency(us)", empty ? 0 : histogram.getMinValue());
+    exporter.write(name, "MaxLatency(us)", histogram.getMaxValue());
+    for (String percentile : percentiles(run.settings())) {
+      exporter.write(name, ordinal(percentile) + "PercentileLatency(us)",
+          histogram.getValueAtPercentile(Double.parseDouble(percentile)));
+    }
+  }
+
+  /**
+   * Reads {@code hdrhistogram.percentiles}.
+   *
+   * @return the percentiles as they were written, 50, 95, 99 and 99.9 where none are given
+   * @throws SettingException if one is not a number from 0 to 100
+   */
+  static List<String> percentiles(Settings settings) {
+    List<String> all = new ArrayList<>();
+    for (String part : settings.text("hdrhistogram.percentiles", "50,95,99,99.9").split(",")) {
+      String percentile = part.strip();
+      try {
+        double number = Double.parseDouble(percentile);
+        if (number < 0 || number > 100) {
+          throw new NumberFormatException();
+        }
+      } catch (NumberFormatException e) {
+        throw new SettingException("hdrhistogram.percentiles=" + settings.text("hdrhistogram.percentiles", "")
+            + ": must be numbers from 0 to 100, separated by commas");
+      }
+      all.add(percentile);
+    }
+    return all;
+  }
+
+  /** YCSB's spelling: 95th, 1st, but 99.9 without an ending. */
+  private static String ordinal(String percentile) {
+    double number = Double.parseDouble(percentile);
+    if (number % 1 != 0) {
+      return percentile;
+    }
+    int whole = (int) number;
+    if (whole % 100 >= 11 && whole % 100 <= 13) {
+      return whole + "th";
+    }
+    return whole + switch (whole % 10) {
+      case 1 -> "st";
+      case 2 -> "nd";
+      case 3 -> "rd";
+      default -> "th";
+    };
+  }
+
+  /** Writes the JSON summary to {@code client.summary}, where that is given. */
+  void writeSummary(String reason, int exit) throws IOException {
+    String file = run.settings().text("client.summary", "");
+    if (file.isEmpty()) {
+      return;
+    }
+    Map<String, Object> summary = new LinkedHashMap<>();
+    summary.put("phase", run.phase());
+    summary.put("binding", run.settings().text("db", ""));
+    summary.put("threads", run.threads());
+    summary.put("batchsize", run.workload().batchSize());
+    summary.put("inflight", run.inflight());
+    summary.put("target", run.target());
+    summary.put("tablecount", run.workload().tableCount());
+    summary.put("agreed_start_ms", timing.agreedStartMillis());
+    summary.put("skew_ms", timing.skewMillis());
+    summary.put("connect_seconds", timing.connectSeconds());
+    summary.put("warmup_seconds", timing.warmupSeconds());
+    summary.put("warmup_operations", threads.stream().mapToLong(ThreadStatistics::warmups).sum());
+    summary.put("measured_seconds", timing.measuredSeconds());
+    summary.put("operations", operations());
+    summary.put("failed_operations", failedOperations());
+    summary.put("records", recordsDone());
+    summary.put("failed_records", failedRecords());
+    summary.put("cpu_seconds", timing.cpuSeconds());
+    summary.put("gc_ms", timing.gcMillis());
+    Map<String, Object> byType = new LinkedHashMap<>();
+    statuses.forEach((type, counts) -> {
+      Map<String, Object> one = new LinkedHashMap<>();
+      Histogram histogram = reporter.total(Series.OK.index(type, false));
+      one.put("operations", histogram == null ? 0 : histogram.getTotalCount());
+      one.put("records", records.getOrDefault(type, 0L));
+      one.put("statuses", counts);
+      byType.put(type.label(), one);
+    });
+    summary.put("operations_by_type", byType);
+    summary.put("first_error", failedRecords() == 0 ? null : reporter.firstError());
+    summary.put("valid", reason == null);
+    summary.put("reason", reason);
+    summary.put("exit", exit);
+    new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(Path.of(file).toFile(), summary);
+  }
+
+  /** Keeps an exporter, which closes its stream, from closing standard output. */
+  private static final class UnclosedStream extends java.io.FilterOutputStream {
+    UnclosedStream(OutputStream out) {
+      super(out);
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) throws IOException {
+      out.write(bytes, offset, length);
+    }
+
+    @Override
+    public void close() throws IOException {
+      flush();
+    }
+  }
+}

@@ -1,0 +1,10 @@
+package dohyo.client;
+
+/** The run cannot count: its message says why. */
+final class RunInvalidException extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  RunInvalidException(String message) {
+    super(message);
+  }
+}

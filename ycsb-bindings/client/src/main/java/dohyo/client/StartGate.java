@@ -1,0 +1,85 @@
+package dohyo.client;
+
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+
+/**
+ * How all clients of a run begin at one instant: this process says that it is ready by making the file {@code ready}
+ * in the gate's folder, and finds the agreed instant, in milliseconds since 1970, in the file {@code start} that
+ * whoever runs the experiment puts there. Without {@code startgate} the run begins at once.
+ */
+final class StartGate {
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+  private final Path folder;
+  private final Duration patience;
+
+  /**
+   * Reads {@code startgate} and {@code startgate.timeout} (seconds).
+   *
+   * @throws SettingException if the folder is not there
+   */
+  StartGate(Settings settings) {
+    folder = settings.has("startgate") ? Path.of(settings.text("startgate", "")) : null;
+    patience = Duration.ofSeconds(settings.whole("startgate.timeout", 300, 1, 86_400));
+    if (folder != null && !Files.isDirectory(folder)) {
+      throw new SettingException("startgate=" + folder + ": there is no such folder");
+    }
+  }
+
+  boolean isOpen() {
+    return folder == null;
+  }
+
+  /**
+   * Says ready and waits for the agreed instant to be known; it may lie in the future still.
+   *
+   * @param stopped tells whether to give up
+   * @return the agreed instant, now where there is no gate, or {@code null} if it was stopped
+   * @throws RunInvalidException if no instant was agreed within {@code startgate.timeout}, or it has passed already
+   */
+  Instant await(BooleanSupplier stopped) throws IOException, RunInvalidException {
+    if (folder == null) {
+      return Instant.now();
+    }
+    Files.createFile(folder.resolve("ready"));
+    Path start = folder.resolve("start");
+    Instant giveUp = Instant.now().plus(patience);
+    while (!stopped.getAsBoolean()) {
+      // The file may be seen before its content is: an empty one is not there yet.
+      String text = Files.exists(start) ? Files.readString(start).strip() : "";
+      if (!text.isEmpty()) {
+        return checked(text);
+      }
+      if (Instant.now().isAfter(giveUp)) {
+        throw new RunInvalidException("no start instant came to " + start + " within startgate.timeout="
+            + patience.toSeconds() + " s");
+      }
+      java.util.concurrent.locks.LockSupport.parkNanos(POLL_NANOS);
+    }
+    return null;
+  }
+
+  private static Instant checked(String text) throws RunInvalidException {
+    Instant agreed;
+    try {
+      agreed = Instant.ofEpochMilli(Long.parseLong(text));
+    } catch (NumberFormatException e) {
+      throw new RunInvalidException("the start file holds '" + text + "', not milliseconds since 1970");
+    }
+    long late = agreed.until(Instant.now(), ChronoUnit.MILLIS);
+    if (late > 0) {
+      throw new RunInvalidException("the agreed start instant had passed " + late
+          + " ms before this client learned of it; agree on a later one");
+    }
+    return agreed;
+  }
+}

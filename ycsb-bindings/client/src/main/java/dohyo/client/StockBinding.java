@@ -1,0 +1,93 @@
+package dohyo.client;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.Vector;
+import java.util.concurrent.CompletableFuture;
+import site.ycsb.ByteArrayByteIterator;
+import site.ycsb.ByteIterator;
+import site.ycsb.DB;
+import site.ycsb.DBException;
+import site.ycsb.Status;
+
+/** Any binding written for stock YCSB, as one of ours: synchronous, its batches one record after another. */
+final class StockBinding extends Binding {
+  private final DB db;
+
+  StockBinding(DB db) {
+    this.db = db;
+  }
+
+  @Override
+  protected void connect(Settings settings) throws DBException {
+    db.setProperties(settings.properties());
+    db.init();
+  }
+
+  @Override
+  protected void disconnect() throws DBException {
+    db.cleanup();
+  }
+
+  @Override
+  public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
+    Map<String, ByteIterator> result = new HashMap<>();
+    Status status = db.read(table, text(key), fields(columns), result);
+    hand(result, 0, sink);
+    return CompletableFuture.completedFuture(status);
+  }
+
+  @Override
+  public CompletableFuture<Status> insertRow(Row row) {
+    return CompletableFuture.completedFuture(db.insert(row.table(), text(row.key()), values(row)));
+  }
+
+  @Override
+  public CompletableFuture<Status> updateRow(Row row) {
+    return CompletableFuture.completedFuture(db.update(row.table(), text(row.key()), values(row)));
+  }
+
+  @Override
+  public CompletableFuture<Status> deleteRow(String table, byte[] key) {
+    return CompletableFuture.completedFuture(db.delete(table, text(key)));
+  }
+
+  @Override
+  public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    Vector<HashMap<String, ByteIterator>> result = new Vector<>();
+    Status status = db.scan(table, text(key), count, fields(columns), result);
+    for (int row = 0; row < result.size(); row++) {
+      hand(result.get(row), row, sink);
+    }
+    return CompletableFuture.completedFuture(status);
+  }
+
+  // One char per byte, so that a salted key survives the way through a String.
+  private static String text(byte[] key) {
+    return new String(key, StandardCharsets.ISO_8859_1);
+  }
+
+  private static Set<String> fields(Columns columns) {
+    return columns == null ? null : Set.copyOf(columns.names());
+  }
+
+  private static Map<String, ByteIterator> values(Row row) {
+    Map<String, ByteIterator> values = new HashMap<>();
+    for (int i = 0; i < row.values().length; i++) {
+      values.put(row.columns().names().get(i), new ByteArrayByteIterator(row.values()[i]));
+    }
+    return values;
+  }
+
+  private static void hand(Map<String, ByteIterator> fields, int row, RowSink sink) {
+    fields.forEach((name, value) -> sink.field(row, name, ByteBuffer.wrap(value.toArray())));
+  }
+}

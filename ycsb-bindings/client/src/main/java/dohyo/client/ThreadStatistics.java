@@ -1,0 +1,168 @@
+package dohyo.client;
+
+import dohyo.binding.Outcome;
+import dohyo.workload.Operation;
+import dohyo.workload.OperationType;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.HdrHistogram.Histogram;
+import org.HdrHistogram.SingleWriterRecorder;
+import site.ycsb.Status;
+
+/**
+ * What one thread has measured. Only that thread writes; {@link Reporter} takes interval histograms out at any time,
+ * and reads the counts once the thread has ended.
+ */
+final class ThreadStatistics {
+  /** Significant digits of the histograms: values are exact to 0.1 %, as in stock YCSB. */
+  static final int DIGITS = 3;
+
+  private final boolean withIntended;
+  private final AtomicReferenceArray<SingleWriterRecorder> recorders = new AtomicReferenceArray<>(Series.COUNT);
+  private final Histogram[] intervals = new Histogram[Series.COUNT];
+  private final Map<OperationType, Map<String, long[]>> statuses = new EnumMap<>(OperationType.class);
+  private final Map<OperationType, long[]> records = new EnumMap<>(OperationType.class);
+  private final AtomicLong succeeded = new AtomicLong();
+  private final AtomicLong failed = new AtomicLong();
+  private final AtomicLong recordsDone = new AtomicLong();
+  private final AtomicLong failedRecords = new AtomicLong();
+  private final AtomicLong warmups = new AtomicLong();
+  private volatile String firstError;
+
+  ThreadStatistics(boolean withIntended) {
+    this.withIntended = withIntended;
+  }
+
+  void warmup() {
+    add(warmups, 1);
+  }
+
+  /** Takes in a finished operation. */
+  void record(Operation operation) {
+    OperationType type = operation.type();
+    Status[] all = operation.statuses();
+    long finished = operation.finished();
+    boolean ok = take(type, all, operation.started(), finished, operation.intended());
+    if (type == OperationType.READ_MODIFY_WRITE && operation.reads() != null) {
+      // As in YCSB: a read-modify-write shows as a read, as an update, and as the two together.
+      long read = operation.readFinished();
+      take(OperationType.READ, operation.reads(), operation.started(), read, operation.intended());
+      take(OperationType.UPDATE, all, read, finished, read);
+    }
+    if (operation.verified() && ok) {
+      take(OperationType.VERIFY, new Status[] {operation.mismatches() == 0 ? Status.OK : Status.UNEXPECTED_STATE},
+          operation.started(), finished, operation.intended());
+    }
+    long carried = operation.type() == OperationType.SCAN ? operation.scannedRows() : count(all, true);
+    records.computeIfAbsent(type, t -> new long[1])[0] += carried;
+    add(recordsDone, carried);
+    add(failedRecords, count(all, false) + operation.mismatches());
+    add(ok ? succeeded : failed, 1);
+  }
+
+  // One writer, so no locked instruction is needed; readers see it soon enough.
+  private static void add(AtomicLong counter, long amount) {
+    counter.lazySet(counter.getPlain() + amount);
+  }
+
+  private boolean take(OperationType type, Status[] all, long from, long to, long intended) {
+    boolean error = false;
+    boolean found = false;
+    Map<String, long[]> counts = statuses.computeIfAbsent(type, t -> new TreeMap<>());
+    for (Status status : all) {
+      counts.computeIfAbsent(status.getName(), name -> new long[1])[0]++;
+      found |= status.isOk();
+      if (Outcome.isError(status)) {
+        error = true;
+        if (firstError == null) {
+          firstError = type.label() + ": " + status.getName() + ": " + status.getDescription();
+        }
+      }
+    }
+    Series series = error ? Series.FAILED : found ? Series.OK : Series.NOT_FOUND;
+    recorder(series.index(type, false)).recordValue(micros(to - from));
+    if (withIntended) {
+      recorder(series.index(type, true)).recordValue(micros(to - intended));
+    }
+    return !error;
+  }
+
+  private static long micros(long nanos) {
+    return Math.max(0, nanos / 1000);
+  }
+
+  private static long count(Status[] all, boolean ok) {
+    long count = 0;
+    for (Status status : all) {
+      if (ok ? status.isOk() : Outcome.isError(status)) {
+        count++;
+      }
+    }
+    return count;
+  }
+
+  private SingleWriterRecorder recorder(int index) {
+    SingleWriterRecorder recorder = recorders.get(index);
+    if (recorder == null) {
+      recorder = new SingleWriterRecorder(DIGITS);
+      recorders.set(index, recorder);
+    }
+    return recorder;
+  }
+
+  /**
+   * What was recorded in a series since the last call; {@code null} while nothing ever was. The histogram is good until
+   * the next call; only one thread may call.
+   */
+  Histogram takeInterval(int index) {
+    SingleWriterRecorder recorder = recorders.get(index);
+    if (recorder == null) {
+      return null;
+    }
+    intervals[index] = recorder.getIntervalHistogram(intervals[index]);
+    return intervals[index];
+  }
+
+  /** Operations without an error, so far. */
+  long succeeded() {
+    return succeeded.get();
+  }
+
+  /** Operations with an error, so far. */
+  long failed() {
+    return failed.get();
+  }
+
+  /** Records carried by all operations, so far. */
+  long recordsDone() {
+    return recordsDone.get();
+  }
+
+  /** Records that had an error, so far. */
+  long failedRecords() {
+    return failedRecords.get();
+  }
+
+  /** Operations of the warm-up, so far. */
+  long warmups() {
+    return warmups.get();
+  }
+
+  /** The first error, {@code null} while there is none. */
+  String firstError() {
+    return firstError;
+  }
+
+  /** Per type of operation and status, how many records; only after the thread has ended. */
+  Map<OperationType, Map<String, long[]>> statuses() {
+    return statuses;
+  }
+
+  /** Per type of operation, how many records were carried; only after the thread has ended. */
+  Map<OperationType, long[]> records() {
+    return records;
+  }
+}

@@ -1,0 +1,48 @@
+package dohyo.workload;
+
+import dohyo.binding.Settings;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The load: inserts a contiguous range of records in order, in batches that stay within one table. */
+final class LoadSource implements OperationSource {
+  private final RecordLayout layout;
+  private final RecordMaker maker;
+  private final int batchSize;
+  private final boolean batched;
+  private final long end;
+  private long next;
+
+  /**
+   * Makes the source of one thread.
+   *
+   * @param first first key number
+   * @param end   first key number that is not loaded any more
+   */
+  LoadSource(Settings settings, RecordLayout layout, int batchSize, long first, long end) {
+    this.layout = layout;
+    this.maker = new RecordMaker(settings, layout);
+    this.batchSize = batchSize;
+    this.batched = batchSize > 1;
+    this.next = first;
+    this.end = end;
+  }
+
+  @Override
+  public Operation next() {
+    if (next >= end) {
+      return null;
+    }
+    int table = layout.tableOf(next);
+    int count = (int) Math.min(batchSize, Math.min(end, layout.endOf(table)) - next);
+    List<byte[]> keys = new ArrayList<>(count);
+    byte[][][] values = new byte[count][][];
+    for (int i = 0; i < count; i++) {
+      byte[] key = layout.key(next++);
+      keys.add(key);
+      values[i] = maker.values(key, layout.allColumns());
+    }
+    return new Operation(OperationType.INSERT, layout.table(table), keys, null, layout.allColumns(), values, 0,
+        batched, false);
+  }
+}

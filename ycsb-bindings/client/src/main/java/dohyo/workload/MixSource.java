@@ -1,0 +1,126 @@
+package dohyo.workload;
+
+import dohyo.binding.Columns;
+import dohyo.binding.Settings;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import site.ycsb.generator.NumberGenerator;
+
+/**
+ * The run phase: operations drawn by their proportions. A batch is drawn record by record from the request
+ * distribution, from one table and without repeats: a batch of 100 works on 100 different records, so that no
+ * database can save work on a hot key that another one, with another batch form, has to do.
+ */
+final class MixSource implements OperationSource {
+  private final RecordLayout layout;
+  private final RecordMaker maker;
+  private final KeyChooser chooser;
+  private final KeyChooser.Shared keys;
+  private final Proportions proportions;
+  private final NumberGenerator scanLengths;
+  private final int batchSize;
+  private final boolean readAll;
+  private final boolean readByName;
+  private final boolean verified;
+
+  MixSource(Settings settings, RecordLayout layout, KeyChooser.Shared keys, Proportions proportions,
+      NumberGenerator scanLengths, int batchSize) {
+    this.layout = layout;
+    this.maker = new RecordMaker(settings, layout);
+    this.chooser = new KeyChooser(settings, keys);
+    this.keys = keys;
+    this.proportions = proportions;
+    this.scanLengths = scanLengths;
+    this.batchSize = batchSize;
+    this.verified = settings.flag("dataintegrity", false);
+    this.readAll = settings.flag("readallfields", true);
+    this.readByName = settings.flag("readallfieldsbyname", false);
+  }
+
+  @Override
+  public Operation next() {
+    OperationType type = proportions.draw(ThreadLocalRandom.current().nextDouble());
+    return switch (type) {
+      case INSERT -> insert();
+      case SCAN -> scan();
+      default -> onExisting(type);
+    };
+  }
+
+  private Operation insert() {
+    long first = keys.nextInsert();
+    int table = layout.tableOf(first);
+    // Later inserts go round the tables, so a batch for one table would take every n-th number; it stays one record.
+    int count = layout.tableCount() == 1 ? batchSize : 1;
+    long[] keynums = new long[count];
+    keynums[0] = first;
+    for (int i = 1; i < count; i++) {
+      keynums[i] = keys.nextInsert();
+    }
+    List<byte[]> names = names(keynums);
+    Operation operation = new Operation(OperationType.INSERT, layout.table(table), names, null, layout.allColumns(),
+        values(names, layout.allColumns()), 0, count > 1, false);
+    operation.insertedKeys(keynums);
+    return operation;
+  }
+
+  private Operation scan() {
+    int table = chooser.anyTable();
+    return new Operation(OperationType.SCAN, layout.table(table), names(chooser.next(table)), readColumns(), null, null,
+        scanLengths.nextValue().intValue(), false, false);
+  }
+
+  private Operation onExisting(OperationType type) {
+    int table = chooser.anyTable();
+    List<byte[]> names = names(distinct(table));
+    boolean reads = type != OperationType.UPDATE;
+    Columns written = type == OperationType.READ ? null : maker.updateColumns();
+    return new Operation(type, layout.table(table), names, reads ? readColumns() : null, written,
+        written == null ? null : values(names, written), 0, batchSize > 1, reads && verified);
+  }
+
+  private Columns readColumns() {
+    if (!readAll) {
+      return maker.anyColumn();
+    }
+    return readByName || verified ? layout.allColumns() : null;
+  }
+
+  private long[] distinct(int table) {
+    if (batchSize == 1) {
+      return new long[] {chooser.next(table)};
+    }
+    DistinctLongs drawn = new DistinctLongs(batchSize);
+    while (drawn.size() < batchSize) {
+      drawn.add(chooser.next(table));
+    }
+    return drawn.toArray();
+  }
+
+  private List<byte[]> names(long... keynums) {
+    if (keynums.length == 1) {
+      return List.of(layout.key(keynums[0]));
+    }
+    List<byte[]> names = new ArrayList<>(keynums.length);
+    for (long keynum : keynums) {
+      names.add(layout.key(keynum));
+    }
+    return names;
+  }
+
+  private byte[][][] values(List<byte[]> names, Columns columns) {
+    byte[][][] values = new byte[names.size()][][];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = maker.values(names.get(i), columns);
+    }
+    return values;
+  }
+
+  @Override
+  public void finished(Operation operation) {
+    for (long keynum : operation.insertedKeys()) {
+      keys.acknowledge(keynum);
+    }
+  }
+}

@@ -1,0 +1,113 @@
+package dohyo.workload;
+
+import dohyo.binding.Columns;
+import dohyo.binding.Settings;
+import dohyo.binding.SettingException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.stream.IntStream;
+import site.ycsb.Utils;
+
+/**
+ * Where records live and how they look: tables, key names, fields. One instance serves all threads.
+ *
+ * <p>Keys are those of YCSB: {@code user} and the key number, hashed with {@link Utils#hash} unless
+ * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code tablecount} above one the
+ * key numbers from 0 to {@code recordcount} are divided into equal contiguous ranges, one per table, and later inserts
+ * go round the tables.
+ */
+public final class RecordLayout {
+  private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);
+
+  private final String[] tables;
+  private final long recordCount;
+  private final long recordsPerTable;
+  private final boolean hashed;
+  private final int padding;
+  private final Columns all;
+  private final Columns[] single;
+
+  /**
+   * Reads {@code table}, {@code tablecount}, {@code recordcount}, {@code insertorder}, {@code zeropadding},
+   * {@code fieldcount} and {@code fieldnameprefix}.
+   *
+   * @param settings the client's properties
+   * @throws SettingException if one of them is out of range
+   */
+  public RecordLayout(Settings settings) {
+    int count = settings.number("tablecount", 1, 1, 10_000);
+    String table = settings.text("table", "usertable");
+    tables = count == 1 ? new String[] {table}
+        : IntStream.range(0, count).mapToObj(i -> table + i).toArray(String[]::new);
+    // YCSB's own reading of "not given".
+    long given = settings.whole("recordcount", 0, 0, Long.MAX_VALUE / 2);
+    recordCount = given == 0 ? Integer.MAX_VALUE : given;
+    if (recordCount < count) {
+      throw new SettingException("recordcount=" + recordCount + ": must be at least tablecount=" + count);
+    }
+    recordsPerTable = (recordCount + count - 1) / count;
+    hashed = settings.choice("insertorder", "hashed", "ordered").equals("hashed");
+    padding = settings.number("zeropadding", 1, 0, 1_000);
+    int fields = settings.number("fieldcount", 10, 1, 10_000);
+    String prefix = settings.text("fieldnameprefix", "field");
+    List<String> names = IntStream.range(0, fields).mapToObj(i -> prefix + i).toList();
+    all = Columns.of(names);
+    single = names.stream().map(name -> Columns.of(List.of(name))).toArray(Columns[]::new);
+  }
+
+  public long recordCount() {
+    return recordCount;
+  }
+
+  public int tableCount() {
+    return tables.length;
+  }
+
+  public Columns allColumns() {
+    return all;
+  }
+
+  /** The set that holds just that field. */
+  public Columns column(int field) {
+    return single[field];
+  }
+
+  public int fieldCount() {
+    return single.length;
+  }
+
+  public String table(int index) {
+    return tables[index];
+  }
+
+  /** Index of the table that holds a record. */
+  public int tableOf(long keynum) {
+    return (int) (keynum < recordCount ? keynum / recordsPerTable : (keynum - recordCount) % tables.length);
+  }
+
+  /** First key number of a table. */
+  public long firstOf(int table) {
+    return table * recordsPerTable;
+  }
+
+  /** First key number after those of a table. */
+  public long endOf(int table) {
+    return Math.min(recordCount, (table + 1) * recordsPerTable);
+  }
+
+  /** The key of a record, as YCSB names it. */
+  public byte[] key(long keynum) {
+    long number = hashed ? Utils.hash(keynum) : keynum;
+    int digits = 1;
+    for (long rest = number / 10; rest > 0; rest /= 10) {
+      digits++;
+    }
+    int width = Math.max(digits, padding);
+    byte[] key = new byte[PREFIX.length + width];
+    System.arraycopy(PREFIX, 0, key, 0, PREFIX.length);
+    for (int at = key.length - 1; at >= PREFIX.length; at--, number /= 10) {
+      key[at] = (byte) ('0' + number % 10);
+    }
+    return key;
+  }
+}

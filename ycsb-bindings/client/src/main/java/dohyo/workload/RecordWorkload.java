@@ -1,0 +1,161 @@
+package dohyo.workload;
+
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.Vector;
+import site.ycsb.ByteArrayByteIterator;
+import site.ycsb.ByteIterator;
+import site.ycsb.DB;
+import site.ycsb.Status;
+import site.ycsb.Workload;
+import site.ycsb.WorkloadException;
+import site.ycsb.generator.NumberGenerator;
+import site.ycsb.generator.UniformLongGenerator;
+import site.ycsb.generator.ZipfianGenerator;
+
+/**
+ * The workload of YCSB's CoreWorkload (same properties, same keys, same mixes) that also knows batches, several tables
+ * and values of set entropy. Our client runs it wherever a scenario says
+ * {@code workload=site.ycsb.workloads.CoreWorkload}; the stock client runs it, one record at a time, with
+ * {@code workload=dohyo.workload.RecordWorkload}.
+ */
+public final class RecordWorkload extends Workload {
+  private Settings settings;
+  private RecordLayout layout;
+  private Proportions proportions;
+  private KeyChooser.Shared keys;
+  private NumberGenerator scanLengths;
+  private int batchSize;
+  private long loadStart;
+  private long loadCount;
+  private boolean transactions;
+
+  /**
+   * Reads and checks all properties of the workload.
+   *
+   * @param p the client's properties
+   * @throws SettingException if one has an impossible value
+   */
+  @Override
+  public void init(Properties p) {
+    settings = new Settings(p);
+    layout = new RecordLayout(settings);
+    proportions = new Proportions(settings);
+    batchSize = settings.number("batchsize", 1, 1, 100_000);
+    transactions = settings.flag("dotransactions", true);
+    if (batchSize > layout.endOf(0)) {
+      throw new SettingException("batchsize=" + batchSize + ": a batch holds different records of one table, which has "
+          + layout.endOf(0) + " (recordcount divided by tablecount)");
+    }
+    if (batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {
+      throw new SettingException("batchsize=" + batchSize + ": a scan is one operation of its own, so with"
+          + " scanproportion above 0 batchsize must be 1");
+    }
+    loadStart = settings.whole("insertstart", 0, 0, layout.recordCount());
+    loadCount = settings.whole("insertcount", layout.recordCount() - loadStart, 0, layout.recordCount() - loadStart);
+    if (transactions) {
+      keys = new KeyChooser.Shared(settings, layout, proportions.share(OperationType.INSERT));
+      scanLengths = scanLengths();
+    }
+    // Makes one, so that a bad value is refused here and not in the middle of a thread.
+    new RecordMaker(settings, layout);
+  }
+
+  private NumberGenerator scanLengths() {
+    int max = settings.number("maxscanlength", 1000, 1, Integer.MAX_VALUE);
+    int min = settings.number("minscanlength", 1, 1, max);
+    return settings.choice("scanlengthdistribution", "uniform", "zipfian").equals("uniform")
+        ? new UniformLongGenerator(min, max) : new ZipfianGenerator(min, max);
+  }
+
+  /** Records per operation. */
+  public int batchSize() {
+    return batchSize;
+  }
+
+  public int tableCount() {
+    return layout.tableCount();
+  }
+
+  /** How many records the load inserts. */
+  public long loadCount() {
+    return loadCount;
+  }
+
+  /**
+   * Makes the operations of one thread: its part of the load, or its share of the run.
+   *
+   * @param thread  number of the thread, from 0
+   * @param threads how many there are
+   * @return a source that ends after the load, and never in the run
+   */
+  public OperationSource source(int thread, int threads) {
+    if (transactions) {
+      return new MixSource(settings, layout, keys, proportions, scanLengths, batchSize);
+    }
+    return new LoadSource(settings, layout, batchSize,
+        loadStart + part(loadCount, thread, threads), loadStart + part(loadCount, thread + 1, threads));
+  }
+
+  /** Where part {@code index} of {@code parts} equal parts of a count begins; no product, so it cannot overflow. */
+  public static long part(long count, int index, int parts) {
+    return count / parts * index + Math.min(index, count % parts);
+  }
+
+  // ---- For the stock client: the same operations, one record at a time through YCSB's DB interface ----
+
+  @Override
+  public Object initThread(Properties p, int mythreadid, int threadcount) throws WorkloadException {
+    if (batchSize > 1) {
+      throw new WorkloadException("batchsize=" + batchSize + ": the stock client has no batches; use batchsize=1 with"
+          + " it, or dohyo.client.Client");
+    }
+    return source(mythreadid, threadcount);
+  }
+
+  @Override
+  public boolean doInsert(DB db, Object threadstate) {
+    return doTransaction(db, threadstate);
+  }
+
+  @Override
+  public boolean doTransaction(DB db, Object threadstate) {
+    OperationSource source = (OperationSource) threadstate;
+    var operation = source.next();
+    if (operation == null) {
+      return false;
+    }
+    Status status = perform(operation, db);
+    source.finished(operation);
+    return transactions || status.isOk();
+  }
+
+  private static Status perform(dohyo.workload.Operation operation, DB db) {
+    String table = operation.table();
+    String key = new String(operation.keys().get(0), StandardCharsets.ISO_8859_1);
+    Set<String> fields = operation.readColumns() == null ? null : Set.copyOf(operation.readColumns().names());
+    return switch (operation.type()) {
+      case INSERT -> db.insert(table, key, values(operation));
+      case UPDATE -> db.update(table, key, values(operation));
+      case SCAN -> db.scan(table, key, operation.scanLength(), fields, new Vector<>());
+      case READ_MODIFY_WRITE -> {
+        db.read(table, key, fields, new HashMap<>());
+        yield db.update(table, key, values(operation));
+      }
+      default -> db.read(table, key, fields, new HashMap<>());
+    };
+  }
+
+  private static Map<String, ByteIterator> values(dohyo.workload.Operation operation) {
+    Map<String, ByteIterator> values = new HashMap<>();
+    for (int i = 0; i < operation.writeColumns().size(); i++) {
+      values.put(operation.writeColumns().names().get(i), new ByteArrayByteIterator(operation.values()[0][i]));
+    }
+    return values;
+  }
+}

@@ -1,0 +1,57 @@
+package dohyo.workload;
+
+import dohyo.binding.Settings;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+
+/**
+ * Makes field values of a set size and entropy, eight bytes per step; one instance per thread.
+ *
+ * <p>{@code valueentropy} is the entropy in bits per byte, 0 to 8. Up to 6 the bytes are the printable characters from
+ * {@code '0'} on (6 gives 64 of them, near to what YCSB's own generator makes), 7 is any ASCII, 8 is incompressible
+ * binary. The numbers come from SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
+ * OOPSLA 2014): random bytes drawn anew for every value, so a compressor finds no repeats beyond the alphabet itself.
+ */
+public final class ValueGenerator {
+  private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final long EVERY_BYTE = 0x0101010101010101L;
+
+  private final long mask;
+  private final long offset;
+  private long state;
+
+  /**
+   * Makes a generator.
+   *
+   * @param settings the client's properties, of which {@code valueentropy} is read
+   * @param seed     start of the sequence; different for every thread
+   * @throws dohyo.binding.SettingException if {@code valueentropy} is not from 0 to 8
+   */
+  public ValueGenerator(Settings settings, long seed) {
+    int bits = settings.number("valueentropy", 6, 0, 8);
+    this.mask = EVERY_BYTE * ((1 << bits) - 1);
+    this.offset = bits <= 6 ? EVERY_BYTE * '0' : 0;
+    this.state = seed;
+  }
+
+  /** A new value of that many bytes. */
+  public byte[] next(int length) {
+    byte[] value = new byte[length];
+    int at = 0;
+    for (; at + Long.BYTES <= length; at += Long.BYTES) {
+      LONGS.set(value, at, eightBytes());
+    }
+    for (long rest = eightBytes(); at < length; at++, rest >>>= 8) {
+      value[at] = (byte) rest;
+    }
+    return value;
+  }
+
+  private long eightBytes() {
+    long z = state += 0x9E3779B97F4A7C15L;
+    z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
+    z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;
+    return ((z ^ (z >>> 31)) & mask) + offset;
+  }
+}
