@@ -179,7 +179,7 @@ public final class Client {
   private Results.Timing timing(Crew crew, Window window, Instant agreed, double connectSeconds, long cpu) {
     // A run bounded by time is as long as it was meant to be; one bounded by count or given up ends with its last
     // answer.
-    boolean full = !abort.isSet() && window.isOver(System.nanoTime());
+    boolean full = !abort.isSet() && crew.reachedEnd();
     double measured = full ? run.measuredSeconds()
         : Math.max(0, crew.lastFinished() - crew.firstMeasured()) / 1e9;
     Double skew = agreed == null ? null : (crew.firstSent() - window.begin()) / 1e6;

@@ -136,6 +136,16 @@ final class Crew {
     }
   }
 
+  /** Whether the run lasted to the end of the window: at least one thread worked until then. */
+  boolean reachedEnd() {
+    for (int i = 0; i < workers.length(); i++) {
+      if (workers.get(i) != null && workers.get(i).reachedEnd()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** When the first operation of all was sent, in {@link System#nanoTime}. */
   long firstSent() {
     return earliest(Worker::firstSent);

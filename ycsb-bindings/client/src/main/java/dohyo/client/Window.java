@@ -14,6 +14,11 @@ record Window(long begin, long measure, long end) {
     return end != Long.MAX_VALUE && now - end >= 0;
   }
 
+  /** That time, or the end where it comes first. */
+  long earlier(long time) {
+    return isOver(time) ? end : time;
+  }
+
   boolean isMeasured(long started) {
     return started - measure >= 0;
   }

@@ -33,6 +33,7 @@ final class Worker {
   private long firstSent;
   private long firstMeasured;
   private long lastFinished;
+  private boolean reachedEnd;
 
   Worker(Run run, int thread, Binding binding, Window window, ThreadStatistics statistics, Abort abort) {
     this.run = run;
@@ -51,23 +52,26 @@ final class Worker {
 
   /** Sends until the window is over, the count is reached or the run was given up, then waits for what is open. */
   void work() {
+    // The first one is made before the start, so that no class is loaded at the agreed instant.
+    Operation next = source.next();
     waitFor(window.begin());
-    while (!abort.isSet() && measured < quota) {
+    while (next != null && !abort.isSet() && measured < quota) {
       long due = System.nanoTime();
       if (pacer.hasTarget()) {
         due = pacer.nextDue();
-        if (window.isOver(due) || !waitFor(due)) {
+        if (!waitFor(window.earlier(due))) {
           break;
         }
       }
-      if (!makeRoom() || window.isOver(System.nanoTime())) {
+      if (!makeRoom()) {
         break;
       }
-      Operation operation = source.next();
-      if (operation == null) {
+      if (window.isOver(System.nanoTime())) {
+        reachedEnd = true;
         break;
       }
-      send(operation, pacer.hasTarget() ? due : System.nanoTime());
+      send(next, pacer.hasTarget() ? due : System.nanoTime());
+      next = source.next();
       takeAnswered();
     }
     drain();
@@ -173,6 +177,11 @@ final class Worker {
       }
     }
     return false;
+  }
+
+  /** Whether it stopped because the window was over, and not because there was nothing more to do. */
+  boolean reachedEnd() {
+    return reachedEnd;
   }
 
   /** When the first operation was sent, in {@link System#nanoTime}; 0 if there was none. */

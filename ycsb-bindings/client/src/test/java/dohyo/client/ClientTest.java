@@ -1,0 +1,254 @@
+package dohyo.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayOutputStream;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.HdrHistogram.EncodableHistogram;
+import org.HdrHistogram.HistogramLogReader;
+import org.codehaus.jackson.JsonNode;
+import org.codehaus.jackson.map.ObjectMapper;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The whole client in one process, on a store that fails on demand. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
+class ClientTest {
+  @TempDir
+  private Path folder;
+  private String store;
+  private String out;
+  private String err;
+
+  @BeforeEach
+  void ownStore(TestInfo test) {
+    store = test.getDisplayName() + System.nanoTime();
+  }
+
+  private int client(String... options) {
+    List<String> args = new ArrayList<>(List.of("-db", MemoryBinding.class.getName(), "-p", "memory.store=" + store,
+        "-p", "recordcount=1000", "-p", "client.summary=" + folder.resolve("client.json")));
+    args.addAll(List.of(options));
+    ByteArrayOutputStream results = new ByteArrayOutputStream();
+    ByteArrayOutputStream messages = new ByteArrayOutputStream();
+    int exit = Client.run(args.toArray(String[]::new), new PrintStream(results, true, StandardCharsets.UTF_8),
+        new PrintStream(messages, true, StandardCharsets.UTF_8), new Abort[1]);
+    out = results.toString(StandardCharsets.UTF_8);
+    err = messages.toString(StandardCharsets.UTF_8);
+    return exit;
+  }
+
+  private long line(String metric, String measurement) {
+    Matcher found = Pattern.compile(Pattern.quote("[" + metric + "], " + measurement + ", ") + "(\\d+)").matcher(out);
+    assertTrue(found.find(), metric + " " + measurement + " is missing in:\n" + out);
+    return Long.parseLong(found.group(1));
+  }
+
+  private JsonNode summary() throws IOException {
+    return new ObjectMapper().readTree(folder.resolve("client.json").toFile());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 1, 1, 1", "3, 100, 1, 1", "4, 7, 3, 5", "7, 1, 1, 50"})
+  void loadsEveryRecordOnce(int threads, int batch, int tables, int inflight) {
+    int exit = client("-load", "-threads", "" + threads, "-p", "batchsize=" + batch, "-p", "tablecount=" + tables,
+        "-p", "inflight=" + inflight);
+    assertEquals(0, exit, err);
+    assertEquals(1000, line("INSERT", "Return=OK"));
+    assertEquals(1000, line("OVERALL", "Records"));
+    assertEquals(1000, MemoryBinding.keys(store).size());
+    assertEquals(1000, MemoryBinding.store(store).writes.get());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 1", "10, 1", "1, 8", "10, 8"})
+  void countsOperationsAndRecords(int batch, int inflight) {
+    assertEquals(0, client("-load"), err);
+    int exit = client("-threads", "4", "-p", "operationcount=1001", "-p", "batchsize=" + batch, "-p",
+        "inflight=" + inflight, "-p", "readproportion=0.5", "-p", "updateproportion=0.5");
+    assertEquals(0, exit, err);
+    assertEquals(1001, line("READ", "Operations") + line("UPDATE", "Operations"));
+    assertEquals(1001L * batch, line("READ", "Return=OK") + line("UPDATE", "Return=OK"));
+    assertEquals(1001L * batch, line("OVERALL", "Records"));
+  }
+
+  @Test
+  void readModifyWriteShowsAllThreeAndReadsOnce() {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "operationcount=50", "-p", "readproportion=0", "-p", "updateproportion=0",
+        "-p", "readmodifywriteproportion=1", "-p", "readbeforewrite=true"), err);
+    for (String type : List.of("READ", "UPDATE", "READ-MODIFY-WRITE")) {
+      assertEquals(50, line(type, "Operations"));
+    }
+    assertEquals(50, line("OVERALL", "Operations"));
+    assertEquals(50, MemoryBinding.store(store).reads.get());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1", "10"})
+  void readBeforeWriteReadsEachRecordOnce(int batch) {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "operationcount=20", "-p", "readproportion=0", "-p", "updateproportion=1",
+        "-p", "readbeforewrite=true", "-p", "batchsize=" + batch), err);
+    assertEquals(20L * batch, MemoryBinding.store(store).reads.get());
+    assertEquals(1000 + 20L * batch, MemoryBinding.store(store).writes.get());
+    assertEquals(20L * batch, line("UPDATE", "Return=OK"));
+  }
+
+  @Test
+  void whatIsNotThereIsNeitherOkNorAnError() {
+    assertEquals(0, client("-p", "operationcount=10", "-p", "readproportion=1", "-p", "updateproportion=0"), err);
+    assertEquals(10, line("READ", "Return=NOT_FOUND"));
+    assertEquals(0, line("READ", "Operations"));
+    assertEquals(10, line("READ-NOT_FOUND", "Operations"));
+    assertEquals(0, line("OVERALL", "Records"));
+  }
+
+  @Test
+  void measuresForTheTimeAndNotTheWarmUp() throws IOException {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "maxexecutiontime=2", "-p", "warmuptime=1", "-target", "200", "-p",
+        "hdrhistogram.fileoutput=true", "-p", "hdrhistogram.output.path=" + folder + "/", "-s", "-p",
+        "status.interval=1"), err);
+    assertEquals(2000, line("OVERALL", "RunTime(ms)"));
+    long operations = line("OVERALL", "Operations");
+    assertTrue(operations >= 395 && operations <= 401, "200 per second for 2 s gave " + operations);
+    assertEquals(200, summary().get("warmup_operations").asLong(), 2);
+    long logged = logged("READ") + logged("UPDATE");
+    assertEquals(operations, logged, "the interval logs hold what the results say");
+    assertEquals(line("READ", "Operations"), line("Intended-READ", "Operations"));
+    assertTrue(Pattern.compile("\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d:\\d{3} 1 sec: \\d+ operations; "
+        + "[0-9.]+ current ops/sec; est completion in 1 second \\[READ: Count=\\d+, Max=").matcher(err).find(), err);
+  }
+
+  private long logged(String series) throws IOException {
+    long count = 0;
+    int intervals = 0;
+    try (FileInputStream file = new FileInputStream(folder.resolve(series + ".hdr").toFile())) {
+      HistogramLogReader reader = new HistogramLogReader(file);
+      for (EncodableHistogram next; (next = reader.nextIntervalHistogram()) != null;) {
+        count += ((org.HdrHistogram.Histogram) next).getTotalCount();
+        intervals++;
+      }
+    }
+    assertTrue(intervals >= 2, "one interval a second");
+    return count;
+  }
+
+  @Test
+  void intendedLatencyCountsTheWait() {
+    assertEquals(0, client("-load"), err);
+    // One thread, 20 ms an answer, asked for 100 a second: each waits longer than the one before.
+    assertEquals(0, client("-p", "operationcount=50", "-p", "readproportion=1", "-p", "updateproportion=0",
+        "-target", "100", "-p", "memory.delay=20"), err);
+    assertTrue(line("READ", "95thPercentileLatency(us)") < 200_000, out);
+    assertTrue(line("Intended-READ", "95thPercentileLatency(us)") > 350_000, out);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"error, IO", "throw, ILLEGAL_STATE"})
+  void errorsAreCountedByNameAndMakeTheRunInvalid(String failure, String name) throws IOException {
+    assertEquals(0, client("-load"), err);
+    assertEquals(4, client("-p", "operationcount=100", "-p", "readproportion=0.5", "-p", "updateproportion=0.5", "-p",
+        "memory.fail=" + failure), err);
+    assertTrue(line("UPDATE", "Return=" + name) > 10, out);
+    assertEquals(line("UPDATE-FAILED", "Operations"), line("OVERALL", "FailedOperations"));
+    assertTrue(err.contains("ERROR: ") && err.contains("above maxerrorrate=0.001"), err);
+    assertFalse(summary().get("valid").asBoolean());
+  }
+
+  @Test
+  void aLoadMustBeWhole() {
+    assertEquals(4, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999"), err);
+    assertTrue(err.contains("1 of 1000 records"), err);
+  }
+
+  @Test
+  void anInsertIsRetriedWhenAskedFor() {
+    assertEquals(4, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999", "-p",
+        "core_workload_insertion_retry_limit=3"), err);
+    assertEquals(1003, MemoryBinding.store(store).writes.get());
+  }
+
+  @Test
+  void aDatabaseThatHangsIsGivenUpWithinTheBounds() {
+    long start = System.nanoTime();
+    assertEquals(4, client("-p", "maxexecutiontime=60", "-p", "readproportion=0", "-p", "updateproportion=1", "-p",
+        "memory.fail=hang", "-p", "operationtimeout=300", "-p", "stalltime=2", "-threads", "3", "-p", "inflight=4"));
+    assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 10);
+    assertTrue(line("UPDATE", "Return=TIMEOUT") >= 12, out);
+    assertTrue(err.contains("no operation has succeeded for 2 s (stalltime)"), err);
+  }
+
+  @Test
+  void aDatabaseThatCannotBeReachedIsExitThree() {
+    assertEquals(3, client("-load", "-threads", "4", "-p", "memory.fail=connect"));
+    assertTrue(err.contains("ERROR: nobody listens at memory"), err);
+  }
+
+  @Test
+  void allBeginAtTheAgreedInstant() throws Exception {
+    Path gate = Files.createDirectory(folder.resolve("gate"));
+    long agreed = System.currentTimeMillis() + 700;
+    Files.writeString(gate.resolve("start"), agreed + "\n");
+    assertEquals(0, client("-load", "-p", "startgate=" + gate, "-threads", "4"), err);
+    assertTrue(Files.exists(gate.resolve("ready")));
+    assertTrue(System.currentTimeMillis() >= agreed);
+    assertEquals(agreed, summary().get("agreed_start_ms").asLong());
+    assertTrue(summary().get("skew_ms").asDouble() >= 0, "nobody begins before it");
+  }
+
+  @Test
+  void anInstantThatHasPassedIsRefused() throws Exception {
+    Files.writeString(folder.resolve("start"), "1000");
+    assertEquals(4, client("-load", "-p", "startgate=" + folder));
+    assertTrue(err.contains("had passed"), err);
+  }
+
+  @Test
+  void integrityIsChecked() {
+    assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
+    assertEquals(0, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "batchsize=5"), err);
+    assertTrue(line("VERIFY", "Return=OK") > 80, out);
+    MemoryBinding.store(store).rows.values().forEach(row -> row.put("field3", new byte[100]));
+    assertEquals(4, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "readproportion=1"), err);
+    assertTrue(line("VERIFY", "Return=UNEXPECTED_STATE") > 0, out);
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+      "batchsize=0 | batchsize=0: must be a whole number from 1 to 100000",
+      "target=-1 | target=-1: must be a number from 0.0 to 1.0E12",
+      "threadcount=many | threadcount=many: must be a whole number from 1 to 100000",
+      "requestdistribution=zipf | requestdistribution=zipf: must be one of uniform, zipfian, latest",
+      "batchsize=2000 | batchsize=2000: a batch holds different records",
+      "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
+      "keysalt=md5 | keysalt=md5: must be one of none, crc32",
+      "workload=site.ycsb.workloads.TimeSeriesWorkload | run other workload classes with site.ycsb.Client",
+      "valueentropy=9 | valueentropy=9: must be a whole number from 0 to 8",
+      "maxexecutiontime=0 | a run is bounded by one of them",
+      "startgate=/nowhere | startgate=/nowhere: there is no such folder",
+      "hdrhistogram.percentiles=99,x | must be numbers from 0 to 100",
+      "exporter=Nothing | exporter=Nothing: no such exporter"})
+  void badInputIsRefusedByName(String property, String message) {
+    assertEquals(2, client("-p", "maxexecutiontime=1", "-p", property));
+    assertTrue(err.contains("ERROR: ") && err.contains(message), err);
+  }
+}

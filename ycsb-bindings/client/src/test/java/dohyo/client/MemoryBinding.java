@@ -1,0 +1,129 @@
+package dohyo.client;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import site.ycsb.DBException;
+import site.ycsb.Status;
+
+/**
+ * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
+ * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads.
+ * The store is found by {@code memory.store}, so that each test has its own.
+ */
+public final class MemoryBinding extends Binding {
+  private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
+
+  private Store store;
+  private String failure;
+  private long failAfter;
+  private long delayMillis;
+
+  /** The content of one store. */
+  static final class Store {
+    final ConcurrentSkipListMap<String, Map<String, byte[]>> rows = new ConcurrentSkipListMap<>();
+    final AtomicLong reads = new AtomicLong();
+    final AtomicLong writes = new AtomicLong();
+  }
+
+  static Store store(String name) {
+    return STORES.computeIfAbsent(name, n -> new Store());
+  }
+
+  @Override
+  protected void connect(Settings settings) throws DBException {
+    store = store(settings.text("memory.store", "default"));
+    failure = settings.choice("memory.fail", "none", "connect", "throw", "error", "hang");
+    failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
+    delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
+    if (failure.equals("connect")) {
+      throw new DBException("nobody listens at memory");
+    }
+  }
+
+  @Override
+  protected void disconnect() {
+    // The store stays for the test to look at.
+  }
+
+  private static String id(String table, byte[] key) {
+    return table + "/" + new String(key, StandardCharsets.ISO_8859_1);
+  }
+
+  @Override
+  public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
+    store.reads.incrementAndGet();
+    Map<String, byte[]> row = store.rows.get(id(table, key));
+    if (row != null) {
+      row.forEach((name, value) -> {
+        if (columns == null || columns.names().contains(name)) {
+          sink.field(0, name, ByteBuffer.wrap(value));
+        }
+      });
+    }
+    Status status = row == null ? Status.NOT_FOUND : Status.OK;
+    return delayMillis == 0 ? CompletableFuture.completedFuture(status) : CompletableFuture.supplyAsync(() -> status,
+        CompletableFuture.delayedExecutor(delayMillis, TimeUnit.MILLISECONDS));
+  }
+
+  @Override
+  public CompletableFuture<Status> insertRow(Row row) {
+    if (store.writes.incrementAndGet() > failAfter) {
+      switch (failure) {
+        case "throw":
+          throw new IllegalStateException("thrown at once");
+        case "error":
+          return CompletableFuture.failedFuture(new java.io.IOException("disk on fire"));
+        case "hang":
+          return new CompletableFuture<>();
+        default:
+          break;
+      }
+    }
+    Map<String, byte[]> stored = store.rows.computeIfAbsent(id(row.table(), row.key()), k -> new ConcurrentHashMap<>());
+    for (int i = 0; i < row.values().length; i++) {
+      stored.put(row.columns().names().get(i), row.values()[i]);
+    }
+    return CompletableFuture.completedFuture(Status.OK);
+  }
+
+  @Override
+  public CompletableFuture<Status> updateRow(Row row) {
+    return insertRow(row);
+  }
+
+  @Override
+  public CompletableFuture<Status> deleteRow(String table, byte[] key) {
+    store.rows.remove(id(table, key));
+    return CompletableFuture.completedFuture(Status.OK);
+  }
+
+  @Override
+  public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    int row = 0;
+    for (Map<String, byte[]> found : store.rows.tailMap(id(table, key)).values()) {
+      int number = row;
+      found.forEach((name, value) -> sink.field(number, name, ByteBuffer.wrap(value)));
+      if (++row == count) {
+        break;
+      }
+    }
+    return CompletableFuture.completedFuture(Status.OK);
+  }
+
+  /** Keys of all stores' rows of one table, as stored. */
+  static List<String> keys(String name) {
+    return List.copyOf(store(name).rows.keySet());
+  }
+}
