@@ -1,0 +1,67 @@
+"""YCSB's operation types: how their names and their counts relate to what the workload asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+OVERALL = "OVERALL"
+READ_MODIFY_WRITE = "READ-MODIFY-WRITE"
+INTENDED = "Intended-"
+_CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
+_ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
+# Metrics of the client itself: disconnecting, its threads, memory and garbage collection.
+_OF_THE_CLIENT = re.compile(
+    r"(Intended-)?(CLEANUP|THREAD_COUNT|SYS_LOAD_AVG|GCS|GCS_TIME|USED_MEM_MB|(TOTAL_GC|MAX_|MIN_).*)"
+)
+
+
+def operation(metric: str) -> str | None:
+    """The operation type behind a metric's name; None when it is none, or a second view of one.
+
+    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice, as HdrREAD and BucketREAD.
+    """
+    if re.match(r"(Bucket|Raw)[A-Z]", metric) or _OF_THE_CLIENT.fullmatch(metric.removeprefix("Hdr")):
+        return None
+    return metric[3:] if re.match(r"Hdr[A-Z]", metric) else metric
+
+
+def is_call(name: str) -> bool:
+    """Whether the name stands for calls to the database, succeeded (READ) or failed (READ-FAILED)."""
+    return name.partition("-")[0] in _CALLS
+
+
+def is_failure(name: str) -> bool:
+    """Whether the name stands for operations that ended with an error."""
+    return name.endswith("-FAILED")
+
+
+def is_known(name: str) -> bool:
+    """Whether it is known how the name's count relates to the workload's operations."""
+    return is_call(name) or name.startswith((INTENDED, "VERIFY"))
+
+
+def calls(counts: Mapping[str, int]) -> int:
+    """Operations of the workload, attempted, from counts by name.
+
+    A READ-MODIFY-WRITE is counted three times by YCSB: as itself, and as the READ and the UPDATE that it consists
+    of (a failed one may have had only the READ: then the result is one too high). `Intended-…` is a second view of the
+    same operations, VERIFY no operation at all.
+    """
+    total = 0
+    for name, count in counts.items():
+        if name.startswith(READ_MODIFY_WRITE):
+            total -= 0 if is_failure(name) else count
+        elif is_call(name):
+            total += count
+    return total
+
+
+def order(name: str) -> tuple[int, str, bool]:
+    """Sort key of the rows of a table: each operation beside its failures and its intended latencies."""
+    plain = name.removeprefix(INTENDED)
+    # The longest name first: READ-MODIFY-WRITE is not a kind of READ.
+    for known in sorted(_ORDER, key=len, reverse=True):
+        if plain == known or plain.startswith(known + "-"):
+            return _ORDER.index(known), plain, plain != name
+    return len(_ORDER), plain, plain != name

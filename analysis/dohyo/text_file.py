@@ -1,0 +1,46 @@
+"""Reading text that other programs wrote: plain or gzip, possibly cut off, possibly not text at all."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+# Takes one message, `file:line: what`, for the person who asked for the files to be read.
+Warn = Callable[[str], None]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+# Longer "lines" are not text; they are read in pieces so that memory stays bounded.
+_LINE_LIMIT = 4 * 1024 * 1024
+
+
+def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
+    """Line numbers (from 1) and lines with their line ends; only the last line of a file may have none.
+
+    Whatever cannot be read ends the iteration with one message through `warn`; nothing is raised.
+    """
+    number = 0
+    try:
+        with path.open("rb") as raw:
+            compressed = raw.read(2) == _GZIP_MAGIC
+            raw.seek(0)
+            # GzipFile is no BinaryIO by name, but reads like one.
+            file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if compressed else raw
+            while line := file.readline(_LINE_LIMIT):
+                number += 1
+                yield number, line.decode("utf-8", "replace")
+    except EOFError:
+        warn(f"{path}:{number + 1}: the gzip stream is cut off")
+    except (gzip.BadGzipFile, zlib.error) as error:
+        warn(f"{path}:{number + 1}: the gzip stream is damaged: {error}")
+    except OSError as error:
+        warn(f"{path}:{number + 1}: cannot be read: {error.strerror or error}")
+
+
+def is_binary(path: Path) -> bool:
+    """True when the first 4 KiB (unpacked) hold a NUL byte, which no log of YCSB has; False when unreadable."""
+    for _, line in lines(path, lambda _: None):
+        return "\0" in line[:4096]
+    return False
