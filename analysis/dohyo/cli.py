@@ -1,0 +1,138 @@
+"""The command `dohyo`: what can be asked for, and the exit codes.
+
+0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 130, 143: a signal.
+"""
+
+import sys
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.console import Console
+
+from dohyo import properties, runner, scenario, systems
+from dohyo.bad_input import BadInputError
+from dohyo.tabulate import Format
+from dohyo.tabulate import tabulate as tabulate_folders
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(context_settings=_CONTEXT)
+def cli() -> None:
+    """Compares NoSQL databases on your hardware, under equal conditions."""
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("name", metavar="SCENARIO", required=False)
+@click.option("--list", "list_", is_flag=True, help="Show the scenarios and the systems, and end.")
+@click.option("--systems", "systems_", metavar="A,B", help="Systems to compare, in that order.")
+@click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
+@click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
+              help="Set a property of the scenario (docs/properties.md) or a role's variable; repeatable.")  # fmt: skip
+@click.option("--repeats", metavar="N", help="Runs per system.")
+@click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
+@click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
+@click.option("--keep", is_flag=True, help="Leave the last system's servers up.")
+@click.option("--resume", "experiment", metavar="ID",
+              help="Repeat only what did not finish in an experiment (its ID or folder).")  # fmt: skip
+@click.option("--out", metavar="DIR", help="Folder of the experiment. Default: a new one below results/.")
+def run(
+    name: str | None,
+    list_: bool,
+    systems_: str | None,
+    inventory: str | None,
+    assignments: tuple[str, ...],
+    repeats: str | None,
+    duration: str | None,
+    records: str | None,
+    keep: bool,
+    experiment: str | None,
+    out: str | None,
+) -> int:
+    """Measures SCENARIO (a name from --list or a YCSB property file) and prints the table.
+
+    \b
+    ./run.sh workloadA
+    ./run.sh workloadA --systems cassandra --records 1M --duration 5m --repeats 3
+    ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
+
+    Exit code: 0 all systems have valid numbers; 1 not all; 2 bad input, nothing was started.
+    """
+    if list_:
+        _list(Console())
+        return 0
+    changing = {
+        "--systems": systems_, "--inventory": inventory, "--set": assignments, "--repeats": repeats,
+        "--duration": duration, "--records": records, "--out": out,
+    }  # fmt: skip
+    if experiment is not None:
+        if given := [option for option, value in changing.items() if value]:
+            raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
+        return runner.resume(experiment, name, keep, Console())
+    if name is None:
+        raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
+    changes = scenario.overrides(
+        assignments, {"systems": systems_, "repeats": repeats, "duration": duration, "recordcount": records}
+    )
+    chosen = scenario.load(scenario.find(name), changes)
+    if inventory is not None and not Path(inventory).exists():
+        raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ holds examples")
+    options = runner.Options(
+        inventory=Path(inventory).absolute() if inventory else None,
+        keep=keep,
+        out=Path(out).absolute() if out else None,
+    )
+    return runner.run(chosen, options, Console())
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--format", "format_", type=click.Choice(get_args(Format)), default="table", show_default=True)
+def tabulate(folders: tuple[Path, ...], format_: Format) -> int:
+    """Prints the table for folders of YCSB logs from elsewhere (text or JSON exports, status lines, .hdr, gzip)."""
+    return tabulate_folders(folders, format_)
+
+
+@cli.command("list")
+def list_command() -> int:
+    """Shows the scenarios and the systems."""
+    _list(Console())
+    return 0
+
+
+@cli.command("properties")
+def properties_command() -> int:
+    """Prints docs/properties.md, the reference of all scenario properties."""
+    click.echo(properties.reference(), nl=False)
+    return 0
+
+
+def _list(console: Console) -> None:
+    files = scenario.scenario_files()
+    width = max(map(len, [*files, *systems.all_systems()])) + 2
+    console.print("scenarios (workloads/):", highlight=False)
+    for name, path in files.items():
+        console.print(f"  {name:{width}}{scenario.description(path)}", highlight=False, markup=False, soft_wrap=True)
+    console.print("systems on this machine:", highlight=False)
+    for name, system in systems.all_systems().items():
+        console.print(
+            f"  {name:{width}}{system.title}: {system.availability()}", highlight=False, markup=False, soft_wrap=True
+        )
+
+
+def main() -> None:
+    """Entry point: runs the command and turns what the user got wrong into one line and exit code 2."""
+    try:
+        code = cli.main(prog_name="dohyo", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except BadInputError as error:
+        click.echo(f"ERROR: {error}", err=True)
+        code = 2
+    except OSError as error:
+        # A full disk, a results folder that became read-only, …
+        click.echo(f"ERROR: {error}", err=True)
+        code = 1
+    sys.exit(code)

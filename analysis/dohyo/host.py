@@ -1,0 +1,62 @@
+"""What the control machine is and which versions work there: the part of experiment.json that numbers depend on."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from dohyo.places import JDK, ROOT
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, memory and operating system of this machine."""
+    processors = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = [int(line.split()[1]) * 1024 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
+    names = dict(line.split("=", 1) for line in _lines("/etc/os-release") if "=" in line)
+    return {
+        "name": platform.node(),
+        "processor": processors[0] if processors else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory[0] if memory else None,
+        "os": names.get("PRETTY_NAME", "Linux").strip('"'),
+        "kernel": platform.release(),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def versions() -> dict[str, Any]:
+    """Versions of what measures; those of the measured servers are in each trial's conditions.json."""
+    java = [
+        line.partition("=")[2].strip('"') for line in _lines(str(JDK / "release")) if line.startswith("JAVA_VERSION=")
+    ]
+    return {
+        "dohyo": version("dohyo"),
+        "commit": _commit(),
+        "ansible_core": version("ansible-core"),
+        "python": platform.python_version(),
+        "jdk": java[0] if java else None,
+    }
+
+
+def _commit() -> str | None:
+    """The checkout's commit, with "+" if files differ from it; None where it is no git checkout."""
+    try:
+        described = subprocess.run(
+            ["git", "-C", ROOT, "describe", "--always", "--dirty=+", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return described.stdout.strip()
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,22 @@
+"""Where things are in a checkout."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKLOADS = ROOT / "workloads"
+ANSIBLE = ROOT / "ansible"
+RESULTS = ROOT / "results"
+LOCAL_INVENTORY = ANSIBLE / "inventories" / "local"
+# dohyo_home of the local inventory: installed servers, data, logs.
+LOCAL_HOME = ROOT / ".dohyo"
+SETUP = ROOT / "setup.sh"
+# setup.sh keeps a link to JDK 17 there.
+JDK = ROOT / ".setup" / "java"
+
+
+def shown(path: Path) -> str:
+    """A path as a person would type it: relative to the current directory where it lies below."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,278 @@
+"""The main job, from a checked scenario to the table: deploy, one trial after the other, stop, summary.
+
+Whatever happens on the way, the servers that this run started are stopped, everything gathered so far is kept and
+marked, and the table is printed.
+"""
+
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from dohyo import host
+from dohyo.bad_input import BadInputError
+from dohyo.experiment import (
+    DISK_PER_DATA,
+    FREE_BYTES_FOR_EVIDENCE,
+    Experiment,
+    check_disk,
+    create,
+    now,
+    only_one,
+    read_json,
+    reopen,
+    write_json,
+)
+from dohyo.places import ANSIBLE, LOCAL_HOME, RESULTS, SETUP, shown
+from dohyo.plan import Trial, variables
+from dohyo.playbook import Failure, Interruption, Signals, execute, play
+from dohyo.progress import Progress, clock
+from dohyo.scenario import Scenario
+from dohyo.summary import summarise
+from dohyo.table import render
+
+# Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
+STOP_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``run`` was asked for besides the scenario.
+
+    :ivar inventory: file or folder; None is the default one, this machine
+    :ivar out: folder of the experiment; None is a new one below results/
+    """
+
+    inventory: Path | None = None
+    keep: bool = False
+    out: Path | None = None
+
+
+def run(scenario: Scenario, options: Options, console: Console) -> int:
+    """Measures a scenario and returns the exit code.
+
+    :raises BadInputError: before anything is started
+    """
+    with only_one():
+        check_disk(options.out or RESULTS, FREE_BYTES_FOR_EVIDENCE, "the evidence")
+        if options.inventory is None:
+            check_disk(LOCAL_HOME, scenario.data_bytes * DISK_PER_DATA, "the databases")
+        signals = Signals()
+        try:
+            _build_client(signals)
+        except Interruption as interruption:
+            console.print(f"{interruption}; nothing had been started")
+            return interruption.exit_code
+        experiment = create(
+            scenario,
+            options.out,
+            {
+                "inventory": str(options.inventory) if options.inventory else None,
+                "keep": options.keep,
+                "host": host.hardware(),
+                "versions": host.versions(),
+            },
+        )
+        return _Measurement(experiment, experiment.trials, options, signals, console).carry_out()
+
+
+def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -> int:
+    """Repeats the trials of an experiment that are not done, and returns the exit code.
+
+    :param scenario_name: must be the experiment's, if given
+    :raises BadInputError: before anything is started
+    """
+    with only_one():
+        experiment, inventory = reopen(name)
+        if scenario_name not in (None, experiment.scenario.name):
+            raise BadInputError(f"{name} is an experiment with {experiment.scenario.name}, not with {scenario_name}")
+        todo = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
+        check_disk(experiment.folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
+        signals = Signals()
+        if not todo:
+            console.print(f"all trials of {name} are done")
+        else:
+            try:
+                _build_client(signals)
+            except Interruption as interruption:
+                console.print(f"{interruption}; nothing had been started")
+                return interruption.exit_code
+            for trial in todo:
+                experiment.set_aside(trial)
+                experiment.mark(trial, "pending")
+            experiment.update(status="running", finished=None)
+        return _Measurement(experiment, todo, Options(inventory, keep), signals, console).carry_out()
+
+
+def _build_client(signals: Signals) -> None:
+    """JDK 17, Maven and the built client; takes no time when they are there."""
+    if execute([SETUP, "client"], None, check=signals.check) != 0:
+        raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
+
+
+class _Measurement:
+    """Carries out an experiment."""
+
+    def __init__(
+        self, experiment: Experiment, todo: list[Trial], options: Options, signals: Signals, console: Console
+    ) -> None:
+        self.experiment = experiment
+        self.todo = todo
+        self.options = options
+        self.signals = signals
+        self.console = console
+        self.progress = Progress(experiment.scenario, len(todo), console)
+
+    def carry_out(self) -> int:
+        """Measures what is to do, prints the summary and returns the exit code."""
+        interrupted = 0
+        if self.todo:
+            self._announce()
+            try:
+                with self.progress:
+                    self._measure()
+            except Interruption as interruption:
+                interrupted = interruption.exit_code
+        valid = self._conclude(interrupted != 0)
+        return interrupted or (0 if valid else 1)
+
+    def _announce(self) -> None:
+        scenario = self.experiment.scenario
+        window = f"{scenario.duration} s" if scenario.duration else f"{scenario.number('operationcount'):,} operations"
+        systems = ", ".join(trial.system for trial in self.todo)
+        self.progress.say(
+            f"{scenario.name}: {systems} · {scenario.number('recordcount'):,} records"
+            f" · {scenario.repeats} × ({scenario.warmup} s warm-up + {window})"
+            f" · evidence in {shown(self.experiment.folder)}"
+        )
+        for key in scenario.ignored:
+            self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
+
+    def _measure(self) -> None:
+        """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""
+        kept = False
+        try:
+            if self.options.inventory or any((LOCAL_HOME / "run").glob("*/pid")):
+                self._stop("left by an earlier run")
+            ready = self._provisioned()
+            for number, trial in enumerate(ready, start=1):
+                keep = self.options.keep and trial is ready[-1]
+                self.progress.trial(number, len(ready), trial.system)
+                failure = self._trial(trial, keep)
+                if failure is not None:
+                    self._failed(trial, failure)
+                    # The next system must have the machine for itself.
+                    self._stop(f"of {trial.system}")
+                kept = keep and failure is None
+        except Interruption as interruption:
+            for trial in self.todo:
+                if self.experiment.state(trial) in ("pending", "running"):
+                    self.experiment.mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
+            raise
+        finally:
+            if not kept:
+                self._stop()
+        if kept:
+            self._show_kept(ready[-1])
+        self.signals.check()
+
+    def _provisioned(self) -> list[Trial]:
+        """Installs the systems on the hosts; returns the trials whose system is there."""
+        failure = self._deploy([trial.system for trial in self.todo])
+        if failure is None:
+            return self.todo
+        if len(self.todo) == 1:
+            self._failed(self.todo[0], failure)
+            return []
+        # One system's failure must not cost the others their measurement.
+        ready = []
+        for trial in self.todo:
+            failure = self._deploy([trial.system])
+            if failure is None:
+                ready.append(trial)
+            else:
+                self._failed(trial, failure)
+        return ready
+
+    def _deploy(self, systems: list[str]) -> Failure | None:
+        folder = self.experiment.folder / "deploy"
+        folder.mkdir(exist_ok=True)
+        extra_vars = folder / "deploy.json"
+        write_json(extra_vars, {"deploy_systems": systems, **self.experiment.scenario.role_variables})
+        return self._play("deploy.yml", folder, extra_vars)
+
+    def _trial(self, trial: Trial, keep: bool) -> Failure | None:
+        folder = self.experiment.trial_folder(trial)
+        extra_vars = folder / "trial.json"
+        write_json(extra_vars, variables(trial, self.experiment.scenario, folder, keep))
+        self.experiment.mark(trial, "running")
+        began = time.monotonic()
+        failure = self._play("trial.yml", folder, extra_vars)
+        if failure is None:
+            self.experiment.mark(trial, "done")
+            self.progress.say(f"{trial.system}: measured in {clock(time.monotonic() - began)}", "green")
+        return failure
+
+    def _failed(self, trial: Trial, failure: Failure) -> None:
+        self.experiment.mark(trial, "failed", f"{self.progress.activity}: {failure}")
+        self.progress.say(f"{trial.system} failed while {self.progress.activity}: {failure}", "red")
+        self.progress.say(f"  the full log: {shown(failure.log)}")
+
+    def _play(self, name: str, folder: Path, extra_vars: Path) -> Failure | None:
+        return play(
+            name,
+            self.options.inventory,
+            folder,
+            check=self.signals.check,
+            extra_vars=extra_vars,
+            watch=self.progress.event,
+            tick=self.progress.tick,
+        )
+
+    def _stop(self, which: str = "") -> None:
+        """Stops all servers and clients that this checkout has started. Signals do not keep it from that."""
+        self.progress.stopping(which)
+        folder = self.experiment.folder / "stop"
+        folder.mkdir(exist_ok=True)
+        with self.signals.held_back("already stopping the servers, please wait"):
+            failure = play(
+                "stop.yml",
+                self.options.inventory,
+                folder,
+                check=lambda: None,
+                tick=self.progress.tick,
+                timeout=STOP_SECONDS,
+            )
+        if failure is not None:
+            self.progress.say(f"the servers could not be stopped: {failure}", "red")
+            self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
+
+    def _show_kept(self, trial: Trial) -> None:
+        conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
+        endpoints = ", ".join(map(str, conditions.get("endpoints", [])))
+        self.progress.say(f"{trial.system} stays up at {endpoints}; stop it with: {self._stop_command()}")
+
+    def _stop_command(self) -> str:
+        inventory = f" -i {shlex.quote(str(self.options.inventory))}" if self.options.inventory else ""
+        return f"cd {shlex.quote(str(ANSIBLE))} && ../.venv/bin/ansible-playbook stop.yml{inventory}"
+
+    def _conclude(self, interrupted: bool) -> bool:
+        """Writes and prints the summary; returns whether every trial has valid numbers."""
+        summary = summarise(self.experiment.folder)
+        for trial, measured in zip(self.experiment.trials, summary.trials, strict=True):
+            # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
+            if self.experiment.state(trial) == "done" and measured.status != "ok":
+                self.experiment.mark(trial, "invalid", measured.reason)
+        valid = all(trial.status == "ok" for trial in summary.trials)
+        self.experiment.update(status="done" if valid else "interrupted" if interrupted else "failed", finished=now())
+        summary.write(self.experiment.folder)
+        render(summary, self.console)
+        folder = shown(self.experiment.folder)
+        self.console.print(Text(f"evidence and summary.json, .csv, .md: {folder}"), soft_wrap=True)
+        if not valid:
+            name = folder if self.experiment.folder.parent != RESULTS else self.experiment.folder.name
+            self.console.print(Text(f"to repeat only what did not finish: ./run.sh --resume {name}"), soft_wrap=True)
+        return valid

@@ -1,0 +1,232 @@
+"""A scenario: a property file plus what the command line changes, checked as a whole before anything is started."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dohyo import properties, systems
+from dohyo.bad_input import BadInputError, unknown
+from dohyo.places import WORKLOADS, shown
+
+PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
+CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that one comparison is about.
+
+    ``values`` holds the given properties in their checked form, without defaults; ``role_variables`` the given
+    variables of the systems' roles, typed.
+    """
+
+    name: str
+    values: Mapping[str, str]
+    role_variables: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> str:
+        """The effective value of a property: the given one or the default, "" if there is neither."""
+        return self.values.get(key, properties.known()[key].default or "")
+
+    def number(self, key: str) -> int:
+        """The effective value of a whole-number property."""
+        return int(self[key] or 0)
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems to compare, in the order of their trials."""
+        return self["systems"].split(",")
+
+    @property
+    def repeats(self) -> int:
+        """Runs per trial."""
+        return self.number("repeats")
+
+    @property
+    def warmup(self) -> int:
+        """Seconds before the measured window."""
+        return self.number("warmuptime")
+
+    @property
+    def duration(self) -> int:
+        """Seconds of the measured window; 0 where only operationcount ends a run."""
+        return self.number("duration")
+
+    @property
+    def conditions(self) -> dict[str, str | int]:
+        """What must be equal for a comparison to be fair."""
+        return {key: self.number(key) if key == "replication" else self[key] for key in CONDITIONS}
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """What the client is given in all phases: nothing that only Dohyo, a role or the stock client reads.
+
+        Ansible adds what differs between load and runs: warm-up, duration, folders.
+        """
+        known = properties.known()
+        elsewhere = {key for key, entry in known.items() if entry.by in ("dohyo", "stock")} | {"warmuptime"}
+        # The stock client needs a count also where time is meant to end a run; ours would end at whichever comes first.
+        if self.duration:
+            elsewhere.add("operationcount")
+        return {key: value for key, value in self.values.items() if key not in elsewhere}
+
+    @property
+    def ignored(self) -> list[str]:
+        """Given properties that only the stock client reads."""
+        known = properties.known()
+        return [key for key in self.values if key in known and known[key].by == "stock"]
+
+    @property
+    def data_bytes(self) -> int:
+        """Size of the loaded records, in bytes, with the longest values and without the databases' own overhead."""
+        return self.number("recordcount") * self.number("fieldcount") * self.number("fieldlength")
+
+    def text(self) -> str:
+        """The scenario as a property file, which :func:`load` reads back."""
+        role_variables = {name: _yaml_flow(value) for name, value in self.role_variables.items()}
+        return properties.write({**self.values, **role_variables}, f"scenario {self.name} as it was run")
+
+
+def _yaml_flow(value: Any) -> str:
+    # JSON is YAML too, and a string stands without quotes in a property file.
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def scenario_files() -> dict[str, Path]:
+    """The scenarios of the workloads folder by name."""
+    return {path.stem: path for path in sorted(WORKLOADS.iterdir()) if path.is_file() and path.name[0] != "."}
+
+
+def description(path: Path) -> str:
+    """The first comment line of a property file."""
+    with path.open(encoding="utf-8") as file:
+        return file.readline().lstrip("#! ").rstrip()
+
+
+def find(name: str) -> Path:
+    """The file of a scenario, which is given by its name or by the path of any property file.
+
+    :raises BadInputError: if there is none
+    """
+    files = scenario_files()
+    if name in files:
+        return files[name]
+    if "/" in name or Path(name).is_file():
+        if not Path(name).is_file():
+            raise BadInputError(
+                f"the property file {name} does not exist; a scenario is such a file or a name from --list"
+            )
+        return Path(name)
+    raise unknown("scenario", name, files, "--list shows all; the path of a property file will do too")
+
+
+def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> dict[str, str]:
+    """Joins ``--set key=value`` with the options that are short for one (``--records`` for recordcount, …).
+
+    :param named: values by property key, None where the option was not given
+    :raises BadInputError: if an assignment is none, or two of them contradict
+    """
+    given: dict[str, str] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.strip():
+            raise BadInputError(f"--set {assignment}: must read --set key=value")
+        given[key.strip()] = value.strip()
+    for key, named_value in named.items():
+        if named_value is None:
+            continue
+        if given.get(key, named_value) != named_value:
+            raise BadInputError(f"{key} is given twice: as {given[key]} and as {named_value}; leave one out")
+        given[key] = named_value
+    return given
+
+
+def load(path: Path, changes: Mapping[str, str] | None = None, name: str | None = None) -> Scenario:
+    """Reads and checks a scenario.
+
+    :param changes: properties and role variables that replace those of the file
+    :raises BadInputError: naming key, value and what is allowed
+    """
+    changes = dict(changes or {})
+    given = properties.read(path)
+    # A count given by hand is meant to end the run, also where the file bounds runs by time.
+    if "operationcount" in changes and not changes.keys() & {"duration", "maxexecutiontime"}:
+        changes["duration"] = "0"
+    # The command line may use either name of the duration, whichever the file has.
+    if changes.keys() & {"duration", "maxexecutiontime"}:
+        given.pop("duration", None)
+        given.pop("maxexecutiontime", None)
+
+    values: dict[str, str] = {}
+    role_variables: dict[str, Any] = {}
+    for source, assignments in ((shown(path), given), ("command line", changes)):
+        for key, value in assignments.items():
+            try:
+                if (variable := systems.role_variables().get(key)) is not None:
+                    role_variables[key] = variable.check(value)
+                else:
+                    values[key] = _checked(key, value)
+            except BadInputError as error:
+                raise BadInputError(f"{source}: {error}") from error
+    if "maxexecutiontime" in values:
+        if "duration" in values:
+            raise BadInputError("duration and maxexecutiontime are two names of one thing; leave one out")
+        values["duration"] = values.pop("maxexecutiontime")
+    scenario = Scenario(name or path.stem, values, role_variables)
+    _check_together(scenario)
+    return scenario
+
+
+def _checked(key: str, value: str) -> str:
+    known = properties.known()
+    if key in known:
+        return known[key].check(value)
+    if key.startswith(properties.HANDED_ON):
+        return value
+    raise unknown("property", key, [*known, *systems.role_variables()], "docs/properties.md lists all")
+
+
+def _check_together(scenario: Scenario) -> None:
+    """Checks what no single value can tell."""
+    if "recordcount" not in scenario.values:
+        raise BadInputError("recordcount is missing; a scenario says how many records are loaded")
+    for name in scenario.systems:
+        if name not in systems.all_systems():
+            raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
+    if len(set(scenario.systems)) < len(scenario.systems):
+        raise BadInputError(f"systems={scenario['systems']}: a system is named twice; repeats=N measures it again")
+
+    shares = {key: float(scenario[key]) for key in PROPORTIONS}
+    # 0.333 three times is meant to be one.
+    if abs(sum(shares.values()) - 1) > 0.0011:
+        summands = " + ".join(
+            f"{key}={scenario[key]}" + ("" if key in scenario.values else " (default)")
+            for key in PROPORTIONS
+            if shares[key] or key in scenario.values
+        )
+        raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
+
+    records, tables = scenario.number("recordcount"), scenario.number("tablecount")
+    _at_most(scenario, "tablecount", records, "recordcount")
+    _at_most(scenario, "batchsize", -(-records // tables), "the records of a table (recordcount / tablecount)")
+    _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
+    _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
+    _at_most(scenario, "minscanlength", scenario.number("maxscanlength"), "maxscanlength")
+    if scenario["fieldlengthdistribution"] == "constant":
+        if "fieldlengthhistogram" in scenario.values:
+            raise BadInputError("fieldlengthhistogram needs fieldlengthdistribution=histogram")
+    elif scenario["dataintegrity"] == "true":
+        raise BadInputError("dataintegrity=true needs fieldlengthdistribution=constant")
+    else:
+        _at_most(scenario, "minfieldlength", scenario.number("fieldlength"), "fieldlength")
+    if scenario.duration == 0 and scenario.number("operationcount") == 0:
+        raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
+    if scenario.number("batchsize") > 1 and shares["scanproportion"] > 0:
+        raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
+
+
+def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:
+    if scenario.number(key) > limit:
+        raise BadInputError(f"{key}={scenario[key]}: must be at most {limit}, which is {name}")

@@ -1,0 +1,84 @@
+"""The systems under test (ansible/systems.yml), and the variables that their roles declare for scenarios."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
+
+# Python's types for those of an argument spec; a "list" or "dict" is written in YAML's flow style: [a, b], {a: 1}.
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "int": int,
+    "bool": bool,
+    "float": (int, float),
+    "list": list,
+    "dict": dict,
+}
+
+
+@dataclass(frozen=True)
+class System:
+    """One database under test: a line of systems.yml."""
+
+    name: str
+    title: str
+    role: str
+    binding: str
+
+    def availability(self) -> str:
+        """Whether it can be measured on this machine, in words for ``--list``."""
+        if (LOCAL_HOME / "install" / self.name).is_dir():
+            return "installed"
+        if any((ROOT / "ycsb-bindings" / self.binding / "target" / "bundle").glob("*.jar")):
+            return "available, its server is fetched by the first run"
+        return "available, its client is built and its server fetched by the first run"
+
+
+@dataclass(frozen=True)
+class RoleVariable:
+    """One option of a role's argument spec."""
+
+    name: str
+    type: str
+    choices: tuple[Any, ...]
+
+    def check(self, value: str) -> Any:
+        """Returns the value with its type.
+
+        :raises BadInputError: naming variable, value and what is allowed
+        """
+        typed: Any = value
+        if self.type in _TYPES:
+            try:
+                typed = yaml.safe_load(value)
+            except yaml.YAMLError:
+                typed = None
+            # In Python a bool is an int.
+            if not isinstance(typed, _TYPES[self.type]) or (self.type != "bool" and isinstance(typed, bool)):
+                raise BadInputError(f"{self.name}={value}: must be of type {self.type}")
+        if self.choices and typed not in self.choices:
+            raise BadInputError(f"{self.name}={value}: must be one of {', '.join(map(str, self.choices))}")
+        return typed
+
+
+@cache
+def all_systems() -> dict[str, System]:
+    """All systems by name, in the order of systems.yml."""
+    entries = yaml.safe_load((ANSIBLE / "systems.yml").read_text(encoding="utf-8"))["systems"]
+    return {name: System(name, entry["title"], entry["role"], entry["binding"]) for name, entry in entries.items()}
+
+
+@cache
+def role_variables() -> dict[str, RoleVariable]:
+    """What the systems' roles declare in meta/argument_specs.yml under their own prefix (the rest is between roles)."""
+    variables = {}
+    for role in {system.role for system in all_systems().values()}:
+        specs = yaml.safe_load((ANSIBLE / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+        for entry_point in specs["argument_specs"].values():
+            for name, option in entry_point.get("options", {}).items():
+                if name.startswith(f"{role}_"):
+                    variables[name] = RoleVariable(name, option.get("type", "str"), tuple(option.get("choices", ())))
+    return variables

@@ -1,0 +1,165 @@
+"""A scenario as a whole: file, command line, and what only fits or contradicts together."""
+
+from pathlib import Path
+
+import pytest
+
+from dohyo import scenario
+from dohyo.bad_input import BadInputError
+from dohyo.places import ROOT, WORKLOADS
+
+SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
+
+
+def load(folder: Path, text: str, *assignments: str) -> scenario.Scenario:
+    file = folder / "small"
+    file.write_text(text)
+    return scenario.load(file, scenario.overrides(assignments, {}))
+
+
+def test_workload_a_says_what_it_promises() -> None:
+    chosen = scenario.load(WORKLOADS / "workloadA")
+    assert chosen.systems == ["cassandra", "hbase"]
+    assert (chosen.repeats, chosen.warmup, chosen.duration) == (2, 15, 30)
+    assert chosen.data_bytes == 100_000_000
+    assert chosen.conditions == {
+        "replication": 1,
+        "write_acks": "all",
+        "read_acks": "one",
+        "durability": "memory",
+        "compression": "none",
+    }
+    # The stock client stops after operationcount operations, ours after the measured time.
+    assert chosen.client_properties == {
+        "workload": "site.ycsb.workloads.CoreWorkload",
+        "readproportion": "0.5",
+        "updateproportion": "0.5",
+        "scanproportion": "0",
+        "insertproportion": "0",
+        "readallfields": "true",
+        "requestdistribution": "zipfian",
+        "recordcount": "100000",
+        "fieldcount": "10",
+        "fieldlength": "100",
+        "threadcount": "8",
+    }
+
+
+@pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
+def test_every_scenario_is_valid_and_described(path: Path) -> None:
+    scenario.load(path)
+    assert path.read_text(encoding="utf-8").startswith("# ")
+    assert len(scenario.description(path)) > 20
+
+
+@pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
+def test_no_scenario_breaks_the_stock_client(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    # The stock HBase binding takes durability for a mode of its log and dies of "memory".
+    assert "\ndurability=" not in text
+    # It reads numbers with Integer.parseInt, and zipfian needs a count.
+    for key in ("recordcount", "operationcount", "threadcount", "fieldcount", "fieldlength"):
+        assert any(line.removeprefix(f"{key}=").isdigit() for line in text.splitlines() if line.startswith(f"{key}="))
+
+
+def test_the_command_line_wins(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "recordcount=2k", "batchsize=100", "requestdistribution=latest")
+    assert chosen.number("recordcount") == 2000
+    assert chosen.client_properties["batchsize"] == "100"
+
+
+def test_a_count_given_by_hand_ends_the_run(tmp_path: Path) -> None:
+    timed = SMALL + "duration=30s\n"
+    assert load(tmp_path, timed).client_properties.get("operationcount") is None
+    counted = load(tmp_path, timed, "operationcount=500")
+    assert (counted.duration, counted.client_properties["operationcount"]) == (0, "500")
+
+
+def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
+    assert load(tmp_path, SMALL + "maxexecutiontime=20\n").duration == 20
+    assert load(tmp_path, SMALL + "maxexecutiontime=20\n", "duration=1m").duration == 60
+    with pytest.raises(BadInputError, match="two names of one thing"):
+        load(tmp_path, SMALL + "maxexecutiontime=20\nduration=20s\n")
+
+
+def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.retries.number=3", "duration=5m")
+    again = tmp_path / "again"
+    again.write_text(chosen.text(), encoding="utf-8")
+    assert scenario.load(again, name="small") == chosen
+
+
+def test_role_variables_and_hbase_settings_are_handed_on(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.retries.number=3")
+    assert chosen.role_variables == {"cassandra_heap": "2g"}
+    assert chosen.client_properties["hbase.client.retries.number"] == "3"
+    assert "cassandra_heap" not in chosen.client_properties
+
+
+def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL + "measurementtype=timeseries\n")
+    assert chosen.ignored == ["measurementtype"]
+    assert "measurementtype" not in chosen.client_properties
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("batchsiz=1", "unknown property 'batchsiz': did you mean batchsize?"),
+        ("cassandra_hep=1g", "unknown property 'cassandra_hep': did you mean cassandra_heap?"),
+        ("Ξ=1", "unknown property 'Ξ': .docs/properties.md"),
+        ("batchsize=0", "command line: batchsize=0: must be a whole number from 1"),
+        ("batchsize=5000", "batchsize=5000: must be at most 1000"),
+        ("updateproportion=0.7", "readproportion=1 . updateproportion=0.7 = 1.7"),
+        ("systems=casandra", "unknown system 'casandra': did you mean cassandra?"),
+        ("systems=hbase,hbase", "a system is named twice"),
+        ("insertstart=1000", "insertstart=1000: must be at most 999"),
+        ("insertcount=1001", "insertcount=1001: must be at most 1000"),
+        ("minscanlength=2000", "minscanlength=2000: must be at most 1000"),
+        ("tablecount=2000", "tablecount=2000: must be at most 1000"),
+        ("operationcount=0", "nothing ends a run"),
+        ("hosts=db1", "the role names the servers"),
+        ("db=site.ycsb.BasicDB", "choose with systems"),
+    ],
+)
+def test_bad_input_is_named(tmp_path: Path, assignment: str, expected: str) -> None:
+    with pytest.raises(BadInputError, match=expected):
+        load(tmp_path, SMALL, assignment)
+
+
+def test_defaults_are_named_where_they_break_the_sum(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"readproportion=1 \+ updateproportion=0.05 \(default\) = 1.05"):
+        load(tmp_path, "readproportion=1\nrecordcount=10\noperationcount=1\n")
+
+
+def test_thirds_sum_to_one(tmp_path: Path) -> None:
+    load(tmp_path, SMALL, "readproportion=0.333", "updateproportion=0.333", "scanproportion=0.333")
+
+
+def test_scans_and_batches_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="a scan is one operation"):
+        load(tmp_path, SMALL, "readproportion=0.5", "scanproportion=0.5", "batchsize=10")
+
+
+def test_the_record_count_must_be_given(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="recordcount is missing"):
+        load(tmp_path, "operationcount=1\n")
+
+
+def test_options_and_assignments_must_not_contradict() -> None:
+    assert scenario.overrides(["a=1"], {"a": "1", "b": None}) == {"a": "1"}
+    with pytest.raises(BadInputError, match="recordcount is given twice: as 1 and as 2"):
+        scenario.overrides(["recordcount=1"], {"recordcount": "2"})
+    with pytest.raises(BadInputError, match="--set x: must read"):
+        scenario.overrides(["x"], {})
+
+
+def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
+    assert scenario.find("workloadA") == ROOT / "workloads" / "workloadA"
+    mine = tmp_path / "mine.properties"
+    mine.write_text(SMALL)
+    assert scenario.find(str(mine)) == mine
+    with pytest.raises(BadInputError, match="did you mean workloadA"):
+        scenario.find("worklodA")
+    with pytest.raises(BadInputError, match="the property file .*missing.* does not exist"):
+        scenario.find(str(tmp_path / "missing"))
