@@ -1,0 +1,48 @@
+package dohyo.cassandra;
+
+import com.google.common.util.concurrent.FutureCallback;
+import com.google.common.util.concurrent.Futures;
+import com.google.common.util.concurrent.ListenableFuture;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+
+/** The driver's futures as those of {@code java.util.concurrent}. */
+final class Answers {
+  private Answers() {
+  }
+
+  /**
+   * Adapts a future.
+   *
+   * @param future what the driver returned
+   * @param decode makes a result of the driver's answer, on the driver's own thread: no thread hop per record
+   * @return completes with the result, or with what the driver or {@code decode} threw
+   */
+  static <A, R> CompletableFuture<R> of(ListenableFuture<A> future, Function<? super A, R> decode) {
+    Adapter<A, R> adapter = new Adapter<>(decode);
+    Futures.addCallback(future, adapter);
+    return adapter;
+  }
+
+  private static final class Adapter<A, R> extends CompletableFuture<R> implements FutureCallback<A> {
+    private final Function<? super A, R> decode;
+
+    Adapter(Function<? super A, R> decode) {
+      this.decode = decode;
+    }
+
+    @Override
+    public void onSuccess(A answer) {
+      try {
+        complete(decode.apply(answer));
+      } catch (RuntimeException e) {
+        completeExceptionally(e);
+      }
+    }
+
+    @Override
+    public void onFailure(Throwable error) {
+      completeExceptionally(error);
+    }
+  }
+}

@@ -1,0 +1,231 @@
+package dohyo.cassandra;
+
+import com.datastax.driver.core.BatchStatement;
+import com.datastax.driver.core.BoundStatement;
+import com.datastax.driver.core.ColumnDefinitions;
+import com.datastax.driver.core.PreparedStatement;
+import com.datastax.driver.core.ResultSet;
+import com.datastax.driver.core.Statement;
+import com.datastax.driver.core.utils.Bytes;
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Outcome;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import site.ycsb.DBException;
+import site.ycsb.Status;
+
+/**
+ * Apache Cassandra through prepared CQL statements. Keys and values go as raw bytes, so that a table may have
+ * {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB.
+ *
+ * <p>Batches: {@code cassandra.batchmode=async} (default) sends the statements side by side, {@code unlogged} and
+ * {@code logged} as one CQL batch, all records of which share one fate. {@code cassandra.batchread=async} (default)
+ * reads side by side, {@code in} with one {@code SELECT … IN}.
+ */
+public final class CassandraBinding extends Binding {
+  /** Rows per page of a scan, so that a long one does not come as one answer of any size. */
+  private static final int SCAN_PAGE = 1000;
+  /** Means "no pages" to the driver: the rows of one read come as one answer. */
+  private static final int UNPAGED = Integer.MAX_VALUE;
+
+  private SharedSession shared;
+  private BatchStatement.Type batchType;
+  private boolean batchReads;
+
+  @Override
+  protected void connect(Settings settings) throws DBException {
+    batchType = switch (settings.choice("cassandra.batchmode", "async", "unlogged", "logged")) {
+      case "unlogged" -> BatchStatement.Type.UNLOGGED;
+      case "logged" -> BatchStatement.Type.LOGGED;
+      default -> null;
+    };
+    batchReads = settings.choice("cassandra.batchread", "async", "in").equals("in");
+    shared = SharedSession.open(settings);
+  }
+
+  @Override
+  protected void disconnect() {
+    if (shared != null) {
+      shared = null;
+      SharedSession.release();
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
+    return execute(new Query(Query.Verb.READ, table, columns),
+        prepared -> prepared.bind().setBytesUnsafe(0, ByteBuffer.wrap(key)).setFetchSize(UNPAGED),
+        rows -> {
+          com.datastax.driver.core.Row found = rows.one();
+          if (found == null) {
+            return Status.NOT_FOUND;
+          }
+          hand(found, 0, sink);
+          return Status.OK;
+        });
+  }
+
+  @Override
+  public CompletableFuture<Status> insertRow(Row row) {
+    return write(Query.Verb.INSERT, row);
+  }
+
+  @Override
+  public CompletableFuture<Status> updateRow(Row row) {
+    return write(Query.Verb.UPDATE, row);
+  }
+
+  @Override
+  public CompletableFuture<Status> deleteRow(String table, byte[] key) {
+    return execute(new Query(Query.Verb.DELETE, table, null),
+        prepared -> prepared.bind().setBytesUnsafe(0, ByteBuffer.wrap(key)), rows -> Status.OK);
+  }
+
+  @Override
+  public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    return execute(new Query(Query.Verb.SCAN, table, columns),
+        prepared -> prepared.bind().setBytesUnsafe(0, ByteBuffer.wrap(key)).setInt(1, count).setFetchSize(SCAN_PAGE),
+        Function.identity()).thenCompose(rows -> page(rows, 0, sink));
+  }
+
+  @Override
+  public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
+    if (!batchReads) {
+      return super.readRows(table, keys, columns, sink);
+    }
+    return execute(new Query(Query.Verb.READ_IN, table, columns),
+        prepared -> prepared.bind().setBytesUnsafe(0, list(keys)).setRoutingKey(ByteBuffer.wrap(keys.get(0)))
+            .setFetchSize(UNPAGED),
+        rows -> distribute(rows, keys, sink));
+  }
+
+  @Override
+  public CompletableFuture<Status[]> insertRows(List<Row> rows) {
+    return batchType == null ? super.insertRows(rows) : write(Query.Verb.INSERT, rows);
+  }
+
+  @Override
+  public CompletableFuture<Status[]> updateRows(List<Row> rows) {
+    return batchType == null ? super.updateRows(rows) : write(Query.Verb.UPDATE, rows);
+  }
+
+  private CompletableFuture<Status> write(Query.Verb verb, Row row) {
+    return execute(new Query(verb, row.table(), row.columns()), prepared -> bind(prepared, row), rows -> Status.OK);
+  }
+
+  private CompletableFuture<Status[]> write(Query.Verb verb, List<Row> rows) {
+    BatchStatement batch = new BatchStatement(batchType);
+    for (Row row : rows) {
+      CompletableFuture<PreparedStatement> prepared = shared.prepared(new Query(verb, row.table(), row.columns()));
+      if (!prepared.isDone()) {
+        return prepared.thenCompose(known -> write(verb, rows));
+      }
+      if (prepared.isCompletedExceptionally()) {
+        return prepared.thenApply(never -> new Status[0]);
+      }
+      batch.add(bind(prepared.join(), row));
+    }
+    // A batch takes its consistency from itself, not from its statements.
+    batch.setConsistencyLevel(batch.getStatements().iterator().next().getConsistencyLevel()).setIdempotent(true);
+    return Answers.of(shared.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
+  }
+
+  private <R> CompletableFuture<R> execute(Query query, Function<PreparedStatement, Statement> bind,
+      Function<ResultSet, R> decode) {
+    CompletableFuture<PreparedStatement> prepared = shared.prepared(query);
+    if (prepared.isDone() && !prepared.isCompletedExceptionally()) {
+      return Answers.of(shared.session().executeAsync(bind.apply(prepared.join())), decode);
+    }
+    return prepared.thenCompose(
+        statement -> Answers.of(shared.session().executeAsync(bind.apply(statement)), decode));
+  }
+
+  private static BoundStatement bind(PreparedStatement prepared, Row row) {
+    BoundStatement bound = prepared.bind();
+    byte[][] values = row.values();
+    for (int i = 0; i < values.length; i++) {
+      bound.setBytesUnsafe(i, ByteBuffer.wrap(values[i]));
+    }
+    bound.setBytesUnsafe(values.length, ByteBuffer.wrap(row.key()));
+    return bound;
+  }
+
+  /** The protocol's form of a list, written by hand because the element's type may be text or blob. */
+  private static ByteBuffer list(List<byte[]> keys) {
+    int size = Integer.BYTES;
+    for (byte[] key : keys) {
+      size += Integer.BYTES + key.length;
+    }
+    ByteBuffer list = ByteBuffer.allocate(size).putInt(keys.size());
+    for (byte[] key : keys) {
+      list.putInt(key.length).put(key);
+    }
+    return list.flip();
+  }
+
+  /** Gives each row of an {@code IN} read, which come in the server's order and once per key, to those who asked. */
+  private static Status[] distribute(ResultSet rows, List<byte[]> keys, RowSink sink) {
+    Integer[] sorted = new Integer[keys.size()];
+    Arrays.setAll(sorted, i -> i);
+    Arrays.sort(sorted, (a, b) -> Arrays.compare(keys.get(a), keys.get(b)));
+    Status[] statuses = Outcome.each(Status.NOT_FOUND, keys.size());
+    for (com.datastax.driver.core.Row row : rows) {
+      byte[] key = Bytes.getArray(row.getBytesUnsafe(0));
+      for (int i = first(sorted, keys, key); i < sorted.length && Arrays.equals(keys.get(sorted[i]), key); i++) {
+        hand(row, sorted[i], sink);
+        statuses[sorted[i]] = Status.OK;
+      }
+    }
+    return statuses;
+  }
+
+  /** Where the first key that is not less than this one stands. */
+  private static int first(Integer[] sorted, List<byte[]> keys, byte[] key) {
+    int low = 0;
+    int high = sorted.length;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (Arrays.compare(keys.get(sorted[middle]), key) < 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  /** Takes what has come of a scan, and asks for the next page as long as there is one. */
+  private static CompletableFuture<Status> page(ResultSet rows, int taken, RowSink sink) {
+    int next = taken;
+    for (int left = rows.getAvailableWithoutFetching(); left > 0; left--) {
+      hand(rows.one(), next++, sink);
+    }
+    if (rows.isFullyFetched()) {
+      return CompletableFuture.completedFuture(Status.OK);
+    }
+    int handed = next;
+    return Answers.of(rows.fetchMoreResults(), Function.<ResultSet>identity())
+        .thenCompose(more -> page(more, handed, sink));
+  }
+
+  /** Hands over the fields of a row, which stand behind its key; one that was never written is not there. */
+  private static void hand(com.datastax.driver.core.Row found, int row, RowSink sink) {
+    if (sink == RowSink.DISCARD) {
+      return;
+    }
+    ColumnDefinitions definitions = found.getColumnDefinitions();
+    for (int i = 1; i < definitions.size(); i++) {
+      ByteBuffer value = found.getBytesUnsafe(i);
+      if (value != null) {
+        sink.field(row, definitions.getName(i), value);
+      }
+    }
+  }
+}

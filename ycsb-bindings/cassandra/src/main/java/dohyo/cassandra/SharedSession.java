@@ -1,0 +1,132 @@
+package dohyo.cassandra;
+
+import com.datastax.driver.core.Cluster;
+import com.datastax.driver.core.ConsistencyLevel;
+import com.datastax.driver.core.HostDistance;
+import com.datastax.driver.core.PoolingOptions;
+import com.datastax.driver.core.PreparedStatement;
+import com.datastax.driver.core.ProtocolVersion;
+import com.datastax.driver.core.Session;
+import com.datastax.driver.core.SocketOptions;
+import com.datastax.driver.core.exceptions.DriverException;
+import com.datastax.driver.core.policies.ConstantReconnectionPolicy;
+import com.datastax.driver.core.policies.DCAwareRoundRobinPolicy;
+import com.datastax.driver.core.policies.TokenAwarePolicy;
+import dohyo.binding.Binding;
+import dohyo.binding.Settings;
+import dohyo.binding.SettingException;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import site.ycsb.DBException;
+
+/** The one session of this process, with its prepared statements, counted by the instances that use it. */
+final class SharedSession {
+  /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
+  private static final int REQUESTS_PER_CONNECTION = 32768;
+  private static final long RECONNECT_MILLIS = 1000;
+
+  private static SharedSession current;
+  private static int users;
+
+  private final Cluster cluster;
+  private final Session session;
+  private final ConsistencyLevel reads;
+  private final ConsistencyLevel writes;
+  private final ConcurrentMap<Query, CompletableFuture<PreparedStatement>> statements = new ConcurrentHashMap<>();
+
+  private SharedSession(Settings settings) throws DBException {
+    reads = consistency(settings, "cassandra.readconsistencylevel");
+    writes = consistency(settings, "cassandra.writeconsistencylevel");
+    String hosts = settings.text("hosts", "");
+    if (hosts.isEmpty()) {
+      throw new SettingException("hosts: no value; name the contact points, as in hosts=10.0.0.1,10.0.0.2");
+    }
+    int port = settings.number("port", 9042, 1, 65535);
+    String keyspace = settings.text("cassandra.keyspace", "ycsb");
+    cluster = cluster(settings, hosts.split("\\s*,\\s*"), port);
+    try {
+      session = cluster.connect(keyspace);
+    } catch (DriverException | IllegalArgumentException e) {
+      cluster.close();
+      throw new DBException("cannot open keyspace " + keyspace + " of Cassandra at " + hosts + " port " + port + ": "
+          + e.getMessage() + "; check that the server is up, that hosts and port name it, and that the keyspace exists",
+          e);
+    }
+  }
+
+  static synchronized SharedSession open(Settings settings) throws DBException {
+    if (users == 0) {
+      current = new SharedSession(settings);
+    }
+    users++;
+    return current;
+  }
+
+  static synchronized void release() {
+    users--;
+    if (users == 0) {
+      current.cluster.close();
+      current = null;
+    }
+  }
+
+  Session session() {
+    return session;
+  }
+
+  /**
+   * A statement of its own per verb, table and columns. Never blocks, since a write that follows a read is made on the
+   * driver's thread; what could not be prepared is tried again the next time.
+   */
+  CompletableFuture<PreparedStatement> prepared(Query query) {
+    CompletableFuture<PreparedStatement> known = statements.get(query);
+    return known != null && !known.isCompletedExceptionally() ? known : statements.compute(query,
+        (q, old) -> old != null && !old.isCompletedExceptionally() ? old : prepare(q));
+  }
+
+  private CompletableFuture<PreparedStatement> prepare(Query query) {
+    return Answers.of(session.prepareAsync(query.cql()), statement -> statement.setIdempotent(true)
+        .setConsistencyLevel(query.verb().reads() ? reads : writes));
+  }
+
+  private static Cluster cluster(Settings settings, String[] hosts, int port) throws DBException {
+    int answerMillis = (int) Math.min(Binding.operationTimeout(settings), Integer.MAX_VALUE);
+    PoolingOptions pooling = new PoolingOptions()
+        .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);
+    int core = settings.number("cassandra.coreconnections", 1, 1, 1024);
+    pooling.setConnectionsPerHost(HostDistance.LOCAL, core,
+        settings.number("cassandra.maxconnections", core, core, 1024));
+    SocketOptions sockets = new SocketOptions()
+        .setConnectTimeoutMillis(settings.number("cassandra.connecttimeoutmillis", 5000, 1, 3_600_000))
+        .setReadTimeoutMillis(settings.number("cassandra.readtimeoutmillis", answerMillis, 1, 3_600_000));
+    DCAwareRoundRobinPolicy.Builder ring = DCAwareRoundRobinPolicy.builder();
+    if (settings.has("cassandra.localdc")) {
+      ring.withLocalDc(settings.text("cassandra.localdc", ""));
+    }
+    Cluster.Builder builder = Cluster.builder().withPort(port)
+        .withProtocolVersion(ProtocolVersion.V4)
+        .withLoadBalancingPolicy(new TokenAwarePolicy(ring.build()))
+        .withReconnectionPolicy(new ConstantReconnectionPolicy(RECONNECT_MILLIS))
+        .withPoolingOptions(pooling)
+        .withSocketOptions(sockets)
+        .withoutJMXReporting();
+    if (settings.has("cassandra.username")) {
+      builder.withCredentials(settings.text("cassandra.username", ""), settings.text("cassandra.password", ""));
+    }
+    try {
+      return builder.addContactPoints(hosts).build();
+    } catch (IllegalArgumentException e) {
+      throw new DBException("hosts=" + String.join(",", hosts) + ": " + e.getMessage()
+          + "; give names or addresses that this machine can resolve", e);
+    }
+  }
+
+  private static ConsistencyLevel consistency(Settings settings, String key) {
+    String[] levels = Arrays.stream(ConsistencyLevel.values()).filter(level -> !level.isSerial())
+        .map(Enum::name).toArray(String[]::new);
+    String chosen = settings.has(key) ? settings.choice(key, levels) : "QUORUM";
+    return ConsistencyLevel.valueOf(chosen);
+  }
+}
