@@ -57,7 +57,12 @@ final class ThreadStatistics {
           operation.started(), finished, operation.intended());
     }
     long carried = operation.type() == OperationType.SCAN ? operation.scannedRows() : count(all, true);
-    records.computeIfAbsent(type, t -> new long[1])[0] += carried;
+    long[] sum = records.get(type);
+    if (sum == null) {
+      sum = new long[1];
+      records.put(type, sum);
+    }
+    sum[0] += carried;
     add(recordsDone, carried);
     add(failedRecords, count(all, false) + operation.mismatches());
     add(ok ? succeeded : failed, 1);
@@ -71,16 +76,25 @@ final class ThreadStatistics {
   private boolean take(OperationType type, Status[] all, long from, long to, long intended) {
     boolean error = false;
     boolean found = false;
-    Map<String, long[]> counts = statuses.computeIfAbsent(type, t -> new TreeMap<>());
+    Map<String, long[]> counts = statuses.get(type);
+    if (counts == null) {
+      counts = new TreeMap<>();
+      statuses.put(type, counts);
+    }
+    Status last = null;
+    long[] count = null;
     for (Status status : all) {
-      counts.computeIfAbsent(status.getName(), name -> new long[1])[0]++;
-      found |= status.isOk();
-      if (Outcome.isError(status)) {
-        error = true;
-        if (firstError == null) {
+      // Nearly always the same one again, so it is looked up once per batch.
+      if (status != last) {
+        last = status;
+        count = counts.computeIfAbsent(status.getName(), name -> new long[1]);
+        found |= status.isOk();
+        error |= Outcome.isError(status);
+        if (firstError == null && Outcome.isError(status)) {
           firstError = type.label() + ": " + status.getName() + ": " + status.getDescription();
         }
       }
+      count[0]++;
     }
     Series series = error ? Series.FAILED : found ? Series.OK : Series.NOT_FOUND;
     recorder(series.index(type, false)).recordValue(micros(to - from));

@@ -5,9 +5,8 @@ import dohyo.binding.Outcome;
 import dohyo.workload.Operation;
 import dohyo.workload.OperationSource;
 import dohyo.workload.RecordWorkload;
-import java.util.LinkedHashSet;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
@@ -28,7 +27,8 @@ final class Worker {
   private final long quota;
   private final long timeoutNanos;
   private final Completions completions = new Completions();
-  private final Set<Operation> open = new LinkedHashSet<>();
+  private final Consumer<Operation> whenDone = completions::add;
+  private final InFlight open;
   private long measured;
   private long firstSent;
   private long firstMeasured;
@@ -47,6 +47,7 @@ final class Worker {
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE
         : RecordWorkload.part(run.operations(), thread + 1, run.threads())
             - RecordWorkload.part(run.operations(), thread, run.threads());
+    this.open = new InFlight(run.inflight());
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(run.timeoutMillis());
   }
 
@@ -56,37 +57,32 @@ final class Worker {
     Operation next = source.next();
     waitFor(window.begin());
     while (next != null && !abort.isSet() && measured < quota) {
-      long due = System.nanoTime();
-      if (pacer.hasTarget()) {
-        due = pacer.nextDue();
-        if (!waitFor(window.earlier(due))) {
-          break;
-        }
-      }
-      if (!makeRoom()) {
+      long due = pacer.hasTarget() ? pacer.nextDue() : 0;
+      if (pacer.hasTarget() && !waitFor(window.earlier(due)) || !makeRoom()) {
         break;
       }
-      if (window.isOver(System.nanoTime())) {
+      long now = System.nanoTime();
+      if (window.isOver(now)) {
         reachedEnd = true;
         break;
       }
-      send(next, pacer.hasTarget() ? due : System.nanoTime());
+      send(next, pacer.hasTarget() ? due : now, now);
       next = source.next();
       takeAnswered();
     }
     drain();
   }
 
-  private void send(Operation operation, long due) {
+  private void send(Operation operation, long due, long now) {
     open.add(operation);
-    operation.start(binding, due, completions::add);
+    operation.start(binding, due, now, whenDone);
     if (firstSent == 0) {
-      firstSent = operation.started();
+      firstSent = now;
     }
-    if (window.isMeasured(operation.started())) {
+    if (window.isMeasured(now)) {
       measured++;
       if (firstMeasured == 0) {
-        firstMeasured = operation.started();
+        firstMeasured = now;
       }
     }
   }
@@ -108,7 +104,7 @@ final class Worker {
 
   /** Waits until one more operation may be sent; false if the run was given up meanwhile. */
   private boolean makeRoom() {
-    while (open.size() >= run.inflight()) {
+    while (open.isFull()) {
       if (abort.isSet()) {
         return false;
       }
@@ -142,9 +138,8 @@ final class Worker {
 
   /** Gives up on the operations that have been open for so long. */
   private void abandon(long age) {
-    long now = System.nanoTime();
-    for (Operation operation : open.toArray(Operation[]::new)) {
-      if (now - operation.started() >= age && operation.abandon()) {
+    for (Operation operation : open.sentBefore(System.nanoTime() - age)) {
+      if (operation.abandon()) {
         finish(operation);
       }
     }
@@ -158,7 +153,7 @@ final class Worker {
     if (operation.retries() < run.insertRetries() && hasError(operation) && !abort.isSet()) {
       Operation again = operation.again();
       open.add(again);
-      again.start(binding, operation.intended(), completions::add);
+      again.start(binding, operation.intended(), System.nanoTime(), whenDone);
       return;
     }
     source.finished(operation);

@@ -35,6 +35,7 @@ public final class Operation {
   private final AtomicInteger mismatches = new AtomicInteger();
 
   private int retries;
+  private int slot;
   private long[] insertedKeys = {};
   private long intended;
   private long started;
@@ -75,11 +76,12 @@ public final class Operation {
    *
    * @param binding  database
    * @param intended when it should have started by the target rate, in {@link System#nanoTime}
+   * @param now      the time, in {@link System#nanoTime}
    * @param whenDone called once, on whatever thread the answer comes in
    */
-  public void start(Binding binding, long intended, Consumer<Operation> whenDone) {
+  public void start(Binding binding, long intended, long now, Consumer<Operation> whenDone) {
     this.intended = intended;
-    this.started = System.nanoTime();
+    this.started = now;
     try {
       if (batched) {
         sendBatch(binding).whenComplete((all, error) ->
@@ -190,6 +192,15 @@ public final class Operation {
     again.retries = retries + 1;
     again.insertedKeys = insertedKeys;
     return again;
+  }
+
+  /** Where its sender keeps it while it is on its way. */
+  public int slot() {
+    return slot;
+  }
+
+  public void slot(int number) {
+    slot = number;
   }
 
   /** How often it had been sent before. */

@@ -6,6 +6,7 @@ import dohyo.binding.SettingException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import site.ycsb.Utils;
 
 /**
@@ -18,6 +19,9 @@ import site.ycsb.Utils;
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);
+
+  private static final long[] POWERS_OF_TEN =
+      LongStream.iterate(1, power -> power * 10).limit(19).toArray();
 
   private final String[] tables;
   private final long recordCount;
@@ -99,7 +103,7 @@ public final class RecordLayout {
   public byte[] key(long keynum) {
     long number = hashed ? Utils.hash(keynum) : keynum;
     int digits = 1;
-    for (long rest = number / 10; rest > 0; rest /= 10) {
+    while (digits < POWERS_OF_TEN.length && number >= POWERS_OF_TEN[digits]) {
       digits++;
     }
     int width = Math.max(digits, padding);
