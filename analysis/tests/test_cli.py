@@ -1,0 +1,93 @@
+"""run.sh and dohyo as people call them, where nothing is started: help, lists, and every kind of bad input."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import RESULTS, ROOT
+
+
+def run_sh(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Calls run.sh from a folder that is not the checkout."""
+    return subprocess.run(
+        [ROOT / "run.sh", *arguments], cwd="/", capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def experiments() -> set[str]:
+    return set(os.listdir(RESULTS)) - {".lock"} if RESULTS.exists() else set()  # noqa: PTH208
+
+
+def test_help_names_every_option() -> None:
+    result = run_sh("--help")
+    assert result.returncode == 0
+    for option in ("--list", "--systems", "--inventory", "--set", "--repeats", "--duration", "--records", "--keep",
+                   "--resume", "--out"):  # fmt: skip
+        assert option in result.stdout
+
+
+def test_list_shows_scenarios_and_systems() -> None:
+    result = run_sh("--list")
+    assert result.returncode == 0
+    assert "workloadA  " in result.stdout
+    assert "half reads, half updates" in result.stdout
+    assert "Apache Cassandra: " in result.stdout
+    assert "Apache HBase: " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "which scenario?"),
+        (["--sytems", "hbase"], "--systems"),
+        (["worklodA"], "did you mean workloadA?"),
+        (["/no/such/file"], "the property file /no/such/file does not exist"),
+        (["workloadA", "extra"], "extra"),
+        (["workloadA", "--systems", "hbas"], "did you mean hbase?"),
+        (["workloadA", "--systems", "hbase,"], "systems=hbase,: must be names separated by commas"),
+        (["workloadA", "--set", "treadcount=8"], "did you mean threadcount?"),
+        (["workloadA", "--set", "threadcount"], "must read --set key=value"),
+        (["workloadA", "--set", "batchsize=0"], "batchsize=0: must be a whole number from 1 to 100000"),
+        (["workloadA", "--set", "target=-5"], "target=-5: must be a number from 0"),
+        (["workloadA", "--set", "readproportion=0.9"], "must sum to 1"),
+        (["workloadA", "--set", "requestdistribution=pareto"], "must be one of uniform, zipfian"),
+        (["workloadA", "--repeats", "two"], "repeats=two: must be a whole number from 1"),
+        (["workloadA", "--duration", "1 minute"], "duration=1 minute: must be a time such as 60s"),
+        (["workloadA", "--records", "lots"], "recordcount=lots: must be a whole number from 1"),
+        (["workloadA", "--records", "5000G"], "no room for the databases"),
+        (["workloadA", "--records", "5", "--set", "recordcount=6"], "recordcount is given twice"),
+        (["workloadA", "--inventory", "/no/such/inventory"], "the inventory /no/such/inventory does not exist"),
+        (["workloadA", "--out", "/proc/here"], "cannot write to /proc/here"),
+        (["--resume", "no-such-experiment"], "unknown experiment 'no-such-experiment'"),
+        (["--resume", "x", "--records", "5"], "leave out --records"),
+    ],
+)
+def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected: str) -> None:
+    before = experiments()
+    result = run_sh(*arguments)
+    assert result.returncode == 2, result.stderr
+    assert expected in result.stderr
+    assert "Traceback" not in result.stderr
+    assert experiments() == before
+
+
+@pytest.mark.parametrize("script", ["setup.sh", "test.sh"])
+def test_unknown_steps_end_with_2(script: str) -> None:
+    result = subprocess.run([ROOT / script, "everything"], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert "everything" in result.stderr
+
+
+def test_a_second_setup_does_nothing() -> None:
+    result = subprocess.run([ROOT / "setup.sh", "python"], capture_output=True, text=True, timeout=5, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_tabulate_names_what_is_missing(tmp_path: Path) -> None:
+    dohyo = ROOT / ".venv" / "bin" / "dohyo"
+    missing = tmp_path / "missing"
+    result = subprocess.run([dohyo, "tabulate", missing], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert str(missing) in result.stderr

@@ -1,0 +1,114 @@
+"""The folder of an experiment: what is in it, what is refused, and what --resume finds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dohyo import experiment, plan
+from dohyo.bad_input import BadInputError
+from dohyo.scenario import Scenario
+
+SCENARIO = Scenario(
+    "small", {"recordcount": "1000", "operationcount": "1000", "systems": "hbase,cassandra"}, {"cassandra_heap": "2g"}
+)
+
+
+def create(folder: Path) -> experiment.Experiment:
+    return experiment.create(SCENARIO, folder, {"inventory": None})
+
+
+def test_a_new_experiment_says_what_it_is(tmp_path: Path) -> None:
+    made = create(tmp_path / "new" / "here")
+    about = json.loads((made.folder / "experiment.json").read_text())
+    assert about["plan"] == ["01-hbase", "02-cassandra"]
+    assert about["records"] == 1000
+    assert about["status"] == "running"
+    assert [made.state(trial) for trial in made.trials] == ["pending", "pending"]
+
+
+def test_it_is_found_again_as_it_was(tmp_path: Path) -> None:
+    made = create(tmp_path / "here")
+    again, inventory = experiment.reopen(str(tmp_path / "here"))
+    assert again == made
+    assert inventory is None
+
+
+def test_a_full_folder_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    with pytest.raises(BadInputError, match="is not empty"):
+        create(tmp_path)
+    assert (tmp_path / "mine").read_text() == "precious"
+
+
+def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInputError, match=r"cannot write to .*file/x"):
+        create(tmp_path / "file" / "x")
+
+
+def test_unknown_experiments_have_a_nearest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "RESULTS", tmp_path)
+    create(tmp_path / "20260102-030405-small")
+    with pytest.raises(BadInputError, match="did you mean 20260102-030405-small"):
+        experiment.reopen("20260102-030406-small")
+    with pytest.raises(BadInputError, match="unknown experiment"):
+        experiment.reopen("zzz")
+
+
+def test_states_keep_their_reason_and_times(tmp_path: Path) -> None:
+    made = create(tmp_path / "here")
+    trial = made.trials[0]
+    made.mark(trial, "running")
+    made.mark(trial, "failed", "the disk is full")
+    state = json.loads((made.trial_folder(trial) / "state.json").read_text())
+    assert (state["status"], state["reason"]) == ("failed", "the disk is full")
+    assert state["started"] <= state["finished"]
+
+
+def test_earlier_attempts_are_kept(tmp_path: Path) -> None:
+    made = create(tmp_path / "here")
+    trial = made.trials[0]
+    for number in (1, 2):
+        (made.trial_folder(trial) / "ansible.log").write_text(f"attempt {number}")
+        made.set_aside(trial)
+        assert not any(made.trial_folder(trial).iterdir())
+        assert (made.folder / "attempts" / f"01-hbase.{number}" / "ansible.log").read_text() == f"attempt {number}"
+
+
+def test_no_room_is_said_before_anything_starts(tmp_path: Path) -> None:
+    experiment.check_disk(tmp_path / "not" / "there", 1, "the evidence")
+    with pytest.raises(BadInputError, match=r"no room for the databases: .* GB free and about .* GB are needed"):
+        experiment.check_disk(tmp_path / "not" / "there", 10**18, "the databases")
+
+
+def test_two_experiments_do_not_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "RESULTS", tmp_path)
+    hold = (
+        "import sys; from pathlib import Path; from dohyo import experiment\n"
+        "experiment.RESULTS = Path(sys.argv[1])\n"
+        "with experiment.only_one(): print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(BadInputError, match=f"is running .process {other.pid}."), experiment.only_one():
+            pass
+        other.communicate("")
+    with experiment.only_one():
+        pass
+
+
+def test_what_a_trial_gives_to_ansible(tmp_path: Path) -> None:
+    trial = plan.trials(SCENARIO)[1]
+    variables = plan.variables(trial, SCENARIO, tmp_path, keep=True)
+    assert variables["trial_system"] == "cassandra"
+    assert variables["trial_duration"] == 0
+    assert variables["trial_properties"] == {"recordcount": "1000", "operationcount": "1000"}
+    assert variables["trial_conditions"]["replication"] == 1
+    assert variables["cassandra_heap"] == "2g"
+    assert variables["trial_keep"] is True

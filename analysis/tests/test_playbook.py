@@ -1,0 +1,132 @@
+"""Running programs: logs, time limits, signals, and what is left of a program's children."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from dohyo.playbook import Events, Failure, Interruption, Signals, execute, play
+
+
+def never() -> None:
+    """No signal comes."""
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_output_goes_to_the_log_and_the_exit_code_comes_back(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert execute(["sh", "-c", "echo out; echo err >&2; exit 3"], log, check=never) == 3
+    assert log.read_text() == "out\nerr\n"
+
+
+def test_a_time_limit_ends_the_program_and_its_children(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    code = execute(["sh", "-c", "sleep 60 & echo $!; wait"], log, check=never, timeout=0.5)
+    assert code == -signal.SIGTERM
+    assert not alive(int(log.read_text()))
+
+
+def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dohyo.playbook.GRACE_SECONDS", 0.5)
+    code = execute(
+        ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], tmp_path / "log", check=never, timeout=0.5
+    )
+    assert code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals) -> None:
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    log = tmp_path / "log"
+    try:
+        signal.signal(number, signal.SIG_DFL)
+        signals = Signals()
+
+        def interrupt() -> None:
+            if log.stat().st_size:
+                os.kill(os.getpid(), number)
+
+        with pytest.raises(Interruption) as interruption:
+            execute(["sh", "-c", "echo $$; sleep 60"], log, check=signals.check, watch=interrupt)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert interruption.value.exit_code == 128 + number
+    assert str(interruption.value) == f"interrupted by {number.name}"
+    assert not alive(int(log.read_text()))
+
+
+def test_signals_are_answered_but_held_back_while_servers_stop(capfd: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        signals = Signals()
+        with signals.held_back("already stopping"):
+            os.kill(os.getpid(), signal.SIGINT)
+            # Reached, although the signal has come: the handler only remembers.
+            time.sleep(0)
+        with pytest.raises(Interruption):
+            signals.check()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capfd.readouterr().err == "\nalready stopping\n"
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        Signals()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_events_are_followed_while_they_are_written(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"event": "end"}\n')
+    seen: list[object] = []
+    events = Events(file, seen.append)
+    first = {"event": "phase", "phase": "load", "run": None}
+    failed = {"event": "failed", "task": "t", "host": "h", "message": "m"}
+    with file.open("a") as output:
+        output.write(json.dumps(first) + "\n" + json.dumps(failed)[:10])
+        output.flush()
+        events.poll()
+        assert seen == [first]
+        output.write(json.dumps(failed)[10:] + "\n")
+        output.write(json.dumps({**failed, "message": "later"}) + "\n")
+    events.poll()
+    assert events.failure == failed
+
+
+def test_ignored_failures_are_none(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    events = Events(file, lambda _: None)
+    events.poll()
+    file.write_text('{"event": "failed", "ignored": true, "task": "t", "host": "h", "message": "m"}\n')
+    events.poll()
+    assert events.failure is None
+
+
+def test_a_broken_inventory_is_explained(tmp_path: Path) -> None:
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all: [broken\n")
+    failure = play("stop.yml", inventory, tmp_path, check=never)
+    assert failure is not None
+    assert str(inventory) in failure.message
+    assert failure.log == tmp_path / "ansible.log"
+
+
+def test_failures_read_well(tmp_path: Path) -> None:
+    assert str(Failure("no space", tmp_path, "Copy jars", "db1")) == "task 'Copy jars' on db1: no space"
+    assert str(Failure("no inventory", tmp_path)) == "no inventory"

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# ./test.sh [part…]: sets up what is needed and runs the tests; without a part all of them. Real servers, no mocks.
+#
+#   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
+#   unit      what needs no database: Python, Java, Ansible's service tool
+#   contract  every binding against its real server
+#   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
+set -euo pipefail
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+parts=(lint unit contract run)
+reports="$root/.setup/reports"
+passed=0 failed=0
+
+# check NAME COMMAND...: one line per check, its output only when it fails. Test cases are counted from the JUnit
+# reports that the command leaves (Maven's, or pytest's in $reports); a check without any counts as one.
+check() {
+    local name=$1 log="$reports/$1.log" code=0 cases bad
+    shift
+    mkdir -p -- "$reports"
+    rm -f -- "$reports"/*.xml "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports/TEST-*.xml
+    SECONDS=0
+    "$@" >"$log" 2>&1 || code=$?
+    read -r cases bad < <(count_cases)
+    if ((code != 0 && bad == 0)); then
+        bad=1
+    fi
+    if ((cases < bad || cases == 0)); then
+        cases=$((cases + 1))
+    fi
+    passed=$((passed + cases - bad)) failed=$((failed + bad))
+    if ((code != 0)); then
+        cat "$log"
+    fi
+    printf '%s %s: %d of %d passed in %d s\n' "$( ((code == 0)) && echo ok || echo FAILED)" "$name" "$((cases - bad))" "$cases" "$SECONDS"
+}
+
+# Prints the number of test cases in the reports and how many of them failed; skipped ones are neither.
+count_cases() {
+    find "$reports" "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports -name '*.xml' \
+        -exec grep -ho '<testsuite [^>]*>' {} + 2>/dev/null |
+        awk '{
+            for (i = 2; i <= NF; i++) if (split($i, pair, /="|"/) > 1) count[pair[1]] += pair[2]
+        } END { print count["tests"] - count["skipped"], count["failures"] + count["errors"] }'
+}
+
+python() { (cd -- "$root/analysis" && "$root/.venv/bin/python" "$@"); }
+playbook() { (cd -- "$root/ansible" && "$root/.venv/bin/ansible-playbook" "$@"); }
+maven() { mvn -q -B -f "$root/ycsb-bindings/pom.xml" "$@"; }
+
+# Every shell script of the checkout, by its ending or its first line.
+shell_scripts() {
+    find "$root" -mindepth 1 \( -name .git -o -name .venv -o -name .setup -o -name .dohyo -o -name results -o -name target \) -prune -o \
+        -type f \( -name '*.sh' -o ! -name '*.*' \) -exec grep -lE -m 1 '^#!.*[/ ](ba)?sh$' {} +
+}
+
+shellcheck() { shell_scripts | xargs -d '\n' "$root/.venv/bin/shellcheck"; }
+
+run_lint() {
+    check shellcheck shellcheck
+    check ruff python -m ruff check .
+    check ruff-format python -m ruff format --check .
+    check mypy python -m mypy
+    check ansible-lint ansible_lint
+    check checkstyle maven validate
+}
+
+ansible_lint() {
+    (cd -- "$root/ansible" && PATH="$root/.venv/bin:$PATH" ansible-lint --offline --profile production)
+}
+
+run_unit() {
+    check pytest python -m pytest --junitxml="$reports/pytest.xml"
+    check maven maven test
+    local script
+    for script in "$root"/ansible/tests/*.sh; do
+        check "$(basename -- "$script" .sh)" "$script"
+    done
+}
+
+run_contract() {
+    local system
+    for system in $(python -c 'from dohyo import systems; print(*systems.all_systems())'); do
+        check "contract-$system" contract "$system"
+    done
+}
+
+# One binding against its real server, which is stopped whatever happens.
+contract() {
+    local code=0
+    playbook trial.yml -e "trial_system=$1 trial_until=schema trial_keep=true" &&
+        maven verify -Pcontract -pl "$1" -am "-Dcontract.properties=$root/.dohyo/run/$1.properties" || code=$?
+    playbook stop.yml || code=$?
+    return "$code"
+}
+
+run_run() {
+    check end-to-end python -m pytest e2e --junitxml="$reports/e2e.xml"
+}
+
+(($#)) || set -- "${parts[@]}"
+for part in "$@"; do
+    if [[ " ${parts[*]} " != *" $part "* ]]; then
+        printf 'ERROR: unknown part "%s"; there are: %s\n' "$part" "${parts[*]}" >&2
+        exit 2
+    fi
+done
+
+"$root/setup.sh" test
+"$root/setup.sh" client
+JAVA_HOME=$(readlink -f -- "$root/.setup/java")
+export JAVA_HOME
+for part in "$@"; do
+    "run_$part"
+done
+printf '%d passed, %d failed\n' "$passed" "$failed"
+((failed == 0))
