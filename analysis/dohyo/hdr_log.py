@@ -226,7 +226,7 @@ class _Bin:
     """Intervals of all logs that begin in the same second."""
 
     counts: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0  # the longest
+    seconds: dict[Path, float] = field(default_factory=dict)  # covered by each log
     latencies: Latencies = field(default_factory=Latencies)
 
 
@@ -252,7 +252,7 @@ class IntervalTail:
         self._discover()
         for log in self._logs.values():
             for interval in log.new_intervals():
-                self._put(log.operation, interval)
+                self._put(log, interval)
         newest = [log.newest for log in self._logs.values() if log.newest is not None]
         if not newest:
             return []
@@ -268,19 +268,21 @@ class IntervalTail:
                 if path not in self._logs and is_call(path.name.removesuffix(".hdr")):
                     self._logs[path] = _FollowedLog(path)
 
-    def _put(self, operation: str, interval: Interval) -> None:
+    def _put(self, log: _FollowedLog, interval: Interval) -> None:
+        operation = log.operation
         second = round(interval.start)
         if second <= self._emitted:
             return  # came after its second was shown; the summary counts it, the display cannot
         into = self._bins.setdefault(second, _Bin())
         into.counts[operation] = into.counts.get(operation, 0) + int(interval.histogram.get_total_count())
-        into.seconds = max(into.seconds, interval.seconds)
+        into.seconds[log.path] = into.seconds.get(log.path, 0.0) + interval.seconds
         if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
             into.latencies.add(interval.histogram)
 
     def _second(self, start: int, of: _Bin) -> Second:
         operations = max(0, calls({name: count for name, count in of.counts.items() if not is_failure(name)}))
-        rate = operations / of.seconds if of.seconds else 0.0
+        seconds = max(of.seconds.values())
+        rate = operations / seconds if seconds else 0.0
         return Second(
             start=float(start),
             operations=operations,
@@ -296,7 +298,7 @@ class _FollowedLog:
     """One growing log; remembers how far it was read."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._parser = LogParser(path.name)
         self._offset = 0
         self.newest: int | None = None
@@ -307,7 +309,7 @@ class _FollowedLog:
 
     def new_intervals(self) -> Iterator[Interval]:
         try:
-            with self._path.open("rb") as file:
+            with self.path.open("rb") as file:
                 file.seek(self._offset)
                 fresh = file.read()
         except OSError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.operations import OVERALL, order
+from dohyo.operations import INTENDED, OVERALL, order
 
 if TYPE_CHECKING:
     from dohyo.results import Conditions, Row, Summary, Trial
@@ -21,10 +21,11 @@ _KEYS = ("operation", "system")
 _RATES = ("operations", "records", "op/s", "rec/s", "±")
 _LATENCIES = ("mean", "p50", "p95", "p99", "p99.9", "max")
 _FAILURES = ("errors", "not found")
-# At 120 columns everything stands in one line; narrower terminals get two tables, of rates and of latencies.
+# At 120 columns everything stands in one line; narrower terminals get two tables, of rates and of latencies, or three.
 _PARTS: tuple[tuple[tuple[str, ...], ...], ...] = (
     ((*_RATES, *_LATENCIES, *_FAILURES),),
     ((*_RATES, *_FAILURES), _LATENCIES),
+    (_RATES, _LATENCIES, _FAILURES),
 )
 _LEGEND = (
     "Latencies in ms, of operations that succeeded; failed ones have rows of their own (READ-FAILED). "
@@ -106,8 +107,12 @@ def _lines(summary: Summary) -> list[_Line]:
     result = []
     entries = [(row, position, trial) for position, trial in enumerate(summary.trials) for row in trial.rows]
     for row, _, trial in sorted(entries, key=lambda e: (e[0].phase == "load", order(e[0].operation), e[1])):
-        several = sum(each.phase == row.phase and each.operation != OVERALL for each in trial.rows) != 1
-        if row.operation != OVERALL or several:
+        if row.phase == "load" and row.operation.startswith(INTENDED):
+            continue  # of interest to few; summary.json has them
+        several = sum(
+            each.phase == row.phase and not each.operation.startswith((OVERALL, INTENDED)) for each in trial.rows
+        )
+        if row.operation != OVERALL or several != 1:  # of one operation type, OVERALL would only be its copy
             load = row.phase == "load"
             operation = f"[LOAD] {row.operation}" if load else row.operation
             result.append(_Line(operation, label(trial, summary), _cells(row), load=load))

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dohyo.operations import calls, is_call, is_known, operation
+from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation
 from dohyo.text_file import Warn, lines
 
 # Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
@@ -39,6 +39,8 @@ _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*): Count=(\d{1,18}), Max=(\d{1,19}), Min=\d{1,19}, Avg=(\d+(?:[.,]\d+)?|[.,]\d+)(?=,\s)"
 )
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
+_JSON_OBJECT = re.compile(r"\{[^{}]*\}")
+_JSON_DEPTH = 10
 _COMMAND = "Command line:"
 
 
@@ -193,16 +195,28 @@ class _Reader:
             self._log.command = line.removeprefix(_COMMAND).strip()
 
     def _json(self, line: str) -> None:
+        # Whole objects in one line first: another program's may stand in the middle of one of ours, which has a line
+        # per member. Objects inside objects take a turn each.
+        for _ in range(_JSON_DEPTH):
+            whole = _JSON_OBJECT.findall(line)
+            for text in whole:
+                self._json_object({token[1]: token[2].strip('"') for token in _JSON_TOKEN.finditer(text) if token[1]})
+            line = _JSON_OBJECT.sub("", line)
+            if not whole:
+                break
         for name, value, brace in (token.groups() for token in _JSON_TOKEN.finditer(line)):
             if not brace:
                 self._object[name] = value.strip('"')
                 continue
-            # A program's own JSON may have a "value" or a "metric"; only the three together are a result.
             found, self._object = self._object, {}
-            if len(found) == 3:
-                self._result(found["metric"], found["measurement"], found["value"])
-            elif "measurement" in found:
-                self._complain("not a whole JSON result")
+            self._json_object(found)
+
+    def _json_object(self, found: dict[str, str]) -> None:
+        # A program's own JSON may have a "value" or a "metric"; only the three together are a result.
+        if len(found) == 3:
+            self._result(found["metric"], found["measurement"], found["value"])
+        elif "measurement" in found:
+            self._complain("not a whole JSON result")
 
     def _result(self, metric: str, measurement: str, value: str) -> None:
         try:
@@ -276,15 +290,22 @@ class _Reader:
         elif counted < expected and all(is_known(name) for name in log.operations):
             why = f"result lines for {counted:,} of {expected:,} operations"
         for name, of in log.operations.items():
-            # A status is counted per record, so there are at least as many as operations. READ-MODIFY-WRITE,
-            # READ-FAILED, Intended-READ… need not have any.
-            statuses = sum(of.returns.values())
-            if is_call(name) and "-" not in name and statuses < (of.operations or 0):
-                why = why or f"return codes for {statuses:,} of {of.operations:,} operations of {name}"
+            if not is_call(name) or "-" in name:
+                continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… need not have return codes
+            # One return code per record, so at least one per operation, whether it succeeded or not.
+            outcomes = [each for each in log.operations if each == name or each.startswith(f"{name}-")]
+            attempted = sum(log.operations[each].operations or 0 for each in outcomes if READ_MODIFY_WRITE not in each)
+            codes = sum(of.returns.values())
+            if codes < attempted:
+                why = why or f"return codes for {codes:,} of {attempted:,} operations of {name}"
                 of.returns.clear()
+        why = why or _breaks_off(log.operations)
         if why and not log.cut:
             log.cut = why
             self._warn(f"{log.path}:{log.line}: {why}: incomplete")
+        if log.cut and log.operations:
+            # The one that stands last may have had more return codes, an error among them.
+            log.operations[list(log.operations)[-1]].returns.clear()
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:
@@ -307,6 +328,26 @@ def _fill(into: Operation, measurement: str, value: str) -> None:
         microseconds = _microseconds(value, percentile[3])
         if microseconds is not None:
             into.percentiles_us[float(_number_or_fail(percentile[1] or percentile[2]))] = microseconds
+
+
+def _breaks_off(operations: dict[str, Operation]) -> str | None:
+    """What the last operation type lacks that the others have; None when nothing."""
+    *others, last = operations or [""]
+    if not others or not operations[last].operations:
+        return None
+    intended = [name for name in operations if name.startswith(INTENDED)]
+    for name in operations:
+        if intended and not name.startswith(INTENDED) and INTENDED + name not in operations:
+            return f"no result lines for {INTENDED}{name}"
+    complete = [operations[name] for name in others if operations[name].operations]
+    of = operations[last]
+    lost = (
+        any(each.mean_us is not None for each in complete) and of.mean_us is None,
+        any(each.max_us is not None for each in complete) and of.max_us is None,
+        # A histogram of buckets has no percentiles when too many latencies are beyond its last bucket.
+        not of.whole_milliseconds and any(each.percentiles_us.keys() - of.percentiles_us.keys() for each in complete),
+    )
+    return f"result lines of {last} are missing" if any(lost) else None
 
 
 def _contradicts(old: Operation, new: Operation) -> bool:

@@ -1,0 +1,55 @@
+"""Builds the folder of an experiment from the real output of Dohyo's client."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent / "data"
+CONDITIONS = {
+    "version": "5.0.6",
+    "nodes": 1,
+    "replication": 1,
+    "write_acks": "all",
+    "read_acks": "one",
+    "durability": "memory",
+    "compression": "none",
+    "heap": "1g",
+    "jdk": "17.0.13",
+    "endpoints": ["127.0.0.1:9042"],
+    "notes": [],
+}
+TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
+
+
+def write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
+
+
+def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: tuple[str, ...] = ("node1",)) -> Path:
+    """A trial that went well; the tests then break it."""
+    folder = experiment / "raw" / f"{number:02d}-{system}"
+    folder.mkdir(parents=True)
+    write_json(
+        folder / "trial.json",
+        {
+            "trial_system": system,
+            "trial_name": folder.name,
+            "trial_properties": {"recordcount": "10000", "batchsize": "1"},
+            "trial_threads": 2,
+            "trial_repeats": repeats,
+            "trial_warmup": 1,
+            "trial_conditions": {"replication": 1, "durability": "memory"},
+        },
+    )
+    write_json(folder / "state.json", {"status": "done", "reason": None})
+    write_json(folder / "conditions.json", {"system": system, "title": TITLES[system], **CONDITIONS})
+    for host in hosts:
+        shutil.copytree(DATA / "dohyo/load", folder / "load" / host)
+        for run in range(1, repeats + 1):
+            shutil.copytree(DATA / "dohyo/run", folder / f"run-{run}" / host)
+    return folder

@@ -1,0 +1,203 @@
+"""Histogram logs: both encodings, merging, broken lines, following a growing log."""
+
+import gzip
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dohyo.hdr_log import MAX_LATENCY_US, IntervalTail, Latencies, LogParser, decode, merge_log
+from dohyo.ycsb_log import read_log
+
+DATA = Path(__file__).parent / "data"
+RUN = DATA / "dohyo/run"
+
+
+def merged(*paths: Path) -> tuple[dict[str, Latencies], list[str]]:
+    into: dict[str, Latencies] = {}
+    warnings: list[str] = []
+    for path in paths:
+        merge_log(path, into, warnings.append)
+    return into, warnings
+
+
+@pytest.mark.parametrize("folder", ["stock/hdr", "dohyo/run", "dohyo/load"])
+def test_merged_intervals_are_what_the_client_prints(folder: str) -> None:
+    """Stock logs are in the old encoding (V1), Dohyo's in the present one."""
+    (log,) = read_log(DATA / folder / "result.txt", pytest.fail)
+    latencies, warnings = merged(*sorted((DATA / folder).glob("*.hdr")))
+    assert warnings == []
+    assert latencies.keys() == log.operations.keys()
+    for name, stated in log.operations.items():
+        of = latencies[name]
+        assert stated.mean_us is not None
+        assert stated.max_us is not None
+        assert of.count == stated.operations
+        assert of.mean_ms == pytest.approx(stated.mean_us / 1000)
+        assert of.max_ms == pytest.approx(stated.max_us / 1000)
+        ours = of.percentiles_ms(sorted(stated.percentiles_us))
+        if folder.startswith("dohyo"):
+            assert ours == pytest.approx({key: value / 1000 for key, value in stated.percentiles_us.items()})
+        else:  # HdrHistogram 2.1.4 rounds ranks to the nearest, so its values can be one operation too fast
+            assert all(ours[key] >= value / 1000 for key, value in stated.percentiles_us.items())
+
+
+def test_percentiles_of_merged_clients_are_those_of_all_their_operations() -> None:
+    """Not the mean of the clients' percentiles: one slow client of ten decides the 95th."""
+    total = Latencies()
+    values: list[int] = []
+    for client in range(10):
+        one = HdrHistogram(1, 3_600_000_000, 3)
+        for number in range(1000):
+            value = (100 + number * 7919 % 900) * (1000 if client == 9 else 1)
+            values.append(value)
+            one.record_value(value)
+        total.add(decode(one.encode().decode()))
+    values.sort()
+    for percentile in (50, 90, 95, 99, 99.9, 100):
+        exact = values[max(0, -(-int(percentile * 10) * len(values) // 1000) - 1)]
+        assert total.percentiles_ms([percentile])[percentile] == pytest.approx(exact / 1000, rel=2e-3)
+    assert total.count == 10_000
+    assert total.mean_ms == pytest.approx(sum(values) / len(values) / 1000, rel=1e-3)
+
+
+def test_histograms_of_other_ranges_and_digits_can_be_added() -> None:
+    total = Latencies()
+    for highest, digits in ((2000, 3), (MAX_LATENCY_US, 3), (60_000_000, 2)):
+        one = HdrHistogram(1, highest, digits)
+        one.record_value(1500, 3)
+        total.add(decode(one.encode().decode()))
+    assert total.count == 9
+    assert total.percentiles_ms([50])[50] == pytest.approx(1.5, rel=1e-2)
+
+
+def test_no_operations_have_no_latency() -> None:
+    empty = Latencies()
+    assert (empty.count, empty.mean_ms, empty.max_ms, empty.percentiles_ms([50])) == (0, None, None, {})
+    empty.add(decode(HdrHistogram(1, 2000, 3).encode().decode()))
+    assert (empty.count, empty.mean_ms, empty.max_ms, empty.percentiles_ms([50])) == (0, None, None, {})
+
+
+def test_broken_lines_are_named_and_left_out(tmp_path: Path) -> None:
+    lines = (RUN / "READ.hdr").read_text(encoding="utf-8").splitlines()
+    whole, _ = merged(RUN / "READ.hdr")
+    broken = lines[5][: len(lines[5]) // 2]
+    path = tmp_path / "READ.hdr"
+    path.write_text("\n".join([*lines[:5], broken, "other program", "0.1,1.0,2.0,HISTabcd", *lines[6:]]), "utf-8")
+    latencies, warnings = merged(path)
+    assert [warning.removeprefix(f"{path}:").split(":")[0] for warning in warnings] == ["6", "7", "8"]
+    lost = LogParser("READ.hdr").parse(lines[5])
+    assert lost is not None
+    assert latencies["READ"].count == whole["READ"].count - lost.histogram.get_total_count()
+
+
+def test_gzip_and_missing(tmp_path: Path) -> None:
+    packed = tmp_path / "READ.hdr.gz"
+    packed.write_bytes(gzip.compress((RUN / "READ.hdr").read_bytes()))
+    assert merged(packed)[0]["READ"].count == merged(RUN / "READ.hdr")[0]["READ"].count
+    assert merged(tmp_path / "no.hdr") == ({}, [f"{tmp_path / 'no.hdr'}:1: cannot be read: No such file or directory"])
+
+
+def test_logs_of_the_client_itself_are_no_operations() -> None:
+    assert "CLEANUP" not in merged(*(DATA / "stock/hdr").glob("*.hdr"))[0]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    name=st.sampled_from(["stock/hdr", "dohyo/run"]),
+    junk=st.one_of(
+        st.binary(max_size=200), st.text(alphabet="HISTA+/=,.0123456789\n#[]", max_size=200).map(str.encode)
+    ),
+    where=st.floats(0, 1),
+    cut=st.floats(0, 1),
+)
+def test_no_input_raises_and_counts_are_never_invented(
+    name: str, junk: bytes, where: float, cut: float, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("fuzz")
+    content = (DATA / name / "READ.hdr").read_bytes()
+    at = int(where * len(content))
+    path = folder / "READ.hdr"
+    path.write_bytes((content[:at] + junk + content[at:])[: int(cut * len(content))])
+    latencies, _ = merged(path)
+    counts = {name: each.count for name, each in latencies.items()}
+    assert sum(counts.values()) <= merged(DATA / name / "READ.hdr")[0]["READ"].count
+    IntervalTail([folder]).poll()
+    shutil.rmtree(folder)
+
+
+def test_an_hour_of_ten_operation_types_takes_seconds(tmp_path: Path) -> None:
+    random.seed(1)
+    lines = []
+    for second in range(3600):
+        if second % 60 == 0:
+            one = HdrHistogram(1, 3_600_000_000, 3)
+            for _ in range(2000):
+                one.record_value(int(random.lognormvariate(7, 0.7)))
+            blob = one.encode().decode()
+        lines.append(f"{second}.000,1.000,0.010,{blob}\n")
+    path = tmp_path / "READ.hdr"
+    path.write_text("".join(lines), encoding="utf-8")
+    begin = time.process_time()
+    latencies, _ = merged(path)
+    latencies["READ"].percentiles_ms([50, 99, 99.9])
+    assert latencies["READ"].count == 3600 * 2000
+    assert (time.process_time() - begin) * 10 < 30
+
+
+def grow(log: Path, lines: list[str], count: int, half: bool = False) -> None:
+    text = "\n".join(lines[:count]) + "\n"
+    if half and count < len(lines):
+        text += lines[count][:20]
+    log.write_text(text, encoding="utf-8")
+
+
+def interval_log(start: float, counts: list[int]) -> list[str]:
+    lines = ["#[Logging for: READ, microseconds]", f"#[StartTime: {start:.3f} (seconds since epoch), whenever]"]
+    for second, count in enumerate(counts):
+        one = HdrHistogram(1, 3_600_000_000, 3)
+        one.record_value(1000 * (second + 1), count)
+        lines.append(f"{second}.000,1.000,0.001,{one.encode().decode()}")
+    return lines
+
+
+def test_a_tail_gives_each_second_once_when_all_clients_have_it(tmp_path: Path) -> None:
+    clients = [tmp_path / "a", tmp_path / "b"]
+    tail = IntervalTail(clients, batchsize=100)
+    assert tail.poll() == []
+    for client in clients:
+        client.mkdir()
+    logs = [interval_log(1_800_000_000.2, [10, 20, 30]), interval_log(1_800_000_000.2, [1, 2, 3])]
+    grow(clients[0] / "READ.hdr", logs[0], 3)
+    grow(clients[1] / "READ.hdr", logs[1], 2, half=True)
+    assert [second.operations for second in tail.poll()] == [10]
+    grow(clients[1] / "READ.hdr", logs[1], 4)
+    grow(clients[0] / "READ.hdr", logs[0], 4, half=True)
+    first, second = IntervalTail(clients, batchsize=100).poll()
+    assert (first.operations, first.records) == (11, 1100)
+    assert first.records_per_second == pytest.approx(1100)
+    assert second.operations == 22
+    assert second.p99_ms == pytest.approx(2, rel=1e-3)
+    assert [each.operations for each in tail.poll()] == [22]
+    assert tail.poll() == []
+
+
+def test_a_tail_does_not_wait_for_a_dead_client_and_counts_failures_apart(tmp_path: Path) -> None:
+    grow(tmp_path / "READ.hdr", interval_log(1_800_000_000.0, [5] * 20), 22)
+    dead = [line.replace("READ", "READ-FAILED") for line in interval_log(1_800_000_000.0, [2])]
+    grow(tmp_path / "READ-FAILED.hdr", dead, 3)
+    seconds = IntervalTail([tmp_path]).poll()
+    assert len(seconds) == 20 - IntervalTail.PATIENCE_SECONDS
+    assert (seconds[0].operations, seconds[0].failed) == (5, 2)
+
+
+def test_a_tail_follows_a_real_log() -> None:
+    seconds = IntervalTail([RUN]).poll()
+    (log,) = read_log(RUN / "result.txt", pytest.fail)
+    assert sum(second.operations for second in seconds) == log.overall_operations
+    assert all(second.operations_per_second == pytest.approx(2000, rel=0.05) for second in seconds[:3])

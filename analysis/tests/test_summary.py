@@ -1,0 +1,264 @@
+"""From evidence to rows: rates, merged percentiles, failures with reasons, unequal conditions."""
+
+import csv
+import io
+import json
+import re
+import shutil
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import DATA, edit_json, trial, write_json
+from rich.console import Console
+
+from dohyo import table
+from dohyo.hdr_log import Latencies, merge_log
+from dohyo.results import Conditions, Row, Summary, Trial
+from dohyo.summary import summarise
+
+
+def row(of: Trial, operation: str, phase: str = "run") -> Row:
+    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
+
+
+def only(experiment: Path) -> Trial:
+    (of,) = summarise(experiment).trials
+    return of
+
+
+def rendered(summary: Summary, width: int = 120) -> str:
+    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+    table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_counts_add_up_over_clients_and_repeats_and_rates_are_per_repeat(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
+    for host in ("node1", "node2"):
+        edit_json(folder / f"run-2/{host}/client.json", measured_seconds=2.5)
+    edit_json(folder / "run-2/node1/client.json", measured_seconds=2.0)
+    of = only(tmp_path)
+    assert (of.status, of.reason) == ("ok", None)
+    overall = row(of, "OVERALL")
+    assert (overall.operations, overall.records, overall.repeats) == (4 * 6000, 4 * 6000, 2)
+    # 12,000 operations in 3 s, then in the 2.5 s of the slower client
+    assert overall.ops_per_second == pytest.approx((4000 + 4800) / 2)
+    assert overall.ops_per_second_stddev == pytest.approx(800 / 2**0.5)
+    assert row(of, "READ").operations == 4 * 2990
+    assert row(of, "READ").errors == row(of, "READ").not_found == 0
+    assert row(of, "INSERT", "load").operations == 2 * 5000
+    assert (of.conditions.clients, of.conditions.threads, of.conditions.record_bytes) == (2, 2, 1000)
+
+
+def test_percentiles_come_from_the_merged_histograms(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("node1", "node2"))
+    merged: dict[str, Latencies] = {}
+    for host in ("node1", "node2"):
+        merge_log(folder / f"run-1/{host}/Intended-READ.hdr", merged, pytest.fail)
+    expected = merged["Intended-READ"].percentiles_ms([50, 95, 99, 99.9])
+    found = row(only(tmp_path), "Intended-READ")
+    assert (found.p50_ms, found.p95_ms, found.p99_ms, found.p99_9_ms) == tuple(expected.values())
+    assert found.latency_source == "histograms"
+
+
+def test_without_histograms_one_client_keeps_its_own_percentiles_and_several_have_none(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("node1", "node2"))
+    for log in folder.rglob("*.hdr"):
+        log.unlink()
+    found = row(only(tmp_path), "Intended-READ")
+    assert (found.p50_ms, found.p99_ms, found.latency_source) == (None, None, "log")
+    assert found.mean_ms == pytest.approx(0.09112006688963211)  # the same for both, so the weighted mean too
+    assert found.max_ms == pytest.approx(6.587)
+    shutil.rmtree(folder / "run-1/node2")
+    found = row(only(tmp_path), "Intended-READ")
+    assert (found.p50_ms, found.p99_9_ms, found.latency_source) == (0.071, 3.279, "log")
+
+
+BREAKS: dict[str, tuple[Any, str]] = {
+    "client says so": (
+        lambda f: edit_json(f / "client.json", valid=False, reason="stalled for 20 s"),
+        "run-1 on node1: stalled for 20 s",
+    ),
+    "exit code": (lambda f: (f / "exit").write_text("137\n"), "run-1 on node1: the client ended with exit code 137"),
+    "no report": (lambda f: (f / "client.json").unlink(), "run-1 on node1: the client has left no client.json"),
+    "no results": (lambda f: (f / "result.txt").unlink(), "run-1 on node1: no result lines in result.txt"),
+    "cut": (
+        lambda f: (f / "result.txt").write_bytes((f / "result.txt").read_bytes()[:1500]),
+        "run-1 on node1: the last line has no end and is left out",
+    ),
+    "histogram": (
+        lambda f: edit(f / "READ.hdr", (f / "READ.hdr").read_text().splitlines()[-2] + "\n", ""),
+        r"run-1 on node1: READ.hdr holds [\d,]+ operations, the result lines 2,990",
+    ),
+    "counts": (
+        lambda f: edit(f / "client.json", '"operations" : 2990', '"operations" : 2991'),
+        "run-1 on node1: client.json counts 2,991 operations of READ, the result lines 2,990",
+    ),
+    "statuses": (
+        lambda f: edit(f / "client.json", '"OK" : 2990', '"OK" : 2989, "ERROR": 1'),
+        "run-1 on node1: client.json and the result lines differ in the statuses of READ",
+    ),
+    "no repeat": (lambda f: shutil.rmtree(f.parent), "1 of 2 repeats have left results"),
+    "no client": (shutil.rmtree, "run-1: no client has left results"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_run_that_does_not_hold_has_a_reason_instead_of_numbers(name: str, tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    trial(tmp_path, 2, "hbase")
+    break_it, reason = BREAKS[name]
+    break_it(folder / "run-1/node1")
+    summary = summarise(tmp_path)
+    of, other = summary.trials
+    assert of.status == "invalid"
+    assert re.fullmatch(reason, (of.reason or "").removesuffix(" (and 1 more)"))
+    assert {each.phase for each in of.rows} == {"load"}
+    assert other.status == "ok"
+    assert "invalid: " in rendered(summary)
+    assert re.search(r"– +cassandra +invalid: ", rendered(summary))
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "shown"),
+    [
+        ("failed", "server did not come up within 60 s", "failed: server did not come up within 60 s"),
+        ("interrupted", None, "interrupted: interrupted"),
+        ("pending", None, "pending: not started"),
+        ("running", None, "running: not finished"),
+        ("skipped", "no package", "skipped: no package"),
+        ("?", None, "failed: unknown state '?' in state.json"),
+    ],
+)
+def test_a_trial_that_did_not_finish_says_why(status: str, reason: str | None, shown: str, tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    write_json(folder / "state.json", {"status": status, "reason": reason})
+    summary = summarise(tmp_path)
+    assert shown in rendered(summary)
+    assert not [each for each in summary.trials[0].rows if each.phase == "run"]
+    lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    assert lines[0]["reason"] in shown
+    assert lines[0]["ops_per_second"] == ""
+
+
+def test_an_empty_trial_and_broken_files_do_not_crash(tmp_path: Path) -> None:
+    (tmp_path / "raw/01-cassandra/run-1/node1").mkdir(parents=True)
+    (tmp_path / "raw/01-cassandra/state.json").write_text('{"status": "done"', encoding="utf-8")
+    (tmp_path / "raw/01-cassandra/conditions.json").write_bytes(b"\xff\xfe")
+    summary = summarise(tmp_path)
+    assert summary.trials[0].status == "pending"
+    assert len(summary.warnings) == 3
+    summary.write(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no folder 'raw'"):
+        summarise(tmp_path / "raw")
+
+
+def test_errors_are_counted_but_not_found_is_none(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    run = folder / "run-1/node1"
+    edit(
+        run / "result.txt",
+        "[READ], Return=OK, 2990",
+        "[READ], Return=OK, 2980\n[READ], Return=NOT_FOUND, 7\n[READ], Return=TIMEOUT, 3",
+    )
+    edit(run / "client.json", '"OK" : 2990', '"OK" : 2980, "NOT_FOUND": 7, "TIMEOUT": 3')
+    of = only(tmp_path)
+    assert (row(of, "READ").errors, row(of, "READ").not_found, row(of, "READ").records) == (3, 7, 2980)
+    assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (3, 7)
+
+
+def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra")
+    folder = trial(tmp_path, 2, "hbase")
+    assert summarise(tmp_path).unequal == {}
+    edit_json(folder / "conditions.json", durability="disk", compression=None, version="2.6.4")
+    summary = summarise(tmp_path)
+    assert summary.unequal == {
+        "durability": {"01-cassandra": "memory", "02-hbase": "disk"},
+        "compression": {"01-cassandra": "none", "02-hbase": "unknown"},
+    }
+    assert summary.trials[1].deviations == ["durability: asked for memory, the server has disk"]
+    assert "unequal: durability (cassandra memory, hbase disk)" in rendered(summary)
+    console = Console(width=120, force_terminal=True, color_system="standard", file=io.StringIO())
+    table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    assert "\x1b[1;31mdurability disk" in console.file.getvalue()
+
+
+def test_small_data_is_said(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    note = "small data: 10,000 records × 1,000 B = 10 MB: fits every cache; not a sizing result"
+    assert note in rendered(summarise(tmp_path))
+    edit_json(folder / "trial.json", trial_properties={"recordcount": "1000000", "fieldlength": "1000"})
+    assert summarise(tmp_path).notes == []
+
+
+def test_the_table_has_every_number_at_120_and_at_80_columns(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra")
+    trial(tmp_path, 2, "hbase")
+    summary = summarise(tmp_path)
+    for width in (120, 80):
+        text = rendered(summary, width)
+        assert "Intended-INSERT" not in text
+        assert max(map(len, text.splitlines())) <= width
+        words = text.split()
+        for head in (
+            "operations",
+            "records",
+            "op/s",
+            "rec/s",
+            "±",
+            "mean",
+            "p50",
+            "p95",
+            "p99",
+            "p99.9",
+            "max",
+            "errors",
+            "found",
+        ):
+            assert head in words
+        assert [line.split()[:2] for line in text.splitlines() if line.startswith("OVERALL")][:2] == [
+            ["OVERALL", "cassandra"],
+            ["OVERALL", "hbase"],
+        ]
+    assert "[LOAD] INSERT" in text
+    assert "1 client × 2 threads · batch 1 · in flight 1 · target 2,000 op/s per client · measured 3.0 s after 1 s" in (
+        " ".join(rendered(summary, 80).split())
+    )
+
+
+def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra")
+    folder = trial(tmp_path, 2, "hbase")
+    write_json(folder / "state.json", {"status": "failed", "reason": "no | port"})
+    summary = summarise(tmp_path)
+    summary.write(tmp_path)
+    content = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
+    assert content["name"] == tmp_path.name
+    first = content["trials"][0]["rows"][0]
+    lines = list(csv.DictReader((tmp_path / "summary.csv").open(encoding="utf-8")))
+    assert float(lines[0]["ops_per_second"]) == first["ops_per_second"] == pytest.approx(2000)
+    assert [line["status"] for line in lines if line["trial"] == "02-hbase"] == ["failed"] * 4
+    page = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "| OVERALL | cassandra | 12,000 | 12,000 | 2,000 | 2,000 | 0.0% |" in page
+    assert "failed: no \\| port" in page
+
+    documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
+    for of in (Summary, Trial, Row, Conditions):
+        for each in fields(of):
+            assert f"`{each.name}`" in documented, f"{of.__name__}.{each.name} is not in docs/summary-json.md"
+
+
+def test_data_is_unchanged_by_summarising() -> None:
+    with pytest.raises(FileNotFoundError):
+        summarise(DATA)

@@ -1,0 +1,259 @@
+"""Reading what clients print: real logs, logs cut anywhere, garbage."""
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dohyo.ycsb_log import ClientLog, Operation, read_log
+
+DATA = Path(__file__).parent / "data"
+STOCK = DATA / "stock"
+FORMATS = ["text", "json", "jsonarray", "histogram", "timeseries", "raw", "both", "hdrraw", "hdr", "verbose"]
+
+
+def read(path: Path) -> tuple[list[ClientLog], list[str]]:
+    warnings: list[str] = []
+    return read_log(path, warnings.append), warnings
+
+
+def only(path: Path) -> ClientLog:
+    logs, warnings = read(path)
+    assert warnings == []
+    assert len(logs) == 1
+    return logs[0]
+
+
+def read_bytes(content: bytes, folder: Path) -> tuple[list[ClientLog], list[str]]:
+    path = folder / "log.txt"
+    path.write_bytes(content)
+    return read(path)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_exporter_and_measurement_type_is_read_whole_without_warnings(name: str) -> None:
+    log = only(STOCK / name / "result.txt")
+    assert log.cut is None
+    reads, updates = log.operations["READ"], log.operations["UPDATE"]
+    assert (reads.operations or 0) + (updates.operations or 0) == log.overall_operations
+    assert reads.returns == {"OK": reads.operations}
+    assert reads.mean_us is not None
+    assert reads.max_us is not None
+    assert not {"CLEANUP", "HdrREAD", "BucketREAD", "RawREAD"} & log.operations.keys()
+
+
+def test_text_and_json_hold_the_printed_values() -> None:
+    text = only(STOCK / "text/result.txt")
+    assert f"[READ], 99thPercentileLatency(us), {text.operations['READ'].percentiles_us[99]:.0f}\n" in (
+        STOCK / "text/result.txt"
+    ).read_text(encoding="utf-8")
+    hdr = only(STOCK / "hdr/result.txt")
+    assert hdr.operations["READ"].percentiles_us.keys() == {50, 90, 95, 99, 99.9, 99.99}
+    assert "Intended-READ" in hdr.operations
+    assert only(STOCK / "raw/result.txt").operations["READ"].percentiles_us.keys() >= {50, 99.9}
+    assert only(STOCK / "histogram/result.txt").operations["READ"].whole_milliseconds
+
+
+def test_errors_are_told_apart_as_the_client_counted_them() -> None:
+    log = only(STOCK / "errors/result.txt")
+    assert log.operations["READ"].returns == {"OK": 159, "NOT_FOUND": 5, "ERROR": 5}
+    assert log.operations["READ-FAILED"].operations == 10
+    assert log.operations["READ-MODIFY-WRITE"].returns == {}
+    assert log.overall_operations == 300
+
+
+def test_status_lines_alone_tell_counts_and_maxima_of_a_client_that_broke_off() -> None:
+    log = only(STOCK / "hdr/status.txt")
+    assert not log.has_results
+    assert log.status_operations == 2000
+    whole = only(STOCK / "hdr/result.txt").operations["READ"]
+    partial = log.intervals["READ"]
+    assert (partial.operations, partial.max_us) == (whole.operations, whole.max_us)
+    assert partial.mean_us == pytest.approx(whole.mean_us, rel=1e-3)
+    assert partial.percentiles_us == {}
+    assert log.option("-threads") == "2"
+
+
+def test_status_lines_broken_into_several_by_a_second_measurement_are_put_together() -> None:
+    assert only(STOCK / "both/status.txt").intervals["READ"].operations == (
+        only(STOCK / "both/result.txt").operations["READ"].operations
+    )
+
+
+def test_load_and_run_are_told_apart(tmp_path: Path) -> None:
+    assert only(STOCK / "load/result.txt").is_load
+    assert only(STOCK / "load/status.txt").is_load
+    assert not only(STOCK / "text/result.txt").is_load
+    both = (STOCK / "load/result.txt").read_bytes() + (STOCK / "text/result.txt").read_bytes()
+    logs, warnings = read_bytes(both, tmp_path)
+    assert [log.is_load for log in logs] == [True, False]
+    assert warnings == []
+
+
+def test_output_of_both_streams_in_one_file_is_one_run(tmp_path: Path) -> None:
+    one = (STOCK / "text/status.txt").read_bytes() + (STOCK / "text/result.txt").read_bytes()
+    logs, warnings = read_bytes(one + one, tmp_path)
+    assert [(log.overall_operations, log.option("-threads")) for log in logs] == [(300, "2"), (300, "2")]
+    assert warnings == []
+
+
+def test_logs_of_the_first_versions_in_milliseconds_and_with_numbers_as_return_codes(tmp_path: Path) -> None:
+    content = b"""\
+YCSB Client 0.1
+Command line: -db com.yahoo.ycsb.db.CassandraClient10 -load -P workloads/workloada
+ 0 sec: 0 operations;
+ 10 sec: 9000 operations; 900.0 current ops/sec; [INSERT AverageLatency(ms)=1.10]
+[OVERALL],RunTime(ms), 10110.0
+[OVERALL],Throughput(ops/sec), 98.91196834817013
+[UPDATE], Operations, 491
+[UPDATE], AverageLatency(ms), 0.054989816700611
+[UPDATE], MinLatency(ms), 0
+[UPDATE], MaxLatency(ms), 1
+[UPDATE], 95thPercentileLatency(ms), 1
+[UPDATE], 99thPercentileLatency(ms), 1
+[UPDATE], Return=0, 491
+[UPDATE], 0, 464
+[UPDATE], >1000, 0
+[READ], Operations, 509
+[READ], AverageLatency(us), 54.1
+[READ], MaxLatency(us), 900
+[READ], 95thPercentileLatency(ms), 0
+[READ], 99thPercentileLatency(ms), 0
+[READ], Return=0, 500
+[READ], Return=-1, 9
+"""
+    (log,), warnings = read_bytes(content, tmp_path)
+    assert warnings == []
+    assert (log.runtime_ms, log.overall_operations) == (10110, 1000)
+    assert log.operations["UPDATE"].percentiles_us == {95: 1000, 99: 1000}
+    assert log.operations["UPDATE"].mean_us == pytest.approx(54.989816700611)
+    assert log.operations["READ"].mean_us == 54.1
+    assert log.operations["READ"].returns == {"0": 500, "-1": 9}
+
+
+def test_other_programs_lines_are_passed_over(tmp_path: Path) -> None:
+    noise = [
+        "2026-11-21 05:06:42,123 INFO  [main], starting, 3 things",
+        '{"level":"info","metric":"cpu","value":3}',
+        "log4j:WARN No appenders could be found for logger (org.apache.zookeeper.ZooKeeper).",
+        "[3], [4, 5, 6]",
+        "\tat java.base/java.lang.Thread.run(Thread.java:840)",
+        "\x00\xff binary \x1b[31mcolour\x1b[0m",
+        "",
+    ]
+    for name in ("text", "json", "jsonarray"):
+        lines = (STOCK / name / "result.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+        mixed = "".join(line + noise[number % len(noise)] + "\n" for number, line in enumerate(lines))
+        (log,), warnings = read_bytes(mixed.encode(), tmp_path)
+        assert warnings == []
+        assert log.operations == only(STOCK / name / "result.txt").operations
+
+
+def test_a_prefix_of_a_log_collector_does_not_hide_results(tmp_path: Path) -> None:
+    lines = (STOCK / "text/result.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    (log,), warnings = read_bytes("".join("client-1  | " + line for line in lines).encode(), tmp_path)
+    assert warnings == []
+    assert log.operations == only(STOCK / "text/result.txt").operations
+
+
+def test_malformed_lines_are_named_and_never_guessed_at(tmp_path: Path) -> None:
+    text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
+    number = 1 + text.splitlines().index(next(li for li in text.splitlines() if li.startswith("[READ], Max")))
+    for broken in ("[READ], MaxLatency(us), 12x4", "[READ], MaxLatency(us), -4", "[READ], MaxLat[READ], Return=OK, 1"):
+        lines = text.splitlines()
+        lines[number - 1] = broken
+        logs, warnings = read_bytes(("\n".join(lines) + "\n").encode(), tmp_path)
+        assert logs[0].operations["READ"].max_us is None
+        assert warnings[0].startswith(f"{tmp_path / 'log.txt'}:{number}: ")
+
+
+def test_a_contradiction_is_named(tmp_path: Path) -> None:
+    content = (STOCK / "text/result.txt").read_bytes() + b"[READ], Operations, 7\n"
+    (log,), warnings = read_bytes(content, tmp_path)
+    assert log.operations["READ"].operations == only(STOCK / "text/result.txt").operations["READ"].operations
+    assert "was given before with another value" in warnings[0]
+
+
+def test_nothing_of_ycsb_and_no_file_at_all(tmp_path: Path) -> None:
+    assert read_bytes(b"", tmp_path) == ([], [])
+    assert read_bytes(b"hello\nworld", tmp_path) == ([], [])
+    logs, warnings = read(tmp_path / "missing.txt")
+    assert logs == []
+    assert warnings == [f"{tmp_path / 'missing.txt'}:1: cannot be read: No such file or directory"]
+
+
+def test_gzip_whole_cut_and_damaged(tmp_path: Path) -> None:
+    plain = (STOCK / "text/result.txt").read_bytes()
+    packed = gzip.compress(plain)
+    (log,), warnings = read_bytes(packed, tmp_path)
+    assert warnings == []
+    assert log.operations == only(STOCK / "text/result.txt").operations
+    _, warnings = read_bytes(packed[:-9], tmp_path)
+    assert "the gzip stream is cut off" in warnings[0]
+    damaged = bytearray(packed)
+    damaged[len(damaged) // 2] ^= 0xFF
+    _, warnings = read_bytes(bytes(damaged), tmp_path)
+    assert "gzip stream is damaged" in warnings[0]
+
+
+def numbers(operation: Operation) -> dict[object, object]:
+    return {
+        "operations": operation.operations,
+        "mean": operation.mean_us,
+        "max": operation.max_us,
+        **{("p", key): value for key, value in operation.percentiles_us.items()},
+        **{("return", key): value for key, value in operation.returns.items()},
+    }
+
+
+@pytest.mark.parametrize("name", ["text", "errors", "hdr", "json", "jsonarray", "histogram", "raw"])
+def test_a_log_cut_at_any_byte_says_less_but_nothing_else_and_that_it_is_cut(name: str, tmp_path: Path) -> None:
+    content = (STOCK / name / "result.txt").read_bytes()
+    whole = only(STOCK / name / "result.txt")
+    last = 1 if name == "jsonarray" else 0  # the closing bracket holds nothing
+    line_ends = [at for at, byte in enumerate(content) if byte == ord("\n")]
+    cuts = {*range(0, len(content), 13), *(at + shift for at in line_ends for shift in (-1, 0, 1))}
+    for length in sorted(cut for cut in cuts if cut < len(content) - last):
+        logs, warnings = read_bytes(content[:length], tmp_path)
+        assert len(logs) <= 1
+        for log in logs:
+            for metric, operation in log.operations.items():
+                known = numbers(whole.operations[metric])
+                assert all(known[key] == value for key, value in numbers(operation).items() if value is not None)
+                # Either all return codes or none: an error must not be lost.
+                assert operation.returns in ({}, whole.operations[metric].returns)
+            # A log that ends before the first Intended- line is a whole log of a client that did not print them.
+            missing = {
+                metric
+                for metric in whole.operations
+                if log.operations.get(metric) != whole.operations[metric] and not metric.startswith("Intended-")
+            }
+            assert bool(log.cut) or not missing
+            assert bool(warnings) == bool(log.cut)
+
+
+garbage = st.one_of(
+    st.binary(max_size=400),
+    st.text(alphabet='[]{}READ,:. "metricvalu0123456789\n', max_size=400).map(str.encode),
+    st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(name=st.sampled_from([*FORMATS, "errors", "load"]), junk=garbage, where=st.floats(0, 1), cut=st.floats(0, 1))
+def test_no_input_raises(
+    name: str, junk: bytes, where: float, cut: float, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("fuzz")
+    for file in ("result.txt", "status.txt"):
+        content = (STOCK / name / file).read_bytes()
+        at = int(where * len(content))
+        content = content[:at] + junk + content[at:]
+        read_bytes(content[: int(cut * len(content)) + 1], folder)
+        packed = bytearray(gzip.compress(content))
+        packed[at % len(packed)] ^= 1 + len(junk) % 255
+        read_bytes(bytes(packed), folder)
+    shutil.rmtree(folder)
