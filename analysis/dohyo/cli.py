@@ -12,6 +12,7 @@ from rich.console import Console
 
 from dohyo import properties, runner, scenario, systems
 from dohyo.bad_input import BadInputError
+from dohyo.playbook import Interruption, check_inventory
 from dohyo.tabulate import Format
 from dohyo.tabulate import tabulate as tabulate_folders
 
@@ -76,8 +77,10 @@ def run(
         assignments, {"systems": systems_, "repeats": repeats, "duration": duration, "recordcount": records}
     )
     chosen = scenario.load(scenario.find(name), changes)
-    if inventory is not None and not Path(inventory).exists():
-        raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ holds examples")
+    if inventory is not None:
+        if not Path(inventory).exists():
+            raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ holds examples")
+        check_inventory(Path(inventory).absolute())
     options = runner.Options(
         inventory=Path(inventory).absolute() if inventory else None,
         keep=keep,
@@ -131,6 +134,9 @@ def main() -> None:
     except BadInputError as error:
         click.echo(f"ERROR: {error}", err=True)
         code = 2
+    except Interruption as interruption:
+        click.echo(f"{interruption}; nothing was started", err=True)
+        code = interruption.exit_code
     except OSError as error:
         # A full disk, a results folder that became read-only, …
         click.echo(f"ERROR: {error}", err=True)

@@ -80,25 +80,34 @@ class Experiment:
         write_json(file, {**read_json(file), **fields})
 
 
-def create(chosen: Scenario, out: Path | None, about: dict[str, Any]) -> Experiment:
+def new_folder(chosen: Scenario, out: Path | None) -> Path:
     """Makes the folder of a new experiment.
 
     :param out: the folder, which must be new or empty; without it a new one below results/
-    :param about: what else experiment.json shall hold
-    :raises BadInputError: if the folder cannot be written or its disk is full
+    :raises BadInputError: if that is impossible
     """
     folder = (out or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}-{chosen.name}").absolute()
     try:
-        if folder.exists() and any(folder.iterdir()):
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
             raise BadInputError(
                 f"the folder {folder} is not empty; --out takes a new one (--resume continues an old one)"
             )
-        (folder / "raw").mkdir(parents=True)
+        if not os.access(folder, os.W_OK):
+            raise BadInputError(f"the folder {folder} cannot be written to; --out DIR chooses another place")
     except OSError as error:
         raise BadInputError(f"cannot write to {folder}: {error.strerror}; --out DIR chooses another place") from error
+    return folder
+
+
+def create(chosen: Scenario, folder: Path, about: dict[str, Any]) -> Experiment:
+    """Begins a new experiment in an empty folder.
+
+    :param about: what else experiment.json shall hold
+    """
     experiment = Experiment(folder, chosen)
     for trial in experiment.trials:
-        experiment.trial_folder(trial).mkdir()
+        experiment.trial_folder(trial).mkdir(parents=True)
         experiment.mark(trial, "pending")
     (folder / "scenario.properties").write_text(chosen.text(), encoding="utf-8")
     experiment.update(

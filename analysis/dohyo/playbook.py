@@ -18,9 +18,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, JDK
 
 Event = dict[str, Any]
+# The task of trial.yml that sums up why a trial failed.
+VERDICT = "Trial failed"
 # Often enough for a fluent display, and it costs the measured window next to nothing.
 POLL_SECONDS = 0.25
 # How long a program may take to end by itself after SIGTERM.
@@ -136,21 +139,30 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 class Events:
-    """Follows the events of one playbook, and keeps the first failure."""
+    """Follows the events of one playbook, and keeps its failures."""
 
     def __init__(self, file: Path, watch: Callable[[Event], None]) -> None:
         self._file = file
         self._watch = watch
         # What an earlier playbook wrote to the same file is not ours.
         self._offset = file.stat().st_size if file.exists() else 0
-        self.failure: Event | None = None
+        self._failures: list[Event] = []
 
     def poll(self) -> None:
         """Hands on the events that are new."""
         for event in self._new():
-            if event["event"] == "failed" and not event.get("ignored") and self.failure is None:
-                self.failure = event
+            if event["event"] == "failed" and not event.get("ignored"):
+                self._failures.append(event)
             self._watch(event)
+
+    def failure(self, log: Path) -> Failure | None:
+        """The task that failed first, with the message of the trial's own verdict, which knows how the servers were."""
+        if not self._failures:
+            return None
+        first = self._failures[0]
+        verdict = next((event for event in self._failures if event["task"] == VERDICT), first)
+        message = str(verdict["message"]).strip().removeprefix(f"{first['task']}: ")
+        return Failure(message, log, str(first["task"]), str(first["host"]))
 
     def _new(self) -> Iterator[Event]:
         try:
@@ -201,14 +213,39 @@ def play(
     code = execute(command, log, check=check, watch=poll, env=_environment(events_file), cwd=ANSIBLE, timeout=timeout)
     if code == 0:
         return None
-    if events.failure is not None:
-        return Failure(
-            str(events.failure["message"]).strip(), log, str(events.failure["task"]), str(events.failure["host"])
-        )
-    return Failure(_last_error(log) or f"{name} ended with exit code {code}", log)
+    return events.failure(log) or Failure(_last_error(log) or f"{name} ended with exit code {code}", log)
 
 
-def _environment(events_file: Path) -> dict[str, str]:
+def check_inventory(inventory: Path) -> None:
+    """Checks that Ansible can read an inventory and that it names hosts for databases and for clients.
+
+    :raises BadInputError: saying what is wrong with it
+    """
+    answer = subprocess.run(
+        [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
+        cwd=ANSIBLE,
+        env=_environment(None),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        # Ansible tries one format after the other; most inventories are YAML.
+        reasons = re.findall(r"Failed to parse inventory with '(\w+)' plugin: (.+)", answer.stderr)
+        reason = dict(reasons).get("yaml") or answer.stderr.strip().rpartition("\n")[2]
+        raise BadInputError(f"Ansible cannot read the inventory {inventory}: {reason}")
+    groups: dict[str, Any] = json.loads(answer.stdout)
+
+    def hosts(group: str) -> list[str]:
+        members = groups.get(group, {})
+        return [*members.get("hosts", []), *(host for child in members.get("children", []) for host in hosts(child))]
+
+    for group in ("database", "client"):
+        if not hosts(group):
+            raise BadInputError(f"the inventory {inventory} has no host in the group '{group}'")
+
+
+def _environment(events_file: Path | None) -> dict[str, str]:
     """Ansible's environment: this venv and JDK 17 first, a UTF-8 locale (it refuses others), a log without colours."""
     environment = {**os.environ}
     environment.pop("ANSIBLE_FORCE_COLOR", None)
@@ -223,12 +260,12 @@ def _environment(events_file: Path) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
         "ANSIBLE_NOCOLOR": "1",
         "PYTHONUNBUFFERED": "1",
-        "DOHYO_EVENTS": str(events_file),
+        "DOHYO_EVENTS": str(events_file or ""),
     }
 
 
 def _last_error(log: Path) -> str:
-    """What Ansible said where no task failed: a broken inventory, an unreachable host, a killed process."""
+    """What Ansible said where no task failed: a playbook that is none, a killed process."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     errors = [line for line in lines if re.match(r"(\[?ERROR\]?|fatal)[: ]", line)]
     return errors[-1].strip() if errors else ""

@@ -20,6 +20,7 @@ from dohyo.experiment import (
     Experiment,
     check_disk,
     create,
+    new_folder,
     now,
     only_one,
     read_json,
@@ -28,7 +29,7 @@ from dohyo.experiment import (
 )
 from dohyo.places import ANSIBLE, LOCAL_HOME, RESULTS, SETUP, shown
 from dohyo.plan import Trial, variables
-from dohyo.playbook import Failure, Interruption, Signals, execute, play
+from dohyo.playbook import Event, Failure, Interruption, Signals, execute, play
 from dohyo.progress import Progress, clock
 from dohyo.scenario import Scenario
 from dohyo.summary import summarise
@@ -55,20 +56,23 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
     """Measures a scenario and returns the exit code.
 
     :raises BadInputError: before anything is started
+    :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
     """
     with only_one():
-        check_disk(options.out or RESULTS, FREE_BYTES_FOR_EVIDENCE, "the evidence")
-        if options.inventory is None:
-            check_disk(LOCAL_HOME, scenario.data_bytes * DISK_PER_DATA, "the databases")
-        signals = Signals()
+        folder = new_folder(scenario, options.out)
         try:
+            check_disk(folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
+            if options.inventory is None:
+                check_disk(LOCAL_HOME, scenario.data_bytes * DISK_PER_DATA, "the databases")
+            signals = Signals()
             _build_client(signals)
-        except Interruption as interruption:
-            console.print(f"{interruption}; nothing had been started")
-            return interruption.exit_code
+        except BaseException:
+            # Nothing was started, so nothing shall be left.
+            folder.rmdir()
+            raise
         experiment = create(
             scenario,
-            options.out,
+            folder,
             {
                 "inventory": str(options.inventory) if options.inventory else None,
                 "keep": options.keep,
@@ -84,6 +88,7 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -
 
     :param scenario_name: must be the experiment's, if given
     :raises BadInputError: before anything is started
+    :raises Interruption: like :func:`run`
     """
     with only_one():
         experiment, inventory = reopen(name)
@@ -95,11 +100,7 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -
         if not todo:
             console.print(f"all trials of {name} are done")
         else:
-            try:
-                _build_client(signals)
-            except Interruption as interruption:
-                console.print(f"{interruption}; nothing had been started")
-                return interruption.exit_code
+            _build_client(signals)
             for trial in todo:
                 experiment.set_aside(trial)
                 experiment.mark(trial, "pending")
@@ -124,6 +125,7 @@ class _Measurement:
         self.options = options
         self.signals = signals
         self.console = console
+        self.failed_while = ""
         self.progress = Progress(experiment.scenario, len(todo), console)
 
     def carry_out(self) -> int:
@@ -217,20 +219,30 @@ class _Measurement:
         return failure
 
     def _failed(self, trial: Trial, failure: Failure) -> None:
-        self.experiment.mark(trial, "failed", f"{self.progress.activity}: {failure}")
-        self.progress.say(f"{trial.system} failed while {self.progress.activity}: {failure}", "red")
+        self.experiment.mark(trial, "failed", f"{self.failed_while}: {failure}")
+        self.progress.say(f"{trial.system} failed while {self.failed_while}: {failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
     def _play(self, name: str, folder: Path, extra_vars: Path) -> Failure | None:
-        return play(
+        self.failed_while = ""
+
+        def watch(event: Event) -> None:
+            self.progress.event(event)
+            if event["event"] == "failed" and not self.failed_while:
+                # Before the playbook goes on to stop the servers.
+                self.failed_while = self.progress.activity
+
+        failure = play(
             name,
             self.options.inventory,
             folder,
             check=self.signals.check,
             extra_vars=extra_vars,
-            watch=self.progress.event,
+            watch=watch,
             tick=self.progress.tick,
         )
+        self.failed_while = self.failed_while or self.progress.activity
+        return failure
 
     def _stop(self, which: str = "") -> None:
         """Stops all servers and clients that this checkout has started. Signals do not keep it from that."""

@@ -17,7 +17,7 @@ SCENARIO = Scenario(
 
 
 def create(folder: Path) -> experiment.Experiment:
-    return experiment.create(SCENARIO, folder, {"inventory": None})
+    return experiment.create(SCENARIO, experiment.new_folder(SCENARIO, folder), {"inventory": None})
 
 
 def test_a_new_experiment_says_what_it_is(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dohyo.playbook import Events, Failure, Interruption, Signals, execute, play
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+from dohyo.playbook import VERDICT, Events, Failure, Interruption, Signals, check_inventory, execute, play
 
 
 def never() -> None:
@@ -106,7 +108,22 @@ def test_events_are_followed_while_they_are_written(tmp_path: Path) -> None:
         output.write(json.dumps(failed)[10:] + "\n")
         output.write(json.dumps({**failed, "message": "later"}) + "\n")
     events.poll()
-    assert events.failure == failed
+    assert events.failure(file) == Failure("m", file, "t", "h")
+
+
+def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    events = Events(file, lambda _: None)
+    failures = [("Begin", "db1", "no success for 20 s"), (VERDICT, "db1", "Begin: no success for 20 s; killed by 9")]
+    failures += [("Stop", "db2", "unreachable")]
+    file.write_text(
+        "".join(
+            json.dumps({"event": "failed", "task": task, "host": host, "message": message}) + "\n"
+            for task, host, message in failures
+        )
+    )
+    events.poll()
+    assert str(events.failure(file)) == "task 'Begin' on db1: no success for 20 s; killed by 9"
 
 
 def test_ignored_failures_are_none(tmp_path: Path) -> None:
@@ -115,15 +132,32 @@ def test_ignored_failures_are_none(tmp_path: Path) -> None:
     events.poll()
     file.write_text('{"event": "failed", "ignored": true, "task": "t", "host": "h", "message": "m"}\n')
     events.poll()
-    assert events.failure is None
+    assert events.failure(file) is None
 
 
-def test_a_broken_inventory_is_explained(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("all: [broken\n", r"cannot read the inventory .*hosts.yml: YAML parsing failed: .* expected ',' or '\]'"),
+        ("all: {hosts: {one: }}\n", "hosts.yml has no host in the group 'database'"),
+        ("all: {children: {database: {children: {rack: {hosts: {one: }}}}}}\n", "no host in the group 'client'"),
+    ],
+)
+def test_a_broken_inventory_is_explained(tmp_path: Path, content: str, expected: str) -> None:
     inventory = tmp_path / "hosts.yml"
-    inventory.write_text("all: [broken\n")
-    failure = play("stop.yml", inventory, tmp_path, check=never)
+    inventory.write_text(content)
+    with pytest.raises(BadInputError, match=expected):
+        check_inventory(inventory)
+
+
+def test_the_local_inventory_is_sound() -> None:
+    check_inventory(ANSIBLE / "inventories" / "local")
+
+
+def test_what_is_no_playbook_is_explained(tmp_path: Path) -> None:
+    failure = play("no-such-playbook.yml", None, tmp_path, check=never)
     assert failure is not None
-    assert str(inventory) in failure.message
+    assert "no-such-playbook.yml" in failure.message
     assert failure.log == tmp_path / "ansible.log"
 
 

@@ -1,0 +1,222 @@
+"""./run.sh as people use it, with real servers at the smallest size: the table, bad luck, Ctrl-C, --resume."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.places import JDK, LOCAL_HOME, ROOT
+from dohyo.systems import all_systems
+
+SMALL = [
+    "--records=2000", "--duration=3s", "--repeats=1", "--set=warmuptime=1", "--set=threadcount=2",
+    "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=client_heap=128m",
+]  # fmt: skip
+# Long enough to be hit in its middle.
+LONG = ["--duration=60s", *[option for option in SMALL if "duration" not in option]]
+
+
+def ours() -> list[int]:
+    """Processes that this checkout's service tool has started: servers, clients, their supervisors."""
+    secret = LOCAL_HOME / "run" / "secret"
+    mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue  # ended, or somebody else's
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """A run leaves no process behind, however it ends."""
+    assert ours() == []
+    yield
+    assert ours() == []
+
+
+class Run:
+    """A run.sh in the background, as from a terminal's foreground."""
+
+    def __init__(self, out: Path, *arguments: str) -> None:
+        self.out = out
+        self.text = ""
+        self._process = subprocess.Popen(
+            [ROOT / "run.sh", *arguments, *([] if "--resume" in arguments else ["--out", str(out)])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            # Where the tests themselves run in a script's background, SIGINT is ignored and would stay so.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        )
+
+    def until(self, phase: str, trial: str) -> None:
+        """Waits until a trial has come to a phase."""
+        events = self.out / ("deploy" if phase == "deploy" else f"raw/{trial}") / "events.jsonl"
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if events.exists() and f'"phase": "{phase}"' in events.read_text():
+                return
+            time.sleep(0.1)
+        pytest.fail(f"{trial} has not come to {phase}: {self.end()}")
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def end(self) -> int:
+        """Waits for the end, and returns the exit code."""
+        self.text, _ = self._process.communicate(timeout=400)
+        print(self.text)
+        return self._process.returncode
+
+    def trials(self) -> dict[str, dict[str, Any]]:
+        """The trials of summary.json by system."""
+        summary = json.loads((self.out / "summary.json").read_text())
+        return {trial["system"]: trial for trial in summary["trials"]}
+
+
+def kill(service: str) -> None:
+    """Kills a process of ours as the kernel does when memory runs out."""
+    (pid_file,) = (LOCAL_HOME / "run").glob(f"{service}*/pid")
+    os.kill(int(pid_file.read_text().split()[0]), signal.SIGKILL)
+
+
+def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", *SMALL)
+    assert run.end() == 0
+    trials = run.trials()
+    assert {system: trial["status"] for system, trial in trials.items()} == dict.fromkeys(all_systems(), "ok")
+    assert json.loads((run.out / "summary.json").read_text())["unequal"] == {}
+    for system, trial in trials.items():
+        rows = {(row["phase"], row["operation"]): row for row in trial["rows"]}
+        assert rows["load", "INSERT"]["records"] == 2000
+        assert rows["run", "READ"]["errors"] == rows["run", "READ"]["not_found"] == 0
+        assert rows["run", "UPDATE"]["operations"] > 0
+        assert all_systems()[system].title.split()[-1] in run.text
+        for evidence in ("trial.json", "ansible.log", "conditions.json", "server", "load", "run-1"):
+            assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
+    assert (run.out / "summary.csv").exists()
+    assert (run.out / "summary.md").exists()
+    assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"
+
+
+def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra,hbase", *LONG)
+    run.until("run", "01-cassandra")
+    kill("cassandra")
+    run.until("run", "02-hbase")
+    run.signal(signal.SIGINT)
+    time.sleep(1)
+    run.signal(signal.SIGINT)
+    assert run.end() == 130
+    assert "already stopping the servers" in run.text
+    assert "--resume" in run.text
+    trials = run.trials()
+    assert (trials["cassandra"]["status"], trials["hbase"]["status"]) == ("failed", "interrupted")
+    assert "in run 1 of 1: task '" in trials["cassandra"]["reason"]
+    assert "interrupted by SIGINT while in run 1 of 1" in trials["hbase"]["reason"]
+    # The loads before were good and are kept.
+    assert any(row["operation"] == "INSERT" for row in trials["cassandra"]["rows"])
+
+    # The effective scenario is the experiment's own; a shorter one would be another experiment.
+    scenario = run.out / "scenario.properties"
+    scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+    again = Run(run.out, "--resume", str(run.out))
+    assert again.end() == 0
+    assert {trial["status"] for trial in again.trials().values()} == {"ok"}
+    assert sorted(path.name for path in (run.out / "attempts").iterdir()) == ["01-cassandra.1", "02-hbase.1"]
+
+    done = Run(run.out, "--resume", str(run.out))
+    assert done.end() == 0
+    assert "all trials" in done.text
+
+
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [
+        ("deploy", signal.SIGINT),
+        ("start", signal.SIGTERM),
+        ("schema", signal.SIGHUP),
+        ("load", signal.SIGINT),
+        ("settle", signal.SIGTERM),
+        ("run", signal.SIGTERM),
+        ("stats", signal.SIGINT),
+        ("stop", signal.SIGINT),
+    ],
+)
+def test_a_signal_in_any_phase_ends_in_order(tmp_path: Path, phase: str, number: signal.Signals) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL)
+    run.until(phase, "01-cassandra")
+    run.signal(number)
+    assert run.end() == 128 + number
+    trial = run.trials()["cassandra"]
+    assert trial["status"] == "interrupted"
+    assert number.name in trial["reason"]
+    assert trial["reason"] in " ".join(run.text.split())
+
+
+def test_a_dead_client_is_a_failed_row(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *LONG)
+    run.until("run", "01-cassandra")
+    time.sleep(2)
+    kill("client")
+    assert run.end() == 1
+    trial = run.trials()["cassandra"]
+    assert trial["status"] == "failed"
+    assert "137" in trial["reason"]
+    assert "ansible.log" in run.text
+
+
+def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL, "--set=cassandra_heap=12m")
+    assert run.end() == 1
+    assert run.trials()["cassandra"]["status"] == "failed"
+    assert "starting the servers: task '" in run.trials()["cassandra"]["reason"]
+
+
+def test_taken_ports_are_avoided_and_a_second_run_waits_its_turn(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 9042)):
+        run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL)
+        run.until("start", "01-cassandra")
+        second = Run(tmp_path / "second", "workloadA", *SMALL)
+        assert second.end() == 2
+        assert "another experiment of this checkout is running" in second.text
+        assert run.end() == 0
+
+
+def test_kept_servers_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", "--keep", *SMALL)
+    try:
+        assert run.end() == 0
+        (line,) = [line for line in run.text.splitlines() if "stays up at " in line]
+        endpoint, _, command = line.partition("stays up at ")[2].partition("; stop it with: ")
+        host, _, port = endpoint.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+    finally:
+        command = f"cd {shlex.quote(str(ROOT / 'ansible'))} && ../.venv/bin/ansible-playbook stop.yml"
+        assert command in run.text
+        subprocess.run(["bash", "-c", command], check=True, capture_output=True)
+
+
+def test_the_stock_client_takes_workload_a() -> None:
+    result = subprocess.run(
+        [
+            JDK / "bin" / "java", "-cp", ROOT / "ycsb-bindings/cassandra/target/bundle/*", "site.ycsb.Client",
+            "-t", "-db", "site.ycsb.BasicDB", "-p", "basicdb.verbose=false", "-P", ROOT / "workloads/workloadA",
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "[READ], Return=OK, " in result.stdout
+    assert "[UPDATE], Return=OK, " in result.stdout
