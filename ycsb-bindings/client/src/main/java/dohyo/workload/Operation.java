@@ -6,12 +6,12 @@ import dohyo.binding.KeyCodec;
 import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import site.ycsb.Status;
 
@@ -21,6 +21,8 @@ import site.ycsb.Status;
  */
 public final class Operation {
   private static final Status[] ONE_OK = {Status.OK};
+  private static final VarHandle SETTLED = handle("settled", boolean.class);
+  private static final VarHandle MISMATCHES = handle("mismatches", int.class);
 
   private final OperationType type;
   private final String table;
@@ -31,9 +33,8 @@ public final class Operation {
   private final int scanLength;
   private final boolean batched;
   private final boolean verified;
-  private final AtomicBoolean settled = new AtomicBoolean();
-  private final AtomicInteger mismatches = new AtomicInteger();
 
+  // Plain fields: they are written before the answer is handed to the sender's queue, and read after it was taken out.
   private int retries;
   private int slot;
   private long[] insertedKeys = {};
@@ -41,9 +42,12 @@ public final class Operation {
   private long started;
   private volatile long readFinished;
   private volatile Status[] reads;
-  private volatile int scannedRows;
-  private volatile long finished;
-  private volatile Status[] statuses;
+  private int scannedRows;
+  private long finished;
+  private Status[] statuses;
+  // Changed by whichever of the driver's threads comes first, through the handles above.
+  private volatile boolean settled;
+  private volatile int mismatches;
 
   /**
    * Describes an operation.
@@ -69,6 +73,14 @@ public final class Operation {
     this.scanLength = scanLength;
     this.batched = batched;
     this.verified = verified;
+  }
+
+  private static VarHandle handle(String field, Class<?> type) {
+    try {
+      return MethodHandles.lookup().findVarHandle(Operation.class, field, type);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
   }
 
   /**
@@ -137,7 +149,7 @@ public final class Operation {
   }
 
   private boolean settle(Status[] outcome, Consumer<Operation> whenDone) {
-    if (!settled.compareAndSet(false, true)) {
+    if (!SETTLED.compareAndSet(this, false, true)) {
       return false;
     }
     finished = System.nanoTime();
@@ -157,7 +169,7 @@ public final class Operation {
 
   private void verify(int row, String column, ByteBuffer value) {
     if (!IntegrityCheck.matches(keys.get(row), column, value)) {
-      mismatches.incrementAndGet();
+      MISMATCHES.getAndAdd(this, 1);
     }
   }
 
@@ -290,6 +302,6 @@ public final class Operation {
 
   /** How many fields did not hold what they should. */
   public int mismatches() {
-    return mismatches.get();
+    return mismatches;
   }
 }

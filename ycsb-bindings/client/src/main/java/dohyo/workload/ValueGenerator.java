@@ -10,11 +10,13 @@ import java.nio.ByteOrder;
  *
  * <p>{@code valueentropy} is the entropy in bits per byte, 0 to 8. Up to 6 the bytes are the printable characters from
  * {@code '0'} on (6 gives 64 of them, near to what YCSB's own generator makes), 7 is any ASCII, 8 is incompressible
- * binary. The numbers come from SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
- * OOPSLA 2014): random bytes drawn anew for every value, so a compressor finds no repeats beyond the alphabet itself.
+ * binary. The numbers come from wyrand (Wang Yi, wyhash; its constants and its one 128-bit product per step), drawn
+ * anew for every value, so a compressor finds no repeats beyond the alphabet itself.
  */
 public final class ValueGenerator {
   private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final long INCREMENT = 0xA0761D6478BD642FL;
+  private static final long FLIP = 0xE7037ED1A0B428DBL;
   private static final long EVERY_BYTE = 0x0101010101010101L;
 
   private final long mask;
@@ -38,20 +40,22 @@ public final class ValueGenerator {
   /** A new value of that many bytes. */
   public byte[] next(int length) {
     byte[] value = new byte[length];
+    long s = state;
     int at = 0;
     for (; at + Long.BYTES <= length; at += Long.BYTES) {
-      LONGS.set(value, at, eightBytes());
+      LONGS.set(value, at, (mix(s += INCREMENT) & mask) + offset);
     }
-    for (long rest = eightBytes(); at < length; at++, rest >>>= 8) {
-      value[at] = (byte) rest;
+    if (at < length) {
+      for (long rest = (mix(s += INCREMENT) & mask) + offset; at < length; at++, rest >>>= 8) {
+        value[at] = (byte) rest;
+      }
     }
+    state = s;
     return value;
   }
 
-  private long eightBytes() {
-    long z = state += 0x9E3779B97F4A7C15L;
-    z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
-    z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;
-    return ((z ^ (z >>> 31)) & mask) + offset;
+  private static long mix(long s) {
+    long t = s ^ FLIP;
+    return Math.multiplyHigh(s, t) ^ s * t;
   }
 }
