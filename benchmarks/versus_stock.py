@@ -1,0 +1,320 @@
+"""Drives stock YCSB's client and ours against the same server, in turns, and prints the ratios with their spread.
+
+The peer is the stock ``site.ycsb.Client``. With ``YCSB_HOME`` naming an unpacked stock release it drives the stock
+bindings of that release; without, it drives our bindings one record at a time, which shows what batches bring but not
+what the bindings are worth.
+
+How a ratio is made: stock and ours run one after the other, ``--rounds`` times; each pair gives one ratio, and the
+median of the pairs is printed with the smallest and the largest. Both sides get the same warm-up, which does not count
+(stock has none, so its rate is taken from its status lines after that time), the same heap and the same table. In the
+modes named "best" each side uses the number of threads at which it was fastest in short probes before. The processor
+time is that of the whole client process over all records it carried, start and JIT compilation included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BINDINGS = ROOT / "ycsb-bindings"
+ANSIBLE = ROOT / "ansible"
+JAVA = ROOT / ".setup" / "java" / "bin"
+HEAP = "-Xmx768m"
+
+STOCK_BINDINGS = {
+    "cassandra": ("cassandra-binding", "site.ycsb.db.CassandraCQLClient"),
+    "hbase": ("hbase2-binding", "site.ycsb.db.hbase2.HBaseClient2"),
+}
+# The batch form that costs a client least. `logged` and `async` exist too; see docs/batches.md.
+OUR_BATCH_MODE = {
+    "cassandra": {"cassandra.batchmode": "unlogged", "cassandra.batchread": "in"},
+    "hbase": {},
+}
+STATUS_LINE = re.compile(r" (\d+) sec: (\d+) operations; ")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of one side."""
+
+    rate: float  # records per second after the warm-up
+    cpu_us: float  # processor time of the whole client process per record, in microseconds
+
+
+@dataclass(frozen=True)
+class Side:
+    """A client that can be run: its command without the properties of the mode."""
+
+    name: str
+    command: tuple[str, ...]
+    properties: dict[str, str] = field(default_factory=dict)
+    threads: tuple[int, ...] = (8,)
+    batch: int = 1
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What both sides do; ``aim`` is the ratio of records per second that the project wants to reach."""
+
+    name: str
+    properties: dict[str, str]
+    aim: float
+    cpu_aim: float | None = None
+
+
+def execute(side: Side, threads: int, properties: dict[str, str], warmup: int, seconds: int) -> Measured:
+    """Runs one side once and measures it.
+
+    Raises:
+        SystemExit: if the client fails, or if stock YCSB, whose exit code says nothing, had errors.
+    """
+    stock = side.name == "stock"
+    bounds = {"maxexecutiontime": str(warmup + seconds), "operationcount": "2000000000", "status.interval": "1"}
+    if not stock:
+        bounds = {"maxexecutiontime": str(seconds), "operationcount": "0", "warmuptime": str(warmup)}
+    with tempfile.TemporaryDirectory() as folder:
+        summary = Path(folder) / "client.json"
+        merged = properties | side.properties | bounds | {"threadcount": str(threads), "client.summary": str(summary)}
+        command = [*side.command, "-t", "-s"]
+        for key, value in merged.items():
+            command += ["-p", f"{key}={value}"]
+        with (Path(folder) / "out").open("w+") as out, (Path(folder) / "err").open("w+") as err:
+            process = subprocess.Popen(command, stdout=out, stderr=err)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0), err.seek(0)
+            results, messages = out.read(), err.read()
+        if process.returncode != 0:
+            sys.exit(f"{side.name} ended with exit code {process.returncode}:\n{messages[-2000:]}")
+        cpu = usage.ru_utime + usage.ru_stime
+        if stock:
+            return stock_result(results, messages, warmup, cpu)
+        counts = json.loads(summary.read_text())
+        carried = counts["records"] + counts["warmup_operations"] * side.batch
+        return Measured(counts["records"] / counts["measured_seconds"], cpu / carried * 1e6)
+
+
+def stock_result(results: str, messages: str, warmup: int, cpu: float) -> Measured:
+    """Takes the rate after the warm-up from stock YCSB's status lines, one a second.
+
+    Raises:
+        SystemExit: if an operation failed, or the status lines are missing.
+    """
+    failed = re.findall(r"\[\S+\], Return=(?!OK)\S+, \d+", results)
+    points = [(int(second), int(operations)) for second, operations in STATUS_LINE.findall(messages)]
+    steady = [point for point in points if point[0] >= warmup]
+    if failed or len(steady) < 2:
+        sys.exit(f"stock YCSB failed: {failed}\n{results[-1000:]}\n{messages[-2000:]}")
+    # The last line is printed at the end of the process, so the one before it ends the last whole second.
+    (first, before), (last, after) = steady[0], steady[-2]
+    return Measured((after - before) / (last - first), cpu / points[-1][1] * 1e6)
+
+
+def best_threads(side: Side, properties: dict[str, str]) -> int:
+    """The number of threads at which a side is fastest, by one short probe each."""
+    if len(side.threads) == 1:
+        return side.threads[0]
+    return max(side.threads, key=lambda threads: execute(side, threads, properties, 4, 5).rate)
+
+
+def compare(title: str, stock: Side, ours: Side, mode: Mode, arguments: argparse.Namespace) -> None:
+    """Runs both sides in turns and prints their ratios."""
+    stock_threads = best_threads(stock, mode.properties)
+    our_threads = best_threads(ours, mode.properties)
+    pairs: list[tuple[Measured, Measured]] = []
+    for _ in range(arguments.rounds):
+        pairs.append(
+            (
+                execute(stock, stock_threads, mode.properties, arguments.warmup, arguments.seconds),
+                execute(ours, our_threads, mode.properties, arguments.warmup, arguments.seconds),
+            )
+        )
+    rates = [b.rate / a.rate for a, b in pairs]
+    cpu = [a.cpu_us / b.cpu_us for a, b in pairs]
+    print(
+        f"| {title} {mode.name} | {middle([a.rate for a, _ in pairs]):,.0f} ({stock_threads}) "
+        f"| {middle([b.rate for _, b in pairs]):,.0f} ({our_threads}) | {spread(rates)} | {mode.aim:g} "
+        f"| {middle([a.cpu_us for a, _ in pairs]):.2f} | {middle([b.cpu_us for _, b in pairs]):.2f} "
+        f"| {spread(cpu)} | {mode.cpu_aim or '–'} |",
+        flush=True,
+    )
+
+
+def middle(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"**{middle(values):.2f}** [{min(values):.2f}, {max(values):.2f}]"
+
+
+def playbook(name: str, variables: dict[str, object]) -> None:
+    """Runs one of the project's playbooks.
+
+    Raises:
+        SystemExit: with the playbook's own output, if it fails.
+    """
+    done = subprocess.run(
+        [ROOT / ".venv" / "bin" / "ansible-playbook", name, "-e", json.dumps(variables)],
+        cwd=ANSIBLE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        sys.exit(f"ansible-playbook {name} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
+
+
+@contextmanager
+def server(system: str, fields: int, records: int) -> Iterator[dict[str, str]]:
+    """A fresh server with a loaded and settled table; gives the properties that connect to it."""
+    variables: dict[str, object] = {
+        "trial_systems": [system],
+        "trial_system": system,
+        "trial_dir": str(ROOT / "results" / "benchmark" / f"{system}-{fields}"),
+        "trial_until": "settle",
+        "trial_properties": {
+            "recordcount": str(records),
+            "fieldcount": str(fields),
+            "fieldlength": "100",
+            "batchsize": "100",
+            **OUR_BATCH_MODE[system],
+        },
+        "trial_threads": 4,
+        # Stock's binding writes strings, which Cassandra does not take for its blobs.
+        "cassandra_column_type": "text",
+    }
+    playbook("deploy.yml", variables)
+    try:
+        playbook("trial.yml", variables)
+        lines = (ROOT / ".dohyo" / "run" / f"{system}.properties").read_text().splitlines()
+        pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
+        yield {key.strip(): value.strip() for key, _, value in pairs}
+    finally:
+        playbook("stop.yml", {})
+
+
+def our_side(system: str, connection: dict[str, str], batch: int) -> Side:
+    """Our client: batches at its best thread count, one by one at the same 8 threads as stock."""
+    properties = connection | ({"batchsize": str(batch)} | OUR_BATCH_MODE[system] if batch > 1 else {})
+    bundle = BINDINGS / system / "target" / "bundle"
+    command = (str(JAVA / "java"), HEAP, "-cp", f"{bundle}/*", "dohyo.client.Client", "-db", system)
+    return Side("ours", command, properties, (2, 4, 8) if batch > 1 else (8,), batch)
+
+
+def stock_side(system: str, connection: dict[str, str], folder: Path, best: bool) -> Side:
+    """The stock client, with the stock binding where YCSB_HOME is set."""
+    threads = (8, 16, 32, 64) if best else (8,)
+    home = os.environ.get("YCSB_HOME")
+    if home is None:
+        name = {"cassandra": "dohyo.cassandra.CassandraBinding", "hbase": "dohyo.hbase.HBaseBinding"}[system]
+        bundle = BINDINGS / system / "target" / "bundle"
+        command = (str(JAVA / "java"), HEAP, "-cp", f"{bundle}/*", "site.ycsb.Client", "-db", name)
+        return Side("stock", command, connection, threads)
+    binding, name = STOCK_BINDINGS[system]
+    if not (Path(home) / binding / "lib").is_dir():
+        sys.exit(f"YCSB_HOME={home}: there is no {binding}/lib; name an unpacked release of stock YCSB that has it")
+    # The stock HBase binding finds its server in hbase-site.xml on the class path only.
+    entries = "".join(
+        f"<property><name>{key}</name><value>{value}</value></property>"
+        for key, value in connection.items()
+        if key.startswith("hbase.")
+    )
+    (folder / "hbase-site.xml").write_text(f"<configuration>{entries}</configuration>")
+    path = f"{folder}:{home}/lib/*:{home}/{binding}/lib/*"
+    options = ("--add-opens", "java.base/java.nio=ALL-UNNAMED")
+    return Side("stock", (str(JAVA / "java"), HEAP, *options, "-cp", path, "site.ycsb.Client", "-db", name),
+                connection, threads)
+
+
+def run_noop(arguments: argparse.Namespace, folder: Path) -> None:
+    """The clients alone: no database, values made on both sides."""
+    jars = BINDINGS / "client" / "target" / "bundle"
+    subprocess.run(
+        [JAVA / "javac", "-cp", f"{jars}/*", "-d", folder, ROOT / "benchmarks" / "SinkDb.java"], check=True
+    )
+    java = (str(JAVA / "java"), HEAP, "-cp")
+    stock = Side("stock", (*java, f"{folder}:{jars}/*", "site.ycsb.Client", "-db", "SinkDb"))
+    ours = Side("ours", (*java, f"{BINDINGS}/client/target/*:{jars}/*", "dohyo.client.Client", "-db", "noop"))
+    writes = mix("write", 100_000, 10) | {"requestdistribution": "zipfian"}
+    compare("no-op", stock, ours, Mode("writes of 10 × 100 B, 8 threads", writes, 2.0), arguments)
+
+
+def mix(kind: str, records: int, fields: int) -> dict[str, str]:
+    """Properties of a run that only reads, or only writes whole rows, all records alike."""
+    return {
+        "workload": "site.ycsb.workloads.CoreWorkload",
+        "recordcount": str(records),
+        "fieldcount": str(fields),
+        "fieldlength": "100",
+        "requestdistribution": "uniform",
+        "readproportion": "1" if kind == "read" else "0",
+        "updateproportion": "0" if kind == "read" else "1",
+        "writeallfields": "true",
+    }
+
+
+# Records per second against stock, batches of 100, each side at its best number of threads.
+AIMS = {
+    ("cassandra", 1, "write"): 5.0,
+    ("cassandra", 1, "read"): 4.0,
+    ("cassandra", 10, "write"): 2.5,
+    ("cassandra", 10, "read"): 3.0,
+    ("hbase", 1, "write"): 6.0,
+    ("hbase", 1, "read"): 5.0,
+    ("hbase", 10, "write"): 1.8,
+    ("hbase", 10, "read"): 2.5,
+}
+
+
+def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> None:
+    """All modes of one database; reads come first, on the settled table."""
+    for fields in (1, 10):
+        with server(system, fields, arguments.records) as connection:
+            for kind in ("read", "write"):
+                properties = mix(kind, arguments.records, fields)
+                title = f"{system} {fields} × 100 B"
+                batched = Mode(f"{kind}s, batches of 100, best threads", properties, AIMS[system, fields, kind], 6.0)
+                compare(title, stock_side(system, connection, folder, True), our_side(system, connection, 100),
+                        batched, arguments)
+                single = Mode(f"{kind}s, one by one, 8 threads", properties, 1.0)
+                compare(title, stock_side(system, connection, folder, False), our_side(system, connection, 1),
+                        single, arguments)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", choices=["noop", "cassandra", "hbase"], help="default: all three",
+                        default=["noop", "cassandra", "hbase"])
+    parser.add_argument("--rounds", type=int, default=5, help="pairs of runs per mode (default %(default)s)")
+    parser.add_argument("--seconds", type=int, default=15, help="measured per run (default %(default)s)")
+    parser.add_argument("--warmup", type=int, default=10, help="before that, per run (default %(default)s)")
+    parser.add_argument("--records", type=int, default=100_000, help="rows in the table (default %(default)s)")
+    arguments = parser.parse_args()
+    print("| mode | stock rec/s (threads) | ours rec/s (threads) | ours / stock | aim "
+          "| stock CPU µs/rec | ours CPU µs/rec | stock / ours | aim |\n|---|---|---|---|---|---|---|---|---|")
+    folder = Path(tempfile.mkdtemp())
+    try:
+        for what in arguments.what:
+            if what == "noop":
+                run_noop(arguments, folder)
+            else:
+                run_system(what, arguments, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
