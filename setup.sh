@@ -25,18 +25,31 @@ logged() {
     die "this failed: $* (the whole log: $log)"
 }
 
-# Installs the given Debian packages, or says how to.
+# Installs the given Debian packages, or says how to. A name may be a function that prints the package's name: it is
+# asked once before and once after the package lists are fetched, for only then it can know what there is.
 install_packages() {
-    local sudo=()
+    local sudo=() names
+    names=$(package_names "$@")
     command -v apt-get >/dev/null ||
-        die "please install with this system's package manager: $* (or what carries these Debian packages' content here)"
+        die "please install with this system's package manager: $names (Debian's names; yours may differ a little)"
     if ((EUID != 0)); then
-        sudo -n true 2>/dev/null || die "please type: sudo apt-get update && sudo apt-get install -y $*"
+        sudo -n true 2>/dev/null || die "please type: sudo apt-get update && sudo apt-get install -y $names"
         sudo=(sudo -n)
     fi
-    say "installing with apt-get: $*"
     logged apt "${sudo[@]}" apt-get -q update
-    logged apt "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"
+    names=$(package_names "$@")
+    say "installing with apt-get: $names"
+    # shellcheck disable=SC2086 # several names
+    logged apt "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $names
+}
+
+package_names() {
+    local name names=()
+    for name in "$@"; do
+        if [[ $(type -t "$name") == function ]]; then name=$("$name"); fi
+        names+=("$name")
+    done
+    echo "${names[*]}"
 }
 
 # ---- Python ---------------------------------------------------------------------------------------------------------
@@ -75,7 +88,7 @@ setup_python() {
         return
     fi
     if ! python=$(find_python); then
-        install_packages "$(python_package)"
+        install_packages python_package
         python=$(find_python) || die "no Python >= 3.11 that can make a venv; please install one (package python3.11-venv)"
     fi
     say "installing Python packages into .venv with $("$python" --version)"
