@@ -1,0 +1,90 @@
+"""Ansible callback: appends what a progress display needs to know to the file named by DOHYO_EVENTS, as JSON lines.
+
+{"time": epoch seconds, "event": "phase", "phase": str, "run": int|null, "client_dirs": [str]}
+    a task named "Phase …" was reached; its message holds the fields
+{"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
+    ignored: the play goes on, or a rescue section takes over and will fail with a message of its own
+{"time": …, "event": "end"}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from ansible.executor.stats import AggregateStats
+from ansible.executor.task_result import CallbackTaskResult
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = r"""
+name: dohyo_events
+type: notification
+short_description: Write phases and failures of a trial as JSON lines
+description: Appends one JSON object per event to the file named by the environment variable DOHYO_EVENTS.
+"""
+
+
+def message_of(result: dict[str, Any]) -> str:
+    """What went wrong, in the words of the failed program where there are any."""
+    message = str(result.get("msg", "")).strip()
+    if message.startswith("non-zero return code"):
+        message = str(result.get("stderr") or result.get("stdout") or message).strip()
+    for item in result.get("results", []):
+        if item.get("failed"):
+            return message_of(item)
+    return message
+
+
+def is_rescued(task: Any) -> bool:
+    """Does a block around the task have a rescue section that is about to deal with its failure?"""
+    child, parent = task, task._parent
+    while parent is not None:
+        handlers = [*(getattr(parent, "rescue", None) or []), *(getattr(parent, "always", None) or [])]
+        if getattr(parent, "rescue", None) and child._uuid not in {handler._uuid for handler in handlers}:
+            return True
+        child, parent = parent, parent._parent
+    return False
+
+
+class CallbackModule(CallbackBase):  # type: ignore[misc]
+    """Writes nothing, and costs nothing, where DOHYO_EVENTS is not set."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "notification"
+    CALLBACK_NAME = "dohyo_events"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._path = os.environ.get("DOHYO_EVENTS", "")
+        self.disabled = not self._path
+
+    def _write(self, event: str, **fields: object) -> None:
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
+
+    def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
+        """Report a phase; the task ends as soon as it starts, and only now its message is filled in."""
+        if result.task.name.startswith("Phase "):
+            phase = result.result["msg"]
+            self._write("phase", phase=phase["phase"], run=phase.get("run"), client_dirs=phase.get("client_dirs", []))
+
+    def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
+        """Report a failed task."""
+        self._write(
+            "failed",
+            task=result.task.name,
+            host=result.host.get_name(),
+            message=message_of(result.result),
+            ignored=ignore_errors or is_rescued(result.task),
+        )
+
+    def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
+        """Report a host that does not answer; for the reader a failure like others."""
+        self.v2_runner_on_failed(result)
+
+    def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
+        """Report that the playbook is over."""
+        self._write("end")

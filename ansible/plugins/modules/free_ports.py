@@ -1,0 +1,97 @@
+"""Ansible module: choose a free TCP port for every named purpose."""
+
+from __future__ import annotations
+
+import socket
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: free_ports
+short_description: Choose a free TCP port for every named purpose
+description:
+  - Takes the preferred port where it is free, else the next free one above it, and says which were moved.
+  - Ports above the preferred one are tried, not ports of the kernel's choice, because those belong to the range
+    from which outgoing connections take theirs before the server gets to listen.
+options:
+  address:
+    description: Address to listen on.
+    type: str
+    default: 127.0.0.1
+  preferred:
+    description: Preferred port of each purpose.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Choose the ports
+  free_ports:
+    preferred: {cql: 9042, jmx: 7199}
+  register: server_ports
+"""
+
+RETURN = r"""
+ports:
+  description: Chosen port of each purpose.
+  type: dict
+  returned: success
+moved:
+  description: One sentence for each purpose that could not have its preferred port.
+  type: list
+  elements: str
+  returned: success
+"""
+
+TRIES = 500
+
+
+def is_free(address: str, port: int) -> bool:
+    """Can a server listen on this port? Ports of connections that just ended count as free, as they do for servers."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def choose(address: str, preferred: dict[str, int]) -> tuple[dict[str, int], list[str]]:
+    """Ports by purpose, all different, and what was moved; raises ValueError when there is none to be had."""
+    ports: dict[str, int] = {}
+    moved: list[str] = []
+    for name, first in preferred.items():
+        if not 1 <= first <= 65535:
+            raise ValueError(f"port {first} for {name}: a port is a number from 1 to 65535")
+        last = min(first + TRIES, 65535)
+        taken = set(ports.values())
+        port = next((p for p in range(first, last + 1) if p not in taken and is_free(address, p)), None)
+        if port is None:
+            raise ValueError(f"no free port for {name} on {address} from {first} to {last}: prefer another range")
+        if port != first:
+            moved.append(f"{name} port {first} is taken on {address}, using {port}")
+        ports[name] = port
+    return ports, moved
+
+
+def main() -> None:
+    """Read the parameters, choose, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "address": {"type": "str", "default": "127.0.0.1"},
+            "preferred": {"type": "dict", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        preferred = {name: int(port) for name, port in module.params["preferred"].items()}
+        ports, moved = choose(module.params["address"], preferred)
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, ports=ports, moved=moved)
+
+
+if __name__ == "__main__":
+    main()
