@@ -1,0 +1,201 @@
+package dohyo.hbase;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Outcome;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiFunction;
+import java.util.function.Supplier;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Get;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Result;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.util.Bytes;
+import site.ycsb.DBException;
+import site.ycsb.Status;
+
+/**
+ * Apache HBase through its asynchronous client. A batch is one multi-put or multi-get, each record of which has its
+ * own status. Nothing is buffered: a status is always the server's answer.
+ */
+public final class HBaseBinding extends Binding {
+  /** Rows per answer of a scan, so that a long one does not come as one answer of any size. */
+  private static final int SCAN_PAGE = 1000;
+
+  private final Map<Columns, Qualifiers> encoded = new ConcurrentHashMap<>();
+  private SharedConnection shared;
+  private byte[] family;
+  private Durability durability;
+
+  /** Column names as HBase wants them: in the order of the values, and sorted. */
+  private record Qualifiers(byte[][] inOrder, NavigableSet<byte[]> sorted) {
+    static Qualifiers of(Columns columns) {
+      byte[][] names = columns.names().stream().map(Bytes::toBytes).toArray(byte[][]::new);
+      NavigableSet<byte[]> sorted = new TreeSet<>(Bytes.BYTES_COMPARATOR);
+      sorted.addAll(List.of(names));
+      return new Qualifiers(names, sorted);
+    }
+  }
+
+  @Override
+  protected void connect(Settings settings) throws DBException {
+    family = settings.text("columnfamily", "family").getBytes(StandardCharsets.UTF_8);
+    durability = Durability.valueOf(settings.choice("durability",
+        "USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL"));
+    shared = SharedConnection.open(settings);
+  }
+
+  @Override
+  protected void disconnect() {
+    if (shared != null) {
+      shared = null;
+      SharedConnection.release();
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
+    return send(() -> shared.table(table).get(get(key, columns)).thenApply(found -> hand(found, 0, sink)));
+  }
+
+  @Override
+  public CompletableFuture<Status> insertRow(Row row) {
+    return send(() -> shared.table(row.table()).put(put(row)).thenApply(done -> Status.OK));
+  }
+
+  @Override
+  public CompletableFuture<Status> updateRow(Row row) {
+    return insertRow(row);
+  }
+
+  @Override
+  public CompletableFuture<Status> deleteRow(String table, byte[] key) {
+    return send(() -> shared.table(table).delete(new Delete(key).setDurability(durability))
+        .thenApply(done -> Status.OK));
+  }
+
+  @Override
+  public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    return send(() -> {
+      Scan scan = new Scan().withStartRow(key).setLimit(count).setCaching(Math.min(count, SCAN_PAGE));
+      scan.getFamilyMap().put(family, wanted(columns));
+      return shared.table(table).scanAll(scan).thenApply(found -> {
+        for (int i = 0; i < found.size(); i++) {
+          hand(found.get(i), i, sink);
+        }
+        return Status.OK;
+      });
+    });
+  }
+
+  @Override
+  public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
+    try {
+      List<Get> gets = new ArrayList<>(keys.size());
+      for (byte[] key : keys) {
+        gets.add(get(key, columns));
+      }
+      return gather(shared.table(table).get(gets), (i, found) -> hand(found, i, sink));
+    } catch (IllegalArgumentException e) {
+      return super.readRows(table, keys, columns, sink);
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status[]> insertRows(List<Row> rows) {
+    try {
+      List<Put> puts = new ArrayList<>(rows.size());
+      for (Row row : rows) {
+        puts.add(put(row));
+      }
+      return gather(shared.table(rows.get(0).table()).put(puts), (i, done) -> Status.OK);
+    } catch (IllegalArgumentException e) {
+      // For one record that is too large the driver refuses the whole batch, before it sends any of it.
+      return super.insertRows(rows);
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status[]> updateRows(List<Row> rows) {
+    return insertRows(rows);
+  }
+
+  private Get get(byte[] key, Columns columns) {
+    Get get = new Get(key);
+    get.getFamilyMap().put(family, wanted(columns));
+    return get;
+  }
+
+  private Put put(Row row) {
+    Put put = new Put(row.key(), true);
+    byte[][] names = encoded(row.columns()).inOrder();
+    for (int i = 0; i < names.length; i++) {
+      put.addColumn(family, names[i], row.values()[i]);
+    }
+    put.setDurability(durability);
+    return put;
+  }
+
+  private Qualifiers encoded(Columns columns) {
+    Qualifiers known = encoded.get(columns);
+    return known != null ? known : encoded.computeIfAbsent(columns, Qualifiers::of);
+  }
+
+  /** The set is shared by all requests, which only read it; {@code null} means the whole family. */
+  private NavigableSet<byte[]> wanted(Columns columns) {
+    return columns == null ? null : encoded(columns).sorted();
+  }
+
+  /** What the driver refuses at once (a key or value too large) fails like everything else. */
+  private static CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
+    try {
+      return request.get();
+    } catch (IllegalArgumentException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  /** Waits for all records of a batch, and keeps each one's own status. */
+  private static <T> CompletableFuture<Status[]> gather(List<CompletableFuture<T>> answers,
+      BiFunction<Integer, T, Status> decode) {
+    return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
+      Status[] statuses = new Status[answers.size()];
+      for (int i = 0; i < statuses.length; i++) {
+        CompletableFuture<T> answer = answers.get(i);
+        statuses[i] = answer.isCompletedExceptionally()
+            ? answer.handle((none, failure) -> Outcome.of(failure)).join()
+            : decode.apply(i, answer.join());
+      }
+      return statuses;
+    });
+  }
+
+  private static Status hand(Result found, int row, RowSink sink) {
+    if (found.isEmpty()) {
+      return Status.NOT_FOUND;
+    }
+    if (sink != RowSink.DISCARD) {
+      for (Cell cell : found.rawCells()) {
+        String column = Bytes.toString(
+            cell.getQualifierArray(), cell.getQualifierOffset(), cell.getQualifierLength());
+        sink.field(row, column,
+            ByteBuffer.wrap(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength()).slice());
+      }
+    }
+    return Status.OK;
+  }
+}
