@@ -28,7 +28,7 @@ from hdrh.codec import HdrHistogramEncoder
 from hdrh.histogram import HdrHistogram
 
 from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure, operation
-from dohyo.text_file import Warn, lines
+from dohyo.text_file import Warn, limited, lines
 
 # Range of every merged histogram, in µs. One common range makes adding a plain sum of two arrays; a database operation
 # that took longer than a day is not a latency any more.
@@ -66,8 +66,19 @@ class Latencies:
 
     @property
     def mean_ms(self) -> float | None:
-        """Mean in ms; None without operations."""
-        return self._merged.get_mean_value() / 1000 if self._merged is not None and self.count else None
+        """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations.
+
+        (The package's own method walks through every empty bucket in Python.)
+        """
+        if self._merged is None or not self.count:
+            return None
+        total = 0
+        for index, count in enumerate(self._merged.counts):
+            if count:
+                lowest = self._merged.get_value_from_index(index)
+                size = self._merged.get_highest_equivalent_value(lowest) + 1 - lowest
+                total += count * (lowest + size // 2)
+        return total / self.count / 1000
 
     @property
     def max_ms(self) -> float | None:
@@ -193,6 +204,7 @@ def merge_log(path: Path, merged: dict[str, Latencies], warn: Warn) -> tuple[str
     Logs of other things than operations (CLEANUP) are left out. Returns the log's operation and the number of
     operations added. Lines that cannot be read are reported through `warn` as `file:line: what` and left out.
     """
+    warn = limited(path, warn)
     parser = LogParser(path.name)
     name = parser.operation
     added = 0

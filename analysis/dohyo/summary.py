@@ -152,7 +152,7 @@ class _Evidence:
             reason=reason,
             conditions=conditions,
             deviations=self._deviations(conditions),
-            notes=[str(note) for note in facts.get("notes") or []] + self._remarks([*load, *runs]),
+            notes=[str(note) for note in _list(facts.get("notes"))] + self._remarks([*load, *runs]),
             rows=result,
         )
 
@@ -201,7 +201,7 @@ class _Evidence:
         for name, operation in _agreed(client.log.operations, report, problem).items():
             counted = merged.get(name)
             if counted is not None and counted != operation.operations:
-                problem(f"{name}.hdr holds {counted:,} operations, the result lines {operation.operations:,}")
+                problem(f"{name}.hdr holds {counted} operations, the result lines {operation.operations}")
             known = phase.run.by_operation.get(name)
             phase.run.by_operation[name] = operation if known is None else merge([known, operation])
 
@@ -289,14 +289,15 @@ def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
 def _agreed(logged: Mapping[str, Operation], report: Mapping[str, Any], problem: Warn) -> dict[str, Operation]:
     """Result lines of a client, completed from and checked against its client.json."""
     result = {name: replace(operation) for name, operation in logged.items()}
-    for name, facts in _mapping(report.get("operations_by_type")).items():
+    for name, content in _mapping(report.get("operations_by_type")).items():
+        facts = _mapping(content)
         operation = result.get(name)
         if operation is None:
             problem(f"client.json counts {name}, the result lines do not")
             continue
         for key, value in (("operations", operation.operations), ("records", operation.records)):
             if value is not None and facts.get(key) is not None and facts[key] != value:
-                problem(f"client.json counts {facts[key]:,} {key} of {name}, the result lines {value:,}")
+                problem(f"client.json counts {facts[key]} {key} of {name}, the result lines {value}")
         if operation.records is None:
             operation.records = _int(facts.get("records"))
         statuses = {str(status): count for status, count in _mapping(facts.get("statuses")).items() if count}
@@ -330,15 +331,19 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _int(value: Any) -> int | None:
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
 def _float(value: Any) -> float | None:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

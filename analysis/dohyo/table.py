@@ -43,6 +43,10 @@ class _Line:
     reason: str | None = None
     load: bool = False
 
+    def has(self, columns: Sequence[str]) -> bool:
+        """Whether anything is known in these columns."""
+        return any(self.cells.get(column, _UNKNOWN) != _UNKNOWN for column in columns)
+
 
 def render(summary: Summary, console: Console) -> None:
     """Prints the table, one line of conditions per system, and what a reader must know beside the numbers.
@@ -53,7 +57,9 @@ def render(summary: Summary, console: Console) -> None:
     width = console.width if console.is_terminal else 10_000
     parts = next((parts for parts in _PARTS if all(_width(lines, part) <= width for part in parts)), _PARTS[-1])
     for part in parts:
-        _print_part(lines, part, console, width)
+        # A reason stands in the first table only, and a line of nothing but unknowns in none of several.
+        known = [line for line in lines if part is parts[0] or line.has(part)]
+        _print_part(known, part, console, width)
         _print(console)
     for trial in summary.trials:
         _print(console, _conditions_text(trial, summary), wrap=True)

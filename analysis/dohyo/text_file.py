@@ -14,6 +14,7 @@ Warn = Callable[[str], None]
 _GZIP_MAGIC = b"\x1f\x8b"
 # Longer "lines" are not text; they are read in pieces so that memory stays bounded.
 _LINE_LIMIT = 4 * 1024 * 1024
+_MESSAGES_PER_FILE = 20
 
 
 def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
@@ -37,6 +38,21 @@ def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
         warn(f"{path}:{number + 1}: the gzip stream is damaged: {error}")
     except OSError as error:
         warn(f"{path}:{number + 1}: cannot be read: {error.strerror or error}")
+
+
+def limited(path: Path, warn: Warn) -> Warn:
+    """Passes on the first messages about a file and says that there were more: a wrong file is wrong in every line."""
+    count = 0
+
+    def pass_on(message: str) -> None:
+        nonlocal count
+        count += 1
+        if count <= _MESSAGES_PER_FILE:
+            warn(message)
+        elif count == _MESSAGES_PER_FILE + 1:
+            warn(f"{path}: more of the same is not shown")
+
+    return pass_on
 
 
 def is_binary(path: Path) -> bool:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation
-from dohyo.text_file import Warn, lines
+from dohyo.text_file import Warn, limited, lines
 
 # Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = frozenset({"NOT_FOUND"})
 
 # A result line, possibly behind another program's prefix (`client-1 | `).
-_RESULT = re.compile(r"(?:^|[\s|])\[([A-Za-z][\w%./ -]*)\],\s*([^,\[\]]+),\s*(\S+)\s*$")
+_RESULT = re.compile(r"(?:^|[\s|])\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
 _PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
 _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
@@ -117,7 +117,7 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
-    reader = _Reader(path, warn)
+    reader = _Reader(path, limited(path, warn))
     for number, line in lines(path, reader.damaged):
         reader.read(number, line)
     return reader.finish()

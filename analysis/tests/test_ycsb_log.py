@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -197,6 +198,32 @@ def test_gzip_whole_cut_and_damaged(tmp_path: Path) -> None:
     damaged[len(damaged) // 2] ^= 0xFF
     _, warnings = read_bytes(bytes(damaged), tmp_path)
     assert "gzip stream is damaged" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("begin", "repeated", "end"),
+    [
+        ("[A], b,", " ", ""),
+        ("[A],", " ", ""),
+        ("", " ", "]"),
+        ("", "[", ""),
+        ("", "{", ""),
+        ("", "[READ], ", ""),
+        ("", '"metric":"', ""),
+        ("", "1 sec: 1 operations;", ""),
+        ("", "[READ: Count=1, Max=", ""),
+    ],
+)
+def test_long_lines_take_linear_time(begin: str, repeated: str, end: str, tmp_path: Path) -> None:
+    line = begin + repeated * (10**6 // len(repeated)) + end
+    start = time.process_time()
+    read_bytes(line.encode() + b"\n", tmp_path)
+    assert time.process_time() - start < 5
+
+
+def test_a_file_that_is_wrong_in_every_line_does_not_flood(tmp_path: Path) -> None:
+    _, warnings = read_bytes(b"[READ], Operations, many\n" * 1000, tmp_path)
+    assert len(warnings) == 21
 
 
 def numbers(operation: Operation) -> dict[object, object]:
