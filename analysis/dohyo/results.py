@@ -10,14 +10,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo import table
 from dohyo.hdr_log import Latencies
 from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, order
 from dohyo.ycsb_log import NOT_FOUND, OK, Operation
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SCHEMA_VERSION = 1
 Phase = Literal["load", "run"]
@@ -65,7 +66,7 @@ class Conditions:
     batchsize: int | None = None
     inflight: int | None = None
     target: float | None = None  # operations/s asked of each client; None: as fast as possible
-    records: int | None = None
+    recordcount: int | None = None  # loaded before the run
     record_bytes: int | None = None
     warmup_seconds: float | None = None
     measured_seconds: float | None = None  # mean over the repeats, of the client that took longest
@@ -104,8 +105,11 @@ class Summary:
 
     def frame(self) -> pl.DataFrame:
         """One line per trial and operation; one line with a status and no numbers for a trial without rows."""
+        import polars as pl  # noqa: PLC0415  half a second, which `dohyo --help` and the live display need not wait for
+
         names = ["name", "trial", "system", "title", "status", "reason"]
         numbers = [each.name for each in fields(Row)]
+        # Names of rows and conditions are distinct: all are columns of one line.
         conditions = [each.name for each in fields(Conditions)]
         records = []
         for trial in self.trials:

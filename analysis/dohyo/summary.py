@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 from dohyo.hdr_log import Latencies, merge_log
 from dohyo.results import Conditions, Phase, Row, Run, Status, Summary, Trial, merge, rows
-from dohyo.text_file import Warn
+from dohyo.text_file import Warn, lines
 from dohyo.ycsb_log import ClientLog, Operation, read_log
 
 __all__ = ["Conditions", "Row", "Summary", "Trial", "summarise"]
@@ -25,7 +25,7 @@ __all__ = ["Conditions", "Row", "Summary", "Trial", "summarise"]
 # a number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "durability", "compression",
-    "clients", "threads", "batchsize", "inflight", "records", "record_bytes",
+    "clients", "threads", "batchsize", "inflight", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = ("version", "replication", "write_acks", "read_acks", "durability", "compression", "heap", "jdk")
 
@@ -71,7 +71,7 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
 def _notes(trials: Sequence[Trial]) -> list[str]:
     notes = []
-    sizes = {(trial.conditions.records, trial.conditions.record_bytes) for trial in trials}
+    sizes = {(trial.conditions.recordcount, trial.conditions.record_bytes) for trial in trials}
     for records, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
         size = records * record_bytes
         if size < SMALL_DATA_BYTES:
@@ -226,7 +226,7 @@ class _Evidence:
             batchsize=_same(reports, "batchsize") or _int(self._properties.get("batchsize", 1)),
             inflight=_same(reports, "inflight") or _int(self._properties.get("inflight", 1)),
             target=_target(reports),
-            records=_int(self._properties.get("recordcount")),
+            recordcount=_int(self._properties.get("recordcount")),
             record_bytes=self._record_bytes(),
             warmup_seconds=_float(self._settings.get("trial_warmup")),
             measured_seconds=statistics.fmean(seconds) if seconds and phases[0].name != "load" else None,
@@ -280,7 +280,9 @@ def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
     if report.get("valid") is False:
         return str(report.get("reason") or "the client calls its run invalid")
     if code not in ("", "0"):
-        return f"the client ended with exit code {code}"
+        errors = [line for _, line in lines(folder / "status.txt", lambda _: None) if line.startswith("ERROR: ")]
+        said = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
+        return f"the client ended with exit code {code}{said}"
     if not report:
         return "the client has left no client.json"
     return None
@@ -295,7 +297,7 @@ def _agreed(logged: Mapping[str, Operation], report: Mapping[str, Any], problem:
         if operation is None:
             problem(f"client.json counts {name}, the result lines do not")
             continue
-        for key, value in (("operations", operation.operations), ("records", operation.records)):
+        for key, value in (("operations", operation.operations), ("recordcount", operation.records)):
             if value is not None and facts.get(key) is not None and facts[key] != value:
                 problem(f"client.json counts {facts[key]} {key} of {name}, the result lines {value}")
         if operation.records is None:

@@ -255,9 +255,12 @@ def _legend(summary: Summary) -> str:
 
 
 def _words(name: str) -> str:
-    return {"batchsize": "batch", "inflight": "in flight", "record_bytes": "record size"}.get(
-        name, name.replace("_", " ")
-    )
+    return {
+        "batchsize": "batch",
+        "recordcount": "number of records",
+        "inflight": "in flight",
+        "record_bytes": "record size",
+    }.get(name, name.replace("_", " "))
 
 
 def _escape(text: str | None) -> str:

@@ -89,6 +89,10 @@ BREAKS: dict[str, tuple[Any, str]] = {
         "run-1 on node1: stalled for 20 s",
     ),
     "exit code": (lambda f: (f / "exit").write_text("137\n"), "run-1 on node1: the client ended with exit code 137"),
+    "error line": (
+        lambda f: ((f / "exit").write_text("3"), (f / "status.txt").write_text("at x\nERROR: no server at a:9042\n")),
+        "run-1 on node1: the client ended with exit code 3: no server at a:9042",
+    ),
     "no report": (lambda f: (f / "client.json").unlink(), "run-1 on node1: the client has left no client.json"),
     "no results": (lambda f: (f / "result.txt").unlink(), "run-1 on node1: no result lines in result.txt"),
     "cut": (
@@ -248,6 +252,8 @@ def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
     first = content["trials"][0]["rows"][0]
     lines = list(csv.DictReader((tmp_path / "summary.csv").open(encoding="utf-8")))
     assert float(lines[0]["ops_per_second"]) == first["ops_per_second"] == pytest.approx(2000)
+    assert int(lines[0]["records"]) == first["records"] == 12_000
+    assert not {each.name for each in fields(Row)} & {each.name for each in fields(Conditions)}
     assert [line["status"] for line in lines if line["trial"] == "02-hbase"] == ["failed"] * 4
     page = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert "| OVERALL | cassandra | 12,000 | 12,000 | 2,000 | 2,000 | 0.0% |" in page
