@@ -135,7 +135,7 @@ def main() -> None:
         click.echo(f"ERROR: {error}", err=True)
         code = 2
     except Interruption as interruption:
-        click.echo(f"{interruption}; nothing was started", err=True)
+        click.echo(f"interrupted {interruption}; nothing was started", err=True)
         code = interruption.exit_code
     except OSError as error:
         # A full disk, a results folder that became read-only, …

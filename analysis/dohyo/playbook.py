@@ -34,7 +34,7 @@ class Interruption(Exception):  # noqa: N818 - not an error: somebody asked for 
     """A signal asked for the end."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        super().__init__(f"by {signal.Signals(number).name}")
         self.exit_code = 128 + number
 
 

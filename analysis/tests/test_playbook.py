@@ -64,7 +64,7 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
         for each, handler in before.items():
             signal.signal(each, handler)
     assert interruption.value.exit_code == 128 + number
-    assert str(interruption.value) == f"interrupted by {number.name}"
+    assert str(interruption.value) == f"by {number.name}"
     assert not alive(int(log.read_text()))
 
 
