@@ -50,19 +50,16 @@ final class ThreadStatistics {
       // As in YCSB: a read-modify-write shows as a read, as an update, and as the two together.
       long read = operation.readFinished();
       take(OperationType.READ, operation.reads(), operation.started(), read, operation.intended());
+      carry(OperationType.READ, count(operation.reads(), true));
       take(OperationType.UPDATE, all, read, finished, read);
+      carry(OperationType.UPDATE, count(all, true));
     }
     if (operation.verified() && ok) {
       take(OperationType.VERIFY, new Status[] {operation.mismatches() == 0 ? Status.OK : Status.UNEXPECTED_STATE},
           operation.started(), finished, operation.intended());
     }
-    long carried = operation.type() == OperationType.SCAN ? operation.scannedRows() : count(all, true);
-    long[] sum = records.get(type);
-    if (sum == null) {
-      sum = new long[1];
-      records.put(type, sum);
-    }
-    sum[0] += carried;
+    long carried = type == OperationType.SCAN ? operation.scannedRows() : count(all, true);
+    carry(type, carried);
     add(recordsDone, carried);
     add(failedRecords, count(all, false) + operation.mismatches());
     add(ok ? succeeded : failed, 1);
@@ -71,6 +68,15 @@ final class ThreadStatistics {
   // One writer, so no locked instruction is needed; readers see it soon enough.
   private static void add(AtomicLong counter, long amount) {
     counter.lazySet(counter.getPlain() + amount);
+  }
+
+  private void carry(OperationType type, long carried) {
+    long[] sum = records.get(type);
+    if (sum == null) {
+      sum = new long[1];
+      records.put(type, sum);
+    }
+    sum[0] += carried;
   }
 
   private boolean take(OperationType type, Status[] all, long from, long to, long intended) {

@@ -96,8 +96,10 @@ class ClientTest {
         "-p", "readmodifywriteproportion=1", "-p", "readbeforewrite=true"), err);
     for (String type : List.of("READ", "UPDATE", "READ-MODIFY-WRITE")) {
       assertEquals(50, line(type, "Operations"));
+      assertEquals(50, line(type, "Records"));
     }
     assertEquals(50, line("OVERALL", "Operations"));
+    assertEquals(50, line("OVERALL", "Records"));
     assertEquals(50, MemoryBinding.store(store).reads.get());
   }
 
