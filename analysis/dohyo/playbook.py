@@ -118,8 +118,9 @@ def execute(
         deadline = time.monotonic() + timeout
         try:
             while process.poll() is None and time.monotonic() < deadline:
-                check()
+                # In this order, so that the phase which a signal interrupts is known.
                 watch()
+                check()
                 time.sleep(POLL_SECONDS)
         finally:
             _end(process)
@@ -151,18 +152,22 @@ class Events:
     def poll(self) -> None:
         """Hands on the events that are new."""
         for event in self._new():
-            if event["event"] == "failed" and not event.get("ignored"):
+            if event["event"] == "failed":
                 self._failures.append(event)
             self._watch(event)
 
     def failure(self, log: Path) -> Failure | None:
-        """The task that failed first, with the message of the trial's own verdict, which knows how the servers were."""
-        if not self._failures:
+        """Why the playbook failed: the task that did, with the trial's own verdict, which knows how the servers were."""
+        final = [event for event in self._failures if not event.get("ignored")]
+        if not final:
             return None
-        first = self._failures[0]
-        verdict = next((event for event in self._failures if event["task"] == VERDICT), first)
-        message = str(verdict["message"]).strip().removeprefix(f"{first['task']}: ")
-        return Failure(message, log, str(first["task"]), str(first["host"]))
+        task, host, message = (str(final[0][key]).strip() for key in ("task", "host", "message"))
+        if task == VERDICT:
+            # The failed task itself was rescued, and counts as ignored therefore.
+            for event in self._failures:
+                if message.startswith(prefix := f"{event['task']}: "):
+                    return Failure(message.removeprefix(prefix), log, str(event["task"]), str(event["host"]))
+        return Failure(message, log, task, host)
 
     def _new(self) -> Iterator[Event]:
         try:

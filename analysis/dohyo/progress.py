@@ -79,6 +79,7 @@ class Progress:
         self._run = 0
         self._phase_began = self._began
         self._which = ""
+        self._cut_short = False
         self._tail: IntervalTail | None = None
         self._next_poll = self._began
         self._second: Second | None = None
@@ -105,6 +106,7 @@ class Progress:
         """Trial ``number`` of ``trials`` begins."""
         self._trial, self._trials, self._system = number, trials, system
         self._enter("start", 0)
+        self._cut_short = False
 
     def stopping(self, which: str) -> None:
         """Servers are being stopped outside of a trial's own end; ``which`` says which, such as "of cassandra"."""
@@ -118,6 +120,8 @@ class Progress:
 
     def event(self, event: Event) -> None:
         """Takes an event of Ansible's callback."""
+        if event["event"] == "failed" and not event.get("ignored"):
+            self._cut_short = True
         if event["event"] == "phase":
             if event["phase"] != self._phase or (event["run"] or 0) != self._run:
                 self._enter(event["phase"], event["run"] or 0)
@@ -140,7 +144,8 @@ class Progress:
 
     def _enter(self, phase: str, run: int) -> None:
         now = time.monotonic()
-        self._forecast.learn(self._phase, now - self._phase_began)
+        if not self._cut_short:
+            self._forecast.learn(self._phase, now - self._phase_began)
         self._phase, self._run, self._phase_began, self._which = phase, run, now, ""
         self._tail, self._second, self._records = None, None, 0
 

@@ -228,7 +228,7 @@ class _Measurement:
 
         def watch(event: Event) -> None:
             self.progress.event(event)
-            if event["event"] == "failed" and not self.failed_while:
+            if event["event"] == "failed" and not event.get("ignored") and not self.failed_while:
                 # Before the playbook goes on to stop the servers.
                 self.failed_while = self.progress.activity
 

@@ -114,25 +114,20 @@ def test_events_are_followed_while_they_are_written(tmp_path: Path) -> None:
 def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     events = Events(file, lambda _: None)
-    failures = [("Begin", "db1", "no success for 20 s"), (VERDICT, "db1", "Begin: no success for 20 s; killed by 9")]
-    failures += [("Stop", "db2", "unreachable")]
+    failures = [
+        ("Ask", "db1", "no answer", True),
+        ("Begin", "db2", "no success for 20 s", True),
+        (VERDICT, "db1", "Begin: no success for 20 s; killed by 9", False),
+        ("Stop", "db2", "unreachable", False),
+    ]
     file.write_text(
         "".join(
-            json.dumps({"event": "failed", "task": task, "host": host, "message": message}) + "\n"
-            for task, host, message in failures
+            json.dumps({"event": "failed", "task": task, "host": host, "message": message, "ignored": ignored}) + "\n"
+            for task, host, message, ignored in failures
         )
     )
     events.poll()
-    assert str(events.failure(file)) == "task 'Begin' on db1: no success for 20 s; killed by 9"
-
-
-def test_ignored_failures_are_none(tmp_path: Path) -> None:
-    file = tmp_path / "events.jsonl"
-    events = Events(file, lambda _: None)
-    events.poll()
-    file.write_text('{"event": "failed", "ignored": true, "task": "t", "host": "h", "message": "m"}\n')
-    events.poll()
-    assert events.failure(file) is None
+    assert str(events.failure(file)) == "task 'Begin' on db2: no success for 20 s; killed by 9"
 
 
 @pytest.mark.parametrize(
