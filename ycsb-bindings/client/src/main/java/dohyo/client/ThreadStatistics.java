@@ -51,8 +51,10 @@ final class ThreadStatistics {
       long read = operation.readFinished();
       take(OperationType.READ, operation.reads(), operation.started(), read, operation.intended());
       carry(OperationType.READ, count(operation.reads(), true));
-      take(OperationType.UPDATE, all, read, finished, read);
-      carry(OperationType.UPDATE, count(all, true));
+      if (count(operation.reads(), true) > 0) {
+        take(OperationType.UPDATE, all, read, finished, read);
+        carry(OperationType.UPDATE, count(all, true));
+      }
     }
     if (operation.verified() && ok) {
       take(OperationType.VERIFY, new Status[] {operation.mismatches() == 0 ? Status.OK : Status.UNEXPECTED_STATE},
