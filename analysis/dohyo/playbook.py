@@ -157,7 +157,7 @@ class Events:
             self._watch(event)
 
     def failure(self, log: Path) -> Failure | None:
-        """Why the playbook failed: the task that did, with the trial's own verdict, which knows how the servers were."""
+        """Why the playbook failed: the task, and the verdict of trial.yml, which also knows how the servers were."""
         final = [event for event in self._failures if not event.get("ignored")]
         if not final:
             return None

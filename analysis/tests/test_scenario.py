@@ -161,5 +161,5 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     assert scenario.find(str(mine)) == mine
     with pytest.raises(BadInputError, match="did you mean workloadA"):
         scenario.find("worklodA")
-    with pytest.raises(BadInputError, match="the property file .*missing.* does not exist"):
+    with pytest.raises(BadInputError, match=r"the property file .*missing.* does not exist"):
         scenario.find(str(tmp_path / "missing"))
