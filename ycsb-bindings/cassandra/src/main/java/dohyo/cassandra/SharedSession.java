@@ -3,6 +3,7 @@ package dohyo.cassandra;
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ConsistencyLevel;
 import com.datastax.driver.core.HostDistance;
+import com.datastax.driver.core.NettyOptions;
 import com.datastax.driver.core.PoolingOptions;
 import com.datastax.driver.core.PreparedStatement;
 import com.datastax.driver.core.ProtocolVersion;
@@ -15,10 +16,12 @@ import com.datastax.driver.core.policies.TokenAwarePolicy;
 import dohyo.binding.Binding;
 import dohyo.binding.Settings;
 import dohyo.binding.SettingException;
+import io.netty.channel.EventLoopGroup;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.TimeUnit;
 import site.ycsb.DBException;
 
 /** The one session of this process, with its prepared statements, counted by the instances that use it. */
@@ -26,6 +29,15 @@ final class SharedSession {
   /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
+
+  private static final int CLOSE_SECONDS = 15;
+  /** Without the driver's two quiet seconds, in which every client would do nothing at its end. */
+  private static final NettyOptions QUICK_FAREWELL = new NettyOptions() {
+    @Override
+    public void onClusterClose(EventLoopGroup threads) {
+      threads.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+  };
 
   private static SharedSession current;
   private static int users;
@@ -111,6 +123,7 @@ final class SharedSession {
         .withReconnectionPolicy(new ConstantReconnectionPolicy(RECONNECT_MILLIS))
         .withPoolingOptions(pooling)
         .withSocketOptions(sockets)
+        .withNettyOptions(QUICK_FAREWELL)
         .withoutJMXReporting();
     if (settings.has("cassandra.username")) {
       builder.withCredentials(settings.text("cassandra.username", ""), settings.text("cassandra.password", ""));

@@ -1,0 +1,88 @@
+package dohyo.cassandra;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.datastax.driver.core.Cluster;
+import com.datastax.driver.core.Row;
+import com.datastax.driver.core.Session;
+import dohyo.binding.Binding;
+import dohyo.contract.BindingContract;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import site.ycsb.ByteIterator;
+import site.ycsb.Status;
+import site.ycsb.StringByteIterator;
+
+/** The contract on a real Cassandra, in every combination of its batch modes. */
+class CassandraContractIT extends BindingContract {
+  private final String keyspace = server.properties().getProperty("cassandra.keyspace", "ycsb");
+
+  private final Session admin = Cluster.builder()
+      .addContactPoints(server.properties().getProperty("hosts").split(","))
+      .withPort(Integer.parseInt(server.properties().getProperty("port", "9042")))
+      .withoutJMXReporting().build().connect();
+
+  @Override
+  protected Binding newBinding() {
+    return new CassandraBinding();
+  }
+
+  @Override
+  protected void createTable(String name, boolean binaryKeys, List<String> fields) {
+    createTable(name, binaryKeys ? "blob" : "text", "blob", fields);
+  }
+
+  private void createTable(String name, String keyType, String fieldType, List<String> fields) {
+    String columns = fields.stream().map(field -> ", " + field + " " + fieldType).collect(Collectors.joining());
+    execute("DROP TABLE IF EXISTS " + keyspace + "." + name);
+    execute("CREATE TABLE " + keyspace + "." + name + " (y_id " + keyType + " PRIMARY KEY" + columns + ")");
+  }
+
+  @Override
+  protected long readsServed(String table) {
+    return execute("SELECT count FROM system_views.local_read_latency WHERE keyspace_name = '" + keyspace
+        + "' AND table_name = '" + table + "'").get(0).getLong(0);
+  }
+
+  private List<Row> execute(String cql) {
+    return admin.execute(cql).all();
+  }
+
+  @AfterAll
+  void closeAdmin() {
+    admin.getCluster().close();
+  }
+
+  @Override
+  protected List<Mode> modes() {
+    return Stream.of("async", "unlogged", "logged").flatMap(write -> Stream.of("async", "in").map(read ->
+        new Mode(write + "-" + read, Map.of("cassandra.batchmode", write, "cassandra.batchread", read),
+            !write.equals("async")))).toList();
+  }
+
+  @Override
+  protected Map.Entry<Map<String, String>, String> nowhere() {
+    return Map.entry(Map.of("hosts", "127.0.0.1", "port", "1"), "127.0.0.1 port 1");
+  }
+
+  @Test
+  void textColumnsOfStockTables() throws Exception {
+    createTable("contract_text", "text", "text", List.of("field0"));
+    Binding db = newBinding();
+    db.setProperties(server.with(Map.of("cassandra.batchread", "in")));
+    db.init();
+    try {
+      assertEquals(Status.OK, db.insert("contract_text", "é", Map.of("field0", new StringByteIterator("abc"))));
+      Map<String, ByteIterator> read = new HashMap<>();
+      assertEquals(Status.OK, db.read("contract_text", "é", null, read));
+      assertEquals("abc", read.get("field0").toString());
+    } finally {
+      db.cleanup();
+    }
+  }
+}

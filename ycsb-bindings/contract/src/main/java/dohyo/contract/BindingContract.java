@@ -1,0 +1,672 @@
+package dohyo.contract;
+
+import static org.junit.jupiter.api.Assertions.assertAll;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeout;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Outcome;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import java.io.File;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Random;
+import java.util.Set;
+import java.util.Vector;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.ThrowingSupplier;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import site.ycsb.ByteIterator;
+import site.ycsb.DB;
+import site.ycsb.DBException;
+import site.ycsb.Status;
+import site.ycsb.StringByteIterator;
+
+/**
+ * What every binding promises to the client, shown on the real server that {@link Server#running} names. A binding
+ * inherits this and says how its database makes a table and counts reads. The server is dead afterwards.
+ */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+@Timeout(180)
+public abstract class BindingContract {
+  /** How the driver carries a batch. */
+  public record Mode(String name, Map<String, String> properties, boolean sharedFate) {
+    @Override
+    public String toString() {
+      return name;
+    }
+  }
+
+  private static final String TABLE = "contract";
+  private static final String OTHER_TABLE = "contract_other";
+  private static final String SALTED_TABLE = "contract_salted";
+  private static final String SCAN_TABLE = "contract_scan";
+  private static final String YCSB_TABLE = "contract_ycsb";
+  private static final Columns FIELDS = Columns.of(List.of("field0", "field1", "field2"));
+  private static final Columns ONE = Columns.of(List.of("field1"));
+  /** Longer than both a Cassandra partition key (65,535 bytes) and an HBase row (32,767 bytes) may be. */
+  private static final int REFUSED_KEY_LENGTH = 70_000;
+  private static final int MEGABYTE = 1 << 20;
+  /** Bound on anything that is expected to work. */
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final int TIMEOUT_MILLIS = 3000;
+  /** A last try may begin just before the time is up; the rest is for two busy cores. */
+  private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
+
+  protected final Server server = Server.running();
+  private final List<Binding> opened = new ArrayList<>();
+
+  /** A new instance of the binding, without properties. */
+  protected abstract Binding newBinding();
+
+  /**
+   * Makes an empty table; one of that name, left by an earlier test, is dropped first.
+   *
+   * @param name       table name
+   * @param binaryKeys whether keys need not be UTF-8
+   * @param fields     field names, which hold any bytes
+   */
+  protected abstract void createTable(String name, boolean binaryKeys, List<String> fields) throws Exception;
+
+  /** The server's own count of records of a table that were asked for. */
+  protected abstract long readsServed(String table) throws Exception;
+
+  /** Every way in which this binding carries a batch. */
+  protected abstract List<Mode> modes();
+
+  /** Properties that name a place where no server is, and the part of them that the error must name. */
+  protected abstract Map.Entry<Map<String, String>, String> nowhere();
+
+  @BeforeAll
+  void createTables() throws Exception {
+    List<String> fields = IntStream.range(0, 10).mapToObj(i -> "field" + i).toList();
+    for (String table : List.of(TABLE, OTHER_TABLE, SCAN_TABLE, YCSB_TABLE)) {
+      createTable(table, false, fields);
+    }
+    createTable(SALTED_TABLE, true, fields);
+  }
+
+  @AfterEach
+  void close() throws DBException {
+    for (Binding binding : opened) {
+      binding.cleanup();
+    }
+    opened.clear();
+  }
+
+  // ---- one record ----
+
+  @Test
+  void roundTrip() {
+    Binding db = open();
+    byte[] key = bytes("roundtrip");
+    assertEquals(Status.NOT_FOUND, db.readRow(TABLE, key, null, RowSink.DISCARD).join());
+    assertOk(db.insertRow(row(key, FIELDS, "a", "b", "c")));
+    assertRead(db, key, Map.of("field0", "a", "field1", "b", "field2", "c"));
+
+    Fields some = new Fields();
+    assertOk(db.readRow(TABLE, key, ONE, some));
+    assertEquals(buffers(Map.of("field1", "b")), some.row(0));
+
+    assertOk(db.updateRow(row(key, FIELDS, "x", "y", "z")));
+    assertRead(db, key, Map.of("field0", "x", "field1", "y", "field2", "z"));
+
+    assertOk(db.deleteRow(TABLE, key));
+    assertEquals(Status.NOT_FOUND, db.readRow(TABLE, key, null, RowSink.DISCARD).join());
+    assertEquals(Status.NOT_FOUND, db.readRow(TABLE, key, ONE, RowSink.DISCARD).join());
+  }
+
+  @Test
+  void partialUpdateKeepsTheOtherFields() {
+    Binding db = open();
+    byte[] key = bytes("partial");
+    assertOk(db.insertRow(row(key, FIELDS, "a", "b", "c")));
+    assertOk(db.updateRow(row(key, ONE, "B")));
+    assertRead(db, key, Map.of("field0", "a", "field1", "B", "field2", "c"));
+    // The order of the columns is the caller's.
+    assertOk(db.updateRow(row(key, Columns.of(List.of("field2", "field0")), "C", "A")));
+    assertRead(db, key, Map.of("field0", "A", "field1", "B", "field2", "C"));
+  }
+
+  @Test
+  void anyValueComesBackAsItWas() {
+    Binding db = open();
+    byte[] everyByte = new byte[256];
+    byte[] megabyte = new byte[MEGABYTE];
+    for (int i = 0; i < everyByte.length; i++) {
+      everyByte[i] = (byte) i;
+    }
+    new Random(1).nextBytes(megabyte);
+    List<byte[]> values = List.of(new byte[0], new byte[1], everyByte, bytes("土俵 – räv – 🥋\n\t\0'\";"), megabyte);
+    for (byte[] value : values) {
+      byte[] key = bytes("value-" + value.length);
+      assertOk(db.insertRow(new Row(TABLE, key, ONE, new byte[][] {value.clone()})));
+      Fields read = new Fields();
+      assertOk(db.readRow(TABLE, key, null, read));
+      assertEquals(Map.of("field1", ByteBuffer.wrap(value)), read.row(0));
+    }
+    byte[] key = bytes("鍵-ключ-🗝");
+    assertOk(db.insertRow(row(key, ONE, "unicode key")));
+    assertRead(db, key, Map.of("field1", "unicode key"));
+  }
+
+  @Test
+  void errorsAreStatusesOfTheirOwn() {
+    Binding db = open();
+    Status unknownTable = result(db.readRow("contract_nowhere", bytes("k"), null, RowSink.DISCARD));
+    assertTrue(Outcome.isError(unknownTable), unknownTable + " for a table that is not there");
+    Status refused = result(db.insertRow(row(new byte[REFUSED_KEY_LENGTH], ONE, "a")));
+    assertTrue(Outcome.isError(refused), refused + " for a key that is too long");
+    assertOk(db.insertRow(row(bytes("afterwards"), ONE, "a")));
+  }
+
+  @Test
+  void nobodyThereIsSaidInTime() {
+    Binding db = newBinding();
+    Map<String, String> nowhere = new HashMap<>(nowhere().getKey());
+    nowhere.put("operationtimeout", String.valueOf(TIMEOUT_MILLIS));
+    db.setProperties(server.with(nowhere));
+    DBException error = assertTimeoutBound(() -> assertThrows(DBException.class, db::init));
+    assertTrue(error.getMessage().contains(nowhere().getValue()), error.getMessage());
+  }
+
+  // ---- scans ----
+
+  @Test
+  void scan() {
+    Binding db = open();
+    int count = 2500;
+    List<Row> rows = IntStream.range(0, count)
+        .mapToObj(i -> new Row(SCAN_TABLE, bytes("scan" + i), FIELDS, values("scan" + i, "b", "c"))).toList();
+    for (int i = 0; i < count; i += 500) {
+      assertAllOk(500, db.insertRows(rows.subList(i, i + 500)));
+    }
+    List<String> longest = List.of();
+    for (int i = 0; i < 20; i++) {
+      String start = "scan" + i * 100;
+      List<String> all = scanned(db, start, 2 * count, null);
+      assertEquals(start, all.get(0), "a scan begins with the key given");
+      assertEquals(all.size(), Set.copyOf(all).size(), "every record comes once");
+      assertEquals(all.subList(0, Math.min(10, all.size())), scanned(db, start, 10, FIELDS), "always the same order");
+      longest = all.size() > longest.size() ? all : longest;
+    }
+    assertTrue(longest.size() > count / 2, "a scan of several pages goes on to the end, not to " + longest.size());
+    assertEquals(longest.subList(0, 1700), scanned(db, longest.get(0), 1700, null));
+  }
+
+  private static List<String> scanned(Binding db, String start, int count, Columns columns) {
+    Fields read = new Fields();
+    assertOk(db.scanRows(SCAN_TABLE, bytes(start), count, columns, read));
+    return IntStream.range(0, read.size()).mapToObj(i -> {
+      assertEquals(FIELDS.names().stream().collect(Collectors.toSet()), read.row(i).keySet());
+      return StandardCharsets.UTF_8.decode(read.row(i).get("field0")).toString();
+    }).toList();
+  }
+
+  // ---- batches ----
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void batchWriteThenBatchRead(Mode mode) {
+    Binding db = open(mode.properties());
+    List<byte[]> keys = keys(mode + "-batch", 100);
+    assertAllOk(100, db.insertRows(keys.stream().map(key -> row(key, FIELDS, text(key), "b", "c")).toList()));
+    // Each record has columns of its own, as with writeallfields=false.
+    assertAllOk(100, db.updateRows(IntStream.range(0, 100).mapToObj(i -> i % 2 == 0
+        ? row(keys.get(i), ONE, "B") : row(keys.get(i), Columns.of(List.of("field2")), "C")).toList()));
+
+    Fields all = new Fields();
+    assertAllOk(100, db.readRows(TABLE, keys, null, all));
+    Fields some = new Fields();
+    assertAllOk(100, db.readRows(TABLE, keys, ONE, some));
+    for (int i = 0; i < 100; i++) {
+      assertEquals(buffers(Map.of("field0", text(keys.get(i)), "field1", i % 2 == 0 ? "B" : "b",
+          "field2", i % 2 == 0 ? "c" : "C")), all.row(i));
+      assertEquals(buffers(Map.of("field1", i % 2 == 0 ? "B" : "b")), some.row(i));
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void batchReadTellsWhichRecordsAreMissing(Mode mode) {
+    Binding db = open(mode.properties());
+    byte[] here = bytes(mode + "-here");
+    byte[] there = bytes(mode + "-there");
+    byte[] missing = bytes(mode + "-missing");
+    assertAllOk(2, db.insertRows(List.of(row(here, ONE, "1"), row(there, ONE, "2"))));
+    Fields read = new Fields();
+    assertEquals(List.of(Status.OK, Status.NOT_FOUND, Status.OK, Status.OK),
+        results(4, db.readRows(TABLE, List.of(there, missing, here, there), null, read)));
+    assertEquals(buffers(Map.of("field1", "2")), read.row(0));
+    assertEquals(Map.of(), read.row(1));
+    assertEquals(buffers(Map.of("field1", "1")), read.row(2));
+    assertEquals(buffers(Map.of("field1", "2")), read.row(3));
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void batchOfEmptyAndLargeValues(Mode mode) {
+    Binding db = open(mode.properties());
+    byte[] megabyte = new byte[MEGABYTE];
+    new Random(2).nextBytes(megabyte);
+    List<byte[]> values = List.of(new byte[0], megabyte, bytes("é"));
+    List<byte[]> keys = keys(mode + "-large", values.size());
+    assertAllOk(values.size(), db.insertRows(IntStream.range(0, values.size())
+        .mapToObj(i -> new Row(TABLE, keys.get(i), ONE, new byte[][] {values.get(i).clone()})).toList()));
+    Fields read = new Fields();
+    assertAllOk(values.size(), db.readRows(TABLE, keys, null, read));
+    for (int i = 0; i < values.size(); i++) {
+      assertEquals(Map.of("field1", ByteBuffer.wrap(values.get(i))), read.row(i));
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void batchThatPartlyFails(Mode mode) {
+    Binding db = open(mode.properties());
+    List<byte[]> keys = new ArrayList<>(keys(mode + "-partly", 5));
+    keys.set(2, new byte[REFUSED_KEY_LENGTH]);
+    List<Status> statuses = results(5, db.insertRows(keys.stream().map(key -> row(key, ONE, "a")).toList()));
+    for (int i = 0; i < 5; i++) {
+      assertEquals(mode.sharedFate() || i == 2, Outcome.isError(statuses.get(i)), "record " + i + " of " + statuses);
+    }
+    // What the statuses say is what the table holds.
+    for (int i : new int[] {0, 1, 3, 4}) {
+      assertEquals(mode.sharedFate() ? Status.NOT_FOUND : Status.OK,
+          result(db.readRow(TABLE, keys.get(i), null, RowSink.DISCARD)));
+    }
+  }
+
+  // ---- reading before writing ----
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void readBeforeWriteReadsEachRecordOnce(Mode mode) throws Exception {
+    Binding db = open(mode.properties(), Map.of("readbeforewrite", "true"));
+    List<byte[]> keys = keys(mode + "-rbw", 20);
+    assertAllOk(20, db.insertRows(keys.stream().map(key -> row(key, FIELDS, "a", "b", "c")).toList()));
+
+    long before = readsServed(TABLE);
+    for (byte[] key : keys) {
+      assertOk(db.update(row(key, ONE, "B")));
+    }
+    assertEquals(keys.size(), readsServed(TABLE) - before, "reads of single updates");
+
+    before = readsServed(TABLE);
+    assertAllOk(20, db.update(keys.stream().map(key -> row(key, ONE, "BB")).toList()));
+    assertEquals(keys.size(), readsServed(TABLE) - before, "reads of a batch update");
+    assertRead(db, keys.get(7), Map.of("field0", "a", "field1", "BB", "field2", "c"));
+
+    Binding without = open(mode.properties());
+    before = readsServed(TABLE);
+    assertAllOk(20, without.update(keys.stream().map(key -> row(key, ONE, "B")).toList()));
+    assertEquals(0, readsServed(TABLE) - before, "reads without readbeforewrite");
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void readBeforeWriteWritesOnlyWhatIsThere(Mode mode) {
+    Binding db = open(mode.properties(), Map.of("readbeforewrite", "true"));
+    byte[] here = bytes(mode + "-rbw-here");
+    byte[] missing = bytes(mode + "-rbw-missing");
+    assertOk(db.insertRow(row(here, FIELDS, "a", "b", "c")));
+    assertEquals(Status.NOT_FOUND, result(db.update(row(missing, ONE, "B"))));
+    assertEquals(List.of(Status.NOT_FOUND, Status.OK),
+        results(2, db.update(List.of(row(missing, ONE, "B"), row(here, ONE, "B")))));
+    assertEquals(Status.NOT_FOUND, result(db.readRow(TABLE, missing, null, RowSink.DISCARD)));
+    assertRead(db, here, Map.of("field0", "a", "field1", "B", "field2", "c"));
+  }
+
+  // ---- many at once ----
+
+  @Test
+  void manyOperationsInFlightAllComplete() throws Exception {
+    Binding db = open();
+    int count = 2000;
+    AtomicInteger called = new AtomicInteger();
+    List<byte[]> keys = keys("flight", count);
+    await(keys.stream().map(key -> db.insertRow(row(key, FIELDS, text(key), "b", "c"))), called);
+    // Half of them write on the driver's own threads, as an answer to a read.
+    await(keys.stream().map(key -> db.readRow(TABLE, key, null, RowSink.DISCARD)
+        .thenCompose(read -> db.updateRow(row(key, ONE, "B")))), called);
+    Fields read = new Fields();
+    await(IntStream.range(0, count).mapToObj(i -> db.readRow(TABLE, keys.get(i), null,
+        (row, column, value) -> read.field(i, column, value))), called);
+    assertEquals(3 * count, called.get());
+    for (int i = 0; i < count; i++) {
+      assertEquals(buffers(Map.of("field0", text(keys.get(i)), "field1", "B", "field2", "c")), read.row(i));
+    }
+  }
+
+  private static void await(Stream<CompletableFuture<Status>> operations, AtomicInteger called) {
+    List<CompletableFuture<Status>> started = operations.map(operation -> operation.whenComplete((status, error) -> {
+      if (error == null && status.isOk()) {
+        called.incrementAndGet();
+      }
+    })).toList();
+    started.forEach(operation -> assertEquals(Status.OK, result(operation)));
+  }
+
+  @Test
+  void instancesShareAConnectionAndLeaveItOneByOne() throws Exception {
+    Binding first = open();
+    Binding second = open();
+    byte[] key = bytes("shared");
+    assertOk(first.insertRow(row(key, ONE, "a")));
+    opened.remove(first);
+    first.cleanup();
+    assertRead(second, key, Map.of("field1", "a"));
+    close();
+    assertRead(open(), key, Map.of("field1", "a"));
+  }
+
+  @Test
+  void tablesAreApart() {
+    Binding db = open();
+    byte[] key = bytes("apart");
+    assertOk(db.insertRow(row(key, ONE, "a")));
+    assertEquals(Status.NOT_FOUND, result(db.readRow(OTHER_TABLE, key, null, RowSink.DISCARD)));
+    assertAllOk(1, db.insertRows(List.of(new Row(OTHER_TABLE, key, ONE, values("b")))));
+    assertRead(db, key, Map.of("field1", "a"));
+    assertOk(db.deleteRow(OTHER_TABLE, key));
+    assertRead(db, key, Map.of("field1", "a"));
+  }
+
+  // ---- YCSB's own interface ----
+
+  @Test
+  void plainYcsbInterface() {
+    DB db = open();
+    assertEquals(Status.OK, db.insert(TABLE, "plain", iterators(Map.of("field0", "a", "field1", "b"))));
+    assertEquals(Status.OK, db.update(TABLE, "plain", iterators(Map.of("field1", "B"))));
+    Map<String, ByteIterator> read = new HashMap<>();
+    assertEquals(Status.OK, db.read(TABLE, "plain", null, read));
+    assertEquals(Map.of("field0", "a", "field1", "B"), strings(read));
+    read.clear();
+    assertEquals(Status.OK, db.read(TABLE, "plain", Set.of("field1"), read));
+    assertEquals(Map.of("field1", "B"), strings(read));
+    Vector<HashMap<String, ByteIterator>> scanned = new Vector<>();
+    assertEquals(Status.OK, db.scan(TABLE, "plain", 1, null, scanned));
+    assertEquals(1, scanned.size());
+    assertEquals(Map.of("field0", "a", "field1", "B"), strings(scanned.get(0)));
+    assertEquals(Status.OK, db.delete(TABLE, "plain"));
+    assertEquals(Status.NOT_FOUND, db.read(TABLE, "plain", null, read));
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void saltedKeys(Mode mode) {
+    Binding db = open(mode.properties(), Map.of("keysalt", "crc32"));
+    String name = mode + "-salted";
+    assertEquals(Status.OK, db.insert(SALTED_TABLE, name, iterators(Map.of("field0", "a"))));
+    byte[] stored = db.keys().encode(name);
+    assertEquals(name, text(Arrays.copyOfRange(stored, 2, stored.length)));
+    Fields read = new Fields();
+    assertEquals(List.of(Status.OK, Status.NOT_FOUND),
+        results(2, db.readRows(SALTED_TABLE, List.of(stored, bytes(name)), null, read)));
+    assertEquals(buffers(Map.of("field0", "a")), read.row(0));
+  }
+
+  /** As its users run it: the shipped jars, in a process of its own, under the stock client and under ours. */
+  @ParameterizedTest
+  @ValueSource(strings = {"site.ycsb.Client", "dohyo.client.Client"})
+  void wholeClientOnTheShippedJars(String main, @TempDir Path folder) throws Exception {
+    Path file = folder.resolve("client.properties");
+    Properties properties = server.with(Map.of("workload", "site.ycsb.workloads.CoreWorkload", "table", YCSB_TABLE,
+        "recordcount", "1000", "operationcount", "1000", "threadcount", "4", "readproportion", "0.4",
+        "updateproportion", "0.4", "scanproportion", "0.1", "readmodifywriteproportion", "0.1"));
+    properties.putAll(Map.of("maxscanlength", "10", "requestdistribution", "uniform", "readbeforewrite", "true"));
+    try (var writer = Files.newBufferedWriter(file)) {
+      properties.store(writer, null);
+    }
+    String loaded = client(main, file, "-load");
+    assertTrue(loaded.contains("[INSERT], Return=OK, 1000"), loaded);
+    String run = client(main, file, "-t");
+    for (String operation : List.of("READ", "UPDATE", "SCAN", "READ-MODIFY-WRITE")) {
+      assertTrue(run.contains("[" + operation + "], Operations, "), run);
+      assertFalse(run.contains("[" + operation + "-FAILED]"), run);
+    }
+    assertTrue(run.contains("[READ], Return=OK, ") && run.contains("[UPDATE], Return=OK, "), run);
+  }
+
+  private String client(String main, Path properties, String phase) throws Exception {
+    Path results = properties.resolveSibling("result.txt");
+    Path messages = properties.resolveSibling("status.txt");
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    String bundle = System.getProperty("dohyo.bundle") + File.separator + "*";
+    Process process = new ProcessBuilder(java, "-Xmx256m", "-cp", bundle, main, "-db",
+        newBinding().getClass().getName(), "-P", properties.toString(), "-s", phase)
+        .redirectOutput(results.toFile()).redirectError(messages.toFile()).start();
+    if (!process.waitFor(2, TimeUnit.MINUTES)) {
+      process.destroyForcibly();
+      fail(main + " does not end: " + Files.readString(messages));
+    }
+    String result = Files.readString(results);
+    assertEquals(0, process.exitValue(), result + Files.readString(messages));
+    assertAll(result.lines().map(line -> () -> assertTrue(line.startsWith("["), "not a result line: " + line)));
+    return result;
+  }
+
+  // ---- a server that fails ----
+
+  @Test
+  @Order(Integer.MAX_VALUE - 1)
+  void frozenServerGivesErrorsInTimeAndIsUsedAgain() throws Exception {
+    for (Mode mode : modes()) {
+      Binding db = open(mode.properties(), Map.of("operationtimeout", String.valueOf(TIMEOUT_MILLIS)));
+      byte[] key = bytes(mode + "-frozen");
+      List<byte[]> keys = keys(mode + "-frozen-batch", 10);
+      List<Row> rows = keys.stream().map(k -> row(k, FIELDS, "a", "b", "c")).toList();
+      assertOk(db.insertRow(row(key, FIELDS, "a", "b", "c")));
+      assertAllOk(10, db.insertRows(rows));
+      assertAllOk(10, db.readRows(TABLE, keys, null, RowSink.DISCARD));
+      server.freeze();
+      try {
+        List<CompletableFuture<Status>> single = List.of(
+            db.readRow(TABLE, key, null, RowSink.DISCARD), db.insertRow(row(key, FIELDS, "a", "b", "c")),
+            db.updateRow(row(key, ONE, "B")), db.deleteRow(TABLE, bytes(mode + "-nothing")),
+            db.scanRows(TABLE, key, 5, null, RowSink.DISCARD));
+        List<CompletableFuture<Status[]>> batches = List.of(
+            db.readRows(TABLE, keys, null, RowSink.DISCARD), db.insertRows(rows), db.updateRows(rows));
+        assertTimeoutBound(() -> {
+          assertTrue(Outcome.isError(db.insert(TABLE, "frozen", iterators(Map.of("field0", "a")))));
+          single.forEach(operation -> assertTrue(Outcome.isError(result(operation))));
+          batches.forEach(operation ->
+              results(10, operation).forEach(status -> assertTrue(Outcome.isError(status))));
+          return null;
+        });
+      } finally {
+        server.thaw();
+      }
+      assertUsedAgain(db, key);
+      close();
+    }
+  }
+
+  private static void assertUsedAgain(Binding db, byte[] key) throws InterruptedException {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    Status status;
+    do {
+      status = result(db.readRow(TABLE, key, null, RowSink.DISCARD));
+      if (status.isOk()) {
+        return;
+      }
+      Thread.sleep(100);
+    } while (System.nanoTime() < end);
+    fail("the server goes on, but a read still says " + status);
+  }
+
+  @Test
+  @Order(Integer.MAX_VALUE)
+  void killedServerGivesErrorsInTime() throws Exception {
+    List<Thread> threads = new ArrayList<>();
+    List<String> wrong = new Vector<>();
+    AtomicInteger succeeded = new AtomicInteger();
+    AtomicInteger failed = new AtomicInteger();
+    for (int i = 0; i < 4; i++) {
+      Binding db = open(Map.of("operationtimeout", String.valueOf(TIMEOUT_MILLIS), "readbeforewrite", "true"));
+      List<byte[]> keys = keys("killed" + i, 10);
+      List<Row> rows = keys.stream().map(key -> row(key, FIELDS, "a", "b", "c")).toList();
+      assertAllOk(10, db.insertRows(rows));
+      threads.add(new Thread(() -> {
+        for (int errors = 0; errors < 3; ) {
+          long begin = System.nanoTime();
+          Status status = results(10, db.update(rows)).get(0);
+          Duration took = Duration.ofNanos(System.nanoTime() - begin);
+          if (took.compareTo(TIMEOUT_BOUND) > 0) {
+            wrong.add(status + " after " + took);
+          }
+          if (Outcome.isError(status)) {
+            errors++;
+            failed.incrementAndGet();
+          } else {
+            succeeded.incrementAndGet();
+          }
+        }
+      }));
+    }
+    threads.forEach(Thread::start);
+    Thread.sleep(1000);
+    server.kill();
+    for (Thread thread : threads) {
+      thread.join(4 * TIMEOUT_BOUND.toMillis());
+      assertFalse(thread.isAlive(), "hangs after the server was killed");
+    }
+    assertTrue(succeeded.get() > 0, "nothing succeeded before");
+    assertEquals(12, failed.get());
+    assertEquals(List.of(), wrong);
+    assertTimeoutBound(() -> {
+      close();
+      return null;
+    });
+  }
+
+  // ---- helpers ----
+
+  @SafeVarargs
+  private Binding open(Map<String, String>... properties) {
+    Map<String, String> all = new HashMap<>();
+    for (Map<String, String> some : properties) {
+      all.putAll(some);
+    }
+    Binding binding = newBinding();
+    binding.setProperties(server.with(all));
+    try {
+      binding.init();
+    } catch (DBException e) {
+      throw new AssertionError("cannot connect", e);
+    }
+    opened.add(binding);
+    return binding;
+  }
+
+  private static void assertRead(Binding db, byte[] key, Map<String, String> expected) {
+    Fields read = new Fields();
+    assertOk(db.readRow(TABLE, key, null, read));
+    assertEquals(buffers(expected), read.row(0));
+  }
+
+  private static void assertOk(CompletableFuture<Status> operation) {
+    assertEquals(Status.OK, result(operation));
+  }
+
+  private static void assertAllOk(int count, CompletableFuture<Status[]> batch) {
+    assertEquals(List.of(Outcome.each(Status.OK, count)), results(count, batch));
+  }
+
+  private static <T> T assertTimeoutBound(ThrowingSupplier<T> action) {
+    return assertTimeout(TIMEOUT_BOUND, action);
+  }
+
+  private static Status result(CompletableFuture<Status> operation) {
+    return results(1, operation.thenApply(status -> new Status[] {status})).get(0);
+  }
+
+  /** The status of each record, as the client counts them: a batch that fails gives its error to all of them. */
+  private static List<Status> results(int count, CompletableFuture<Status[]> batch) {
+    List<Status> statuses;
+    try {
+      statuses = List.of(batch.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS));
+    } catch (ExecutionException e) {
+      statuses = List.of(Outcome.each(Outcome.of(e), count));
+    } catch (TimeoutException e) {
+      throw new AssertionError("no answer within " + PATIENCE, e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("interrupted", e);
+    }
+    assertEquals(count, statuses.size(), "statuses");
+    return statuses;
+  }
+
+  private static Row row(byte[] key, Columns columns, String... values) {
+    return new Row(TABLE, key, columns, values(values));
+  }
+
+  private static byte[][] values(String... values) {
+    return Arrays.stream(values).map(BindingContract::bytes).toArray(byte[][]::new);
+  }
+
+  private static List<byte[]> keys(String prefix, int count) {
+    return IntStream.range(0, count).mapToObj(i -> bytes(prefix + i)).toList();
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String text(byte[] bytes) {
+    return new String(bytes, StandardCharsets.UTF_8);
+  }
+
+  private static Map<String, ByteBuffer> buffers(Map<String, String> fields) {
+    return changed(fields, value -> ByteBuffer.wrap(bytes(value)));
+  }
+
+  private static Map<String, ByteIterator> iterators(Map<String, String> fields) {
+    return changed(fields, StringByteIterator::new);
+  }
+
+  private static Map<String, String> strings(Map<String, ByteIterator> fields) {
+    return changed(fields, ByteIterator::toString);
+  }
+
+  private static <A, B> Map<String, B> changed(Map<String, A> fields, Function<A, B> change) {
+    return fields.entrySet().stream().collect(Collectors.toMap(Map.Entry::getKey, e -> change.apply(e.getValue())));
+  }
+}

@@ -1,0 +1,84 @@
+package dohyo.hbase;
+
+import dohyo.binding.Binding;
+import dohyo.contract.BindingContract;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.RegionMetrics;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.junit.jupiter.api.AfterAll;
+
+/** The contract on a real HBase. */
+class HBaseContractIT extends BindingContract {
+  private final Connection connection;
+
+  HBaseContractIT() throws IOException {
+    connection = connect();
+  }
+
+  @Override
+  protected Binding newBinding() {
+    return new HBaseBinding();
+  }
+
+  @Override
+  protected void createTable(String name, boolean binaryKeys, List<String> fields) throws IOException {
+    TableName table = TableName.valueOf(name);
+    String family = server.properties().getProperty("columnfamily", "family");
+    try (Admin admin = connection.getAdmin()) {
+      if (admin.tableExists(table)) {
+        admin.disableTable(table);
+        admin.deleteTable(table);
+      }
+      // Two regions, so that a batch and a scan meet the border between them.
+      admin.createTable(TableDescriptorBuilder.newBuilder(table)
+          .setColumnFamily(ColumnFamilyDescriptorBuilder.of(family)).build(), new byte[][] {Bytes.toBytes("scan5")});
+    }
+  }
+
+  @Override
+  protected long readsServed(String table) throws IOException {
+    long reads = 0;
+    try (Admin admin = connection.getAdmin()) {
+      for (ServerName regionServer : admin.getRegionServers()) {
+        for (RegionMetrics region : admin.getRegionMetrics(regionServer, TableName.valueOf(table))) {
+          reads += region.getReadRequestCount();
+        }
+      }
+    }
+    return reads;
+  }
+
+  @AfterAll
+  void closeConnection() throws IOException {
+    connection.close();
+  }
+
+  private Connection connect() throws IOException {
+    Configuration configuration = HBaseConfiguration.create();
+    server.properties().stringPropertyNames().stream().filter(key -> key.startsWith("hbase."))
+        .forEach(key -> configuration.set(key, server.properties().getProperty(key)));
+    return ConnectionFactory.createConnection(configuration);
+  }
+
+  @Override
+  protected List<Mode> modes() {
+    return List.of(new Mode("multi", Map.of(), false));
+  }
+
+  @Override
+  protected Map.Entry<Map<String, String>, String> nowhere() {
+    return Map.entry(Map.of("hbase.zookeeper.quorum", "127.0.0.1", "hbase.zookeeper.property.clientPort", "1"),
+        "127.0.0.1 port 1");
+  }
+}
