@@ -56,7 +56,8 @@ expect 1 'ERROR: bad configuration' "$service" until two 30 false
 ((SECONDS - before < 5)) || fail 'until went on waiting for a dead process'
 ok 'wait returns the exit code and the last words; until ends with the process'
 
-expect 0 '' run deaf bash -c 'trap "" TERM; while :; do sleep 0.05; done'
+expect 0 '' run deaf bash -c 'trap "" TERM; echo deaf; while :; do sleep 0.05; done'
+expect 0 '' "$service" until deaf 5 grep -q deaf "$home/work/out.txt"
 expect 0 'killed deaf' "$service" stop deaf 1
 gone "$(pid_of deaf)" || fail 'a process that ignores TERM survived'
 ok 'a process that ignores TERM is killed in the end'

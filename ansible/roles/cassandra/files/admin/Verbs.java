@@ -4,10 +4,12 @@ import com.datastax.driver.core.KeyspaceMetadata;
 import com.datastax.driver.core.Row;
 import com.datastax.driver.core.Session;
 import com.datastax.driver.core.SimpleStatement;
+import com.datastax.driver.core.SocketOptions;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
+import java.lang.management.RuntimeMXBean;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -18,6 +20,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -99,8 +102,9 @@ public final class Verbs {
         .filter(row -> !row.isNull("value"))
         .collect(Collectors.toMap(row -> row.getString("name"), row -> row.getString("value")));
     var runtime = ManagementFactory.newPlatformMXBeanProxy(
-        probe.getMbeanServerConn(), ManagementFactory.RUNTIME_MXBEAN_NAME, java.lang.management.RuntimeMXBean.class);
+        probe.getMbeanServerConn(), ManagementFactory.RUNTIME_MXBEAN_NAME, RuntimeMXBean.class);
     long heap = probe.getHeapMemoryUsage().getMax();
+    String durability = durability(settings.get("commitlog_sync"));
 
     Map<String, Object> conditions = new LinkedHashMap<>();
     conditions.put("version",
@@ -109,7 +113,7 @@ public final class Verbs {
     conditions.put("replication", replication);
     conditions.put("write_acks", text("write_acks"));
     conditions.put("read_acks", text("read_acks"));
-    conditions.put("durability", durability(settings.get("commitlog_sync")));
+    conditions.put("durability", durability);
     conditions.put("compression", compressionInUse(session, keyspace));
     conditions.put("heap", heap / (1 << 20) + " MiB");
     conditions.put("jdk", runtime.getSystemProperties().get("java.runtime.version"));
@@ -119,15 +123,17 @@ public final class Verbs {
     conditions.put("notes", List.of(
         "%d of %d copies acknowledge a write, %d answer a read".formatted(
             copies("write_acks", replication), replication, copies("read_acks", replication)),
-        "commit log: %s, period %s".formatted(settings.get("commitlog_sync"), settings.get("commitlog_sync_period")),
-        "sstable format " + settings.get("sstable_selected_format"),
-        "compaction " + text("compaction")));
+        "commit log: " + settings.get("commitlog_sync")
+            + (durability.equals("memory") ? " every " + settings.get("commitlog_sync_period") : ""),
+        "memtable: " + settings.getOrDefault("memtable.configurations", "").replaceAll(".*default=(\\w*).*", "$1"),
+        "sstable format: " + settings.getOrDefault("sstable.selected_format", "big"),
+        "compaction: " + compactionInUse(session, keyspace)));
     return Map.of("conditions", conditions, "pid", Long.parseLong(runtime.getName().split("@")[0]));
   }
 
   /** How many copies must answer: the consistency level that the client sends with every request. */
   private int copies(String which, int replication) {
-    return switch (ConsistencyLevel.valueOf(text(which).toUpperCase(java.util.Locale.ROOT))) {
+    return switch (ConsistencyLevel.valueOf(text(which).toUpperCase(Locale.ROOT))) {
       case ONE, LOCAL_ONE -> 1;
       case QUORUM, LOCAL_QUORUM -> replication / 2 + 1;
       default -> replication;
@@ -142,9 +148,15 @@ public final class Verbs {
     };
   }
 
-  private String compressionInUse(Session session, String keyspace) {
+  private static String compressionInUse(Session session, String keyspace) {
     return session.execute("SELECT table_name, compression FROM system_schema.tables WHERE keyspace_name = ?", keyspace)
         .all().stream().map(Verbs::compressionOf).distinct().sorted().collect(Collectors.joining(", "));
+  }
+
+  private static String compactionInUse(Session session, String keyspace) {
+    return session.execute("SELECT compaction FROM system_schema.tables WHERE keyspace_name = ?", keyspace).all()
+        .stream().map(row -> row.getMap("compaction", String.class, String.class).get("class"))
+        .map(name -> name.replaceAll(".*\\.", "")).distinct().sorted().collect(Collectors.joining(", "));
   }
 
   private static String compressionOf(Row table) {
@@ -222,7 +234,7 @@ public final class Verbs {
   private Cluster connect() {
     return Cluster.builder().addContactPoint(text("host")).withPort(number("port")).withoutMetrics()
         .withoutJMXReporting().withSocketOptions(
-            new com.datastax.driver.core.SocketOptions().setConnectTimeoutMillis(20_000).setReadTimeoutMillis(120_000))
+            new SocketOptions().setConnectTimeoutMillis(20_000).setReadTimeoutMillis(120_000))
         .build();
   }
 

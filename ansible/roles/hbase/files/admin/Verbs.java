@@ -1,14 +1,17 @@
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -80,7 +83,7 @@ public final class Verbs {
   private Map<String, Object> schema(Admin admin) throws IOException {
     ColumnFamilyDescriptor family = ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes(text("family")))
         .setMaxVersions(1)
-        .setCompressionType(Compression.Algorithm.valueOf(text("compression").toUpperCase(java.util.Locale.ROOT)))
+        .setCompressionType(Compression.Algorithm.valueOf(text("compression").toUpperCase(Locale.ROOT)))
         .setDataBlockEncoding(DataBlockEncoding.valueOf(text("encoding")))
         .build();
     for (TableName name : tables()) {
@@ -173,7 +176,7 @@ public final class Verbs {
     try {
       return admin.getRegions(table).size();
     } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
+      throw new UncheckedIOException(e);
     }
   }
 
@@ -233,7 +236,7 @@ public final class Verbs {
     Files.createDirectories(folder);
     for (String page : List.of("jmx", "prometheus", "conf")) {
       try (InputStream in = get("/" + page)) {
-        Files.copy(in, folder.resolve("stats-" + page + ".txt"), java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+        Files.copy(in, folder.resolve("stats-" + page + ".txt"), StandardCopyOption.REPLACE_EXISTING);
       }
     }
     return Map.of("files", 3);
