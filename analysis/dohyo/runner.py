@@ -156,6 +156,9 @@ class _Measurement:
     def _measure(self) -> None:
         """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""
         kept = False
+        for trial in self.todo:
+            # The summary also tells what a trial that never began would have measured.
+            self._write_variables(trial, keep=False)
         try:
             if self.options.inventory or any((LOCAL_HOME / "run").glob("*/pid")):
                 self._stop("left by an earlier run")
@@ -208,8 +211,7 @@ class _Measurement:
 
     def _trial(self, trial: Trial, keep: bool) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
-        extra_vars = folder / "trial.json"
-        write_json(extra_vars, variables(trial, self.experiment.scenario, folder, keep))
+        extra_vars = self._write_variables(trial, keep)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = self._play("trial.yml", folder, extra_vars)
@@ -217,6 +219,11 @@ class _Measurement:
             self.experiment.mark(trial, "done")
             self.progress.say(f"{trial.system}: measured in {clock(time.monotonic() - began)}", "green")
         return failure
+
+    def _write_variables(self, trial: Trial, keep: bool) -> Path:
+        folder = self.experiment.trial_folder(trial)
+        write_json(folder / "trial.json", variables(trial, self.experiment.scenario, folder, keep))
+        return folder / "trial.json"
 
     def _failed(self, trial: Trial, failure: Failure) -> None:
         self.experiment.mark(trial, "failed", f"{self.failed_while}: {failure}")

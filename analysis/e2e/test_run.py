@@ -145,14 +145,13 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
 
 @pytest.mark.parametrize(
     ("phase", "number"),
+    # The test above has interrupted a run.
     [
         ("deploy", signal.SIGINT),
         ("start", signal.SIGTERM),
         ("schema", signal.SIGHUP),
         ("load", signal.SIGINT),
         ("settle", signal.SIGTERM),
-        ("run", signal.SIGTERM),
-        ("stats", signal.SIGINT),
         ("stop", signal.SIGINT),
     ],
 )
