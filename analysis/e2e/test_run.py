@@ -46,6 +46,12 @@ def nothing_stays() -> Iterator[None]:
     assert ours() == []
 
 
+def listen() -> None:
+    """Where the tests themselves run in a script's background or below nohup, these are ignored and would stay so."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Run:
     """A run.sh in the background, as from a terminal's foreground."""
 
@@ -58,8 +64,7 @@ class Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # Where the tests themselves run in a script's background, SIGINT is ignored and would stay so.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+            preexec_fn=listen,  # noqa: PLW1509
         )
 
     def until(self, phase: str, trial: str) -> None:
