@@ -78,17 +78,19 @@ run_unit() {
 }
 
 run_contract() {
-    local system
-    for system in $(python -c 'from dohyo import systems; print(*systems.all_systems())'); do
-        check "contract-$system" contract "$system"
-    done
+    local system binding
+    while read -r system binding; do
+        check "contract-$system" contract "$system" "$binding"
+    done < <(python -c 'from dohyo.systems import *; [print(s.name, s.binding) for s in all_systems().values()]')
 }
 
-# One binding against its real server, which is stopped whatever happens.
+# One binding against its real server, which is stopped whatever happens. The unit tests had their turn (-Dtest=none).
 contract() {
     local code=0
-    playbook trial.yml -e "trial_system=$1 trial_until=schema trial_keep=true" &&
-        maven verify -Pcontract -pl "$1" -am "-Dcontract.properties=$root/.dohyo/run/$1.properties" || code=$?
+    playbook deploy.yml -e "{deploy_systems: [$1]}" &&
+        playbook trial.yml -e "trial_system=$1 trial_until=schema" &&
+        maven verify -Pcontract -pl "$2" -am -Dtest=none -Dsurefire.failIfNoSpecifiedTests=false \
+            "-Ddohyo.server=$root/.dohyo/run/$1.properties" || code=$?
     playbook stop.yml || code=$?
     return "$code"
 }
