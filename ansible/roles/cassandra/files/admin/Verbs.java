@@ -71,8 +71,8 @@ public final class Verbs {
           : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
       session.execute("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': '%s', '%s': %d}"
           .formatted(keyspace, strategy, copies, number("replication")));
-      String columns = IntStream.range(0, number("fieldcount")).mapToObj(field -> "field" + field + " blob")
-          .collect(Collectors.joining(", "));
+      String columns = IntStream.range(0, number("fieldcount"))
+          .mapToObj(field -> "field" + field + " " + text("columntype")).collect(Collectors.joining(", "));
       for (String table : tables()) {
         session.execute("CREATE TABLE IF NOT EXISTS %s.%s (y_id %s PRIMARY KEY, %s) WITH compression = %s"
                 .formatted(keyspace, table, text("keytype"), columns, compressionOption())
