@@ -181,7 +181,7 @@ def playbook(name: str, variables: dict[str, object]) -> None:
 def server(system: str, fields: int, records: int) -> Iterator[dict[str, str]]:
     """A fresh server with a loaded and settled table; gives the properties that connect to it."""
     variables: dict[str, object] = {
-        "trial_systems": [system],
+        "deploy_systems": [system],
         "trial_system": system,
         "trial_dir": str(ROOT / "results" / "benchmark" / f"{system}-{fields}"),
         "trial_until": "settle",
@@ -235,16 +235,15 @@ def stock_side(system: str, connection: dict[str, str], folder: Path, best: bool
     (folder / "hbase-site.xml").write_text(f"<configuration>{entries}</configuration>")
     path = f"{folder}:{home}/lib/*:{home}/{binding}/lib/*"
     options = ("--add-opens", "java.base/java.nio=ALL-UNNAMED")
-    return Side("stock", (str(JAVA / "java"), HEAP, *options, "-cp", path, "site.ycsb.Client", "-db", name),
-                connection, threads)
+    return Side(
+        "stock", (str(JAVA / "java"), HEAP, *options, "-cp", path, "site.ycsb.Client", "-db", name), connection, threads
+    )
 
 
 def run_noop(arguments: argparse.Namespace, folder: Path) -> None:
     """The clients alone: no database, values made on both sides."""
     jars = BINDINGS / "client" / "target" / "bundle"
-    subprocess.run(
-        [JAVA / "javac", "-cp", f"{jars}/*", "-d", folder, ROOT / "benchmarks" / "SinkDb.java"], check=True
-    )
+    subprocess.run([JAVA / "javac", "-cp", f"{jars}/*", "-d", folder, ROOT / "benchmarks" / "SinkDb.java"], check=True)
     java = (str(JAVA / "java"), HEAP, "-cp")
     stock = Side("stock", (*java, f"{folder}:{jars}/*", "site.ycsb.Client", "-db", "SinkDb"))
     ours = Side("ours", (*java, f"{BINDINGS}/client/target/*:{jars}/*", "dohyo.client.Client", "-db", "noop"))
@@ -287,24 +286,41 @@ def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> None
                 properties = mix(kind, arguments.records, fields)
                 title = f"{system} {fields} × 100 B"
                 batched = Mode(f"{kind}s, batches of 100, best threads", properties, AIMS[system, fields, kind], 6.0)
-                compare(title, stock_side(system, connection, folder, True), our_side(system, connection, 100),
-                        batched, arguments)
+                compare(
+                    title,
+                    stock_side(system, connection, folder, True),
+                    our_side(system, connection, 100),
+                    batched,
+                    arguments,
+                )
                 single = Mode(f"{kind}s, one by one, 8 threads", properties, 1.0)
-                compare(title, stock_side(system, connection, folder, False), our_side(system, connection, 1),
-                        single, arguments)
+                compare(
+                    title,
+                    stock_side(system, connection, folder, False),
+                    our_side(system, connection, 1),
+                    single,
+                    arguments,
+                )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=["noop", "cassandra", "hbase"], help="default: all three",
-                        default=["noop", "cassandra", "hbase"])
+    parser.add_argument(
+        "what",
+        nargs="*",
+        choices=["noop", "cassandra", "hbase"],
+        help="default: all three",
+        default=["noop", "cassandra", "hbase"],
+    )
     parser.add_argument("--rounds", type=int, default=5, help="pairs of runs per mode (default %(default)s)")
     parser.add_argument("--seconds", type=int, default=15, help="measured per run (default %(default)s)")
     parser.add_argument("--warmup", type=int, default=10, help="before that, per run (default %(default)s)")
     parser.add_argument("--records", type=int, default=100_000, help="rows in the table (default %(default)s)")
     arguments = parser.parse_args()
-    print("| mode | stock rec/s (threads) | ours rec/s (threads) | ours / stock | aim "
-          "| stock CPU µs/rec | ours CPU µs/rec | stock / ours | aim |\n|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| mode | stock rec/s (threads) | ours rec/s (threads) | ours / stock | aim "
+        "| stock CPU µs/rec | ours CPU µs/rec | stock / ours | aim |\n|---|---|---|---|---|---|---|---|---|"
+    )
     folder = Path(tempfile.mkdtemp())
     try:
         for what in arguments.what:
