@@ -10,6 +10,12 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 parts=(lint unit contract run)
 reports="$root/.setup/reports"
 passed=0 failed=0
+servers_up=false
+
+# Ctrl-C shall not leave a server behind either; run.sh sees to its own.
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+trap 'if $servers_up; then trap "" INT TERM HUP; playbook stop.yml >/dev/null; fi' EXIT
 
 # check NAME COMMAND...: one line per check, its output only when it fails. Test cases are counted from the JUnit
 # reports that the command leaves (Maven's, or pytest's in $reports); a check without any counts as one.
@@ -87,11 +93,13 @@ run_contract() {
 # One binding against its real server, which is stopped whatever happens. The unit tests had their turn (-Dtest=none).
 contract() {
     local code=0
+    servers_up=true
     playbook deploy.yml -e "{deploy_systems: [$1]}" &&
         playbook trial.yml -e "trial_system=$1 trial_until=schema" &&
         maven verify -Pcontract -pl "$2" -am -Dtest=none -Dsurefire.failIfNoSpecifiedTests=false \
             "-Ddohyo.server=$root/.dohyo/run/$1.properties" || code=$?
     playbook stop.yml || code=$?
+    servers_up=false
     return "$code"
 }
 
