@@ -70,7 +70,7 @@ class Run:
     def until(self, phase: str, trial: str) -> None:
         """Waits until a trial has come to a phase."""
         events = self.out / ("deploy" if phase == "deploy" else f"raw/{trial}") / "events.jsonl"
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self._process.poll() is None:
             if events.exists() and f'"phase": "{phase}"' in events.read_text():
                 return
