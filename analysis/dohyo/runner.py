@@ -160,8 +160,6 @@ class _Measurement:
             # The summary also tells what a trial that never began would have measured.
             self._write_variables(trial, keep=False)
         try:
-            if self.options.inventory or any((LOCAL_HOME / "run").glob("*/pid")):
-                self._stop("left by an earlier run")
             ready = self._provisioned()
             for number, trial in enumerate(ready, start=1):
                 keep = self.options.keep and trial is ready[-1]
