@@ -81,6 +81,11 @@ expect 0 'stopped lost' "$service" stop-all 5
 gone "$pid" || fail 'a process whose pid file was lost survived'
 ok 'a process whose pid file was lost is found by its mark'
 
+expect 0 '' run server sleep 300
+expect 0 '' run client sleep 300
+expect 0 'stopped client.*stopped server' "$service" stop-all 5
+ok 'the last one started is stopped first'
+
 # Someone else's process behind our pid file: with a wrong start time, and with the right one.
 sleep 300 &
 bystander=$!
