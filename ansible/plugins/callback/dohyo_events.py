@@ -85,6 +85,6 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         """Report a host that does not answer; for the reader a failure like others."""
         self.v2_runner_on_failed(result)
 
-    def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
+    def v2_playbook_on_stats(self, stats: AggregateStats) -> None:  # noqa: ARG002 - Ansible gives it by this name
         """Report that the playbook is over."""
         self._write("end")
