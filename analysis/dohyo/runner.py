@@ -229,13 +229,13 @@ class _Measurement:
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
     def _play(self, name: str, folder: Path, extra_vars: Path) -> Failure | None:
-        self.failed_while = ""
+        # By task, because the playbook goes on to stop the servers before it says that the trial has failed.
+        activities: dict[str, str] = {}
 
         def watch(event: Event) -> None:
             self.progress.event(event)
-            if event["event"] == "failed" and not event.get("ignored") and not self.failed_while:
-                # Before the playbook goes on to stop the servers.
-                self.failed_while = self.progress.activity
+            if event["event"] == "failed":
+                activities[str(event["task"])] = self.progress.activity
 
         failure = play(
             name,
@@ -246,7 +246,7 @@ class _Measurement:
             watch=watch,
             tick=self.progress.tick,
         )
-        self.failed_while = self.failed_while or self.progress.activity
+        self.failed_while = activities.get(failure.task if failure else "", self.progress.activity)
         return failure
 
     def _stop(self, which: str = "") -> None:

@@ -171,7 +171,7 @@ public abstract class Binding extends DB {
 
   /** The last bound on one operation, in milliseconds ({@code operationtimeout}, 10,000 where it is not given). */
   public static long operationTimeout(Settings settings) {
-    return settings.whole("operationtimeout", 10_000, 1, 3_600_000);
+    return settings.whole("operationtimeout", 10_000, 1, 86_400_000);
   }
 
   @Override
