@@ -103,12 +103,12 @@ class Run:
 def kill(service: str) -> None:
     """Kills a process of ours as the kernel does when memory runs out."""
     for _ in range(300):
-        (pid_file,) = (LOCAL_HOME / "run").glob(f"{service}*/pid")
-        pid = int(pid_file.read_text().split()[0])
-        # The file of the client of the phase before may still be there.
-        if pid in ours():
-            os.kill(pid, signal.SIGKILL)
-            return
+        # The file of the client of the phase before may still be there, or that of the next one not yet.
+        for pid_file in (LOCAL_HOME / "run").glob(f"{service}*/pid"):
+            pid = int((pid_file.read_text().split() or ["0"])[0])
+            if pid in ours():
+                os.kill(pid, signal.SIGKILL)
+                return
         time.sleep(0.1)
     pytest.fail(f"{service} does not run")
 
