@@ -3,9 +3,12 @@ package dohyo.contract;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /**
  * The running server that a contract is tested against.
@@ -46,6 +49,31 @@ public record Server(Properties properties) {
   /** Stops the server's process where it stands: connections stay open, and nothing is answered. */
   void freeze() throws IOException, InterruptedException {
     signal("STOP");
+    // The signal is sent before it has reached every thread: one may still answer until it has.
+    Path threads = Path.of("/proc", properties.getProperty("server.pid"), "task");
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (!allStopped(threads)) {
+      if (System.nanoTime() > end) {
+        throw new IllegalStateException(threads + ": not all threads have stopped 20 s after SIGSTOP");
+      }
+      Thread.sleep(5);
+    }
+  }
+
+  private static boolean allStopped(Path threads) throws IOException {
+    try (Stream<Path> all = Files.list(threads)) {
+      for (Path thread : all.toList()) {
+        // The state is the letter behind the name, which stands in parentheses; T is stopped (proc(5)).
+        String stat = Files.readString(thread.resolve("stat"));
+        if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
+          return false;
+        }
+      }
+    } catch (NoSuchFileException e) {
+      // A thread has ended meanwhile.
+      return false;
+    }
+    return true;
   }
 
   void thaw() throws IOException, InterruptedException {
