@@ -2,6 +2,8 @@
 
 {"time": epoch seconds, "event": "phase", "phase": str, "run": int|null, "client_dirs": [str]}
     a task named "Phase …" was reached; its message holds the fields
+{"time": …, "event": "system", "system": str, "unavailable": str}
+    a task named "System …" was reached: whether that system can be had, else why not
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
     ignored: the play goes on, or a rescue section takes over and will fail with a message of its own
 {"time": …, "event": "end"}
@@ -66,10 +68,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
 
     def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
-        """Report a phase; the task ends as soon as it starts, and only now its message is filled in."""
+        """Report a phase or a system; the task ends as soon as it starts, and only now its message is filled in."""
         if result.task.name.startswith("Phase "):
             phase = result.result["msg"]
             self._write("phase", phase=phase["phase"], run=phase.get("run"), client_dirs=phase.get("client_dirs", []))
+        elif result.task.name.startswith("System "):
+            self._write("system", **result.result["msg"])
 
     def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         """Report a failed task."""

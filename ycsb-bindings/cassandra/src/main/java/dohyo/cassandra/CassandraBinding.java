@@ -13,6 +13,7 @@ import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.Settings;
+import dohyo.binding.Shared;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
@@ -35,6 +36,8 @@ public final class CassandraBinding extends Binding {
   /** Means "no pages" to the driver: the rows of one read come as one answer. */
   private static final int UNPAGED = Integer.MAX_VALUE;
 
+  private static final Shared<SharedSession> SESSION = new Shared<>(SharedSession::new);
+
   private SharedSession shared;
   private BatchStatement.Type batchType;
   private boolean batchReads;
@@ -47,14 +50,14 @@ public final class CassandraBinding extends Binding {
       default -> null;
     };
     batchReads = settings.choice("cassandra.batchread", "async", "in").equals("in");
-    shared = SharedSession.open(settings);
+    shared = SESSION.open(settings);
   }
 
   @Override
   protected void disconnect() {
     if (shared != null) {
       shared = null;
-      SharedSession.release();
+      SESSION.release();
     }
   }
 

@@ -16,6 +16,7 @@ import com.datastax.driver.core.policies.TokenAwarePolicy;
 import dohyo.binding.Binding;
 import dohyo.binding.Settings;
 import dohyo.binding.SettingException;
+import dohyo.binding.Shared;
 import io.netty.channel.EventLoopGroup;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
@@ -24,8 +25,8 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 import site.ycsb.DBException;
 
-/** The one session of this process, with its prepared statements, counted by the instances that use it. */
-final class SharedSession {
+/** The one session of this process, with its prepared statements. */
+final class SharedSession implements Shared.Connection {
   /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
@@ -39,16 +40,13 @@ final class SharedSession {
     }
   };
 
-  private static SharedSession current;
-  private static int users;
-
   private final Cluster cluster;
   private final Session session;
   private final ConsistencyLevel reads;
   private final ConsistencyLevel writes;
   private final ConcurrentMap<Query, CompletableFuture<PreparedStatement>> statements = new ConcurrentHashMap<>();
 
-  private SharedSession(Settings settings) throws DBException {
+  SharedSession(Settings settings) throws DBException {
     reads = consistency(settings, "cassandra.readconsistencylevel");
     writes = consistency(settings, "cassandra.writeconsistencylevel");
     String hosts = settings.text("hosts", "");
@@ -68,20 +66,9 @@ final class SharedSession {
     }
   }
 
-  static synchronized SharedSession open(Settings settings) throws DBException {
-    if (users == 0) {
-      current = new SharedSession(settings);
-    }
-    users++;
-    return current;
-  }
-
-  static synchronized void release() {
-    users--;
-    if (users == 0) {
-      current.cluster.close();
-      current = null;
-    }
+  @Override
+  public void close() {
+    cluster.close();
   }
 
   Session session() {

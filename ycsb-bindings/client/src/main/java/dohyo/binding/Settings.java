@@ -33,6 +33,20 @@ public final class Settings {
   }
 
   /**
+   * Reads a text that must be there.
+   *
+   * @param key property name
+   * @return the value without surrounding blanks
+   * @throws SettingException if it is missing or empty
+   */
+  public String required(String key) {
+    if (!has(key)) {
+      throw new SettingException(key + ": no value");
+    }
+    return text(key, "");
+  }
+
+  /**
    * Reads one of a few words.
    *
    * @param key     property name

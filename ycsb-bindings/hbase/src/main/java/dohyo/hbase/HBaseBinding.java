@@ -6,6 +6,7 @@ import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.Settings;
+import dohyo.binding.Shared;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -36,6 +37,8 @@ public final class HBaseBinding extends Binding {
   /** Rows per answer of a scan, so that a long one does not come as one answer of any size. */
   private static final int SCAN_PAGE = 1000;
 
+  private static final Shared<SharedConnection> CONNECTION = new Shared<>(SharedConnection::new);
+
   private final Map<Columns, Qualifiers> encoded = new ConcurrentHashMap<>();
   private SharedConnection shared;
   private byte[] family;
@@ -56,14 +59,14 @@ public final class HBaseBinding extends Binding {
     family = settings.text("columnfamily", "family").getBytes(StandardCharsets.UTF_8);
     durability = Durability.valueOf(settings.choice("durability",
         "USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL"));
-    shared = SharedConnection.open(settings);
+    shared = CONNECTION.open(settings);
   }
 
   @Override
   protected void disconnect() {
     if (shared != null) {
       shared = null;
-      SharedConnection.release();
+      CONNECTION.release();
     }
   }
 

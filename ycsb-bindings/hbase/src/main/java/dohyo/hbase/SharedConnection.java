@@ -2,6 +2,7 @@ package dohyo.hbase;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Settings;
+import dohyo.binding.Shared;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -19,18 +20,15 @@ import org.apache.hadoop.hbase.client.AsyncTable;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import site.ycsb.DBException;
 
-/** The one connection of this process, counted by the instances that use it. */
-final class SharedConnection {
+/** The one connection of this process, with its tables. */
+final class SharedConnection implements Shared.Connection {
   /** Waits grow from one to the next: these last over a minute, so that time ends them and not their number. */
   private static final String RETRIES = "15";
-
-  private static SharedConnection current;
-  private static int users;
 
   private final AsyncConnection connection;
   private final ConcurrentMap<String, AsyncTable<AdvancedScanResultConsumer>> tables = new ConcurrentHashMap<>();
 
-  private SharedConnection(Settings settings) throws DBException {
+  SharedConnection(Settings settings) throws DBException {
     long millis = Binding.operationTimeout(settings);
     Configuration configuration = configuration(settings, millis);
     CompletableFuture<AsyncConnection> opening = ConnectionFactory.createAsyncConnection(configuration);
@@ -49,20 +47,9 @@ final class SharedConnection {
     }
   }
 
-  static synchronized SharedConnection open(Settings settings) throws DBException {
-    if (users == 0) {
-      current = new SharedConnection(settings);
-    }
-    users++;
-    return current;
-  }
-
-  static synchronized void release() {
-    users--;
-    if (users == 0) {
-      close(current.connection);
-      current = null;
-    }
+  @Override
+  public void close() {
+    close(connection);
   }
 
   /** A table, whose callbacks run on the network threads: no thread hop per record. */

@@ -1,0 +1,65 @@
+package dohyo.admin;
+
+import dohyo.binding.Settings;
+import java.util.Map;
+import java.util.Properties;
+import org.codehaus.jackson.map.ObjectMapper;
+
+/**
+ * What Ansible asks of a running server (schema, settle, stats, …), in one short-lived JVM per verb, with the driver
+ * that the binding brings anyway: so no shell of any database is needed on the hosts.
+ *
+ * <p>Called as {@code java -cp BUNDLE/* CLASS VERB key=value…}; answers with JSON on standard output, or with one line
+ * {@code ERROR: …} on standard error and exit code 1.
+ */
+public final class Admin {
+  /** One verb. */
+  @FunctionalInterface
+  public interface Verb {
+    /**
+     * Does it.
+     *
+     * @param arguments what stands behind the verb; see {@link Settings#required}
+     * @return the answer, which must be what JSON knows: maps, lists, numbers, texts
+     * @throws Exception if it cannot be done; the message is shown to the user
+     */
+    Map<String, ?> run(Settings arguments) throws Exception;
+  }
+
+  private Admin() {
+  }
+
+  /**
+   * Runs the verb that the command line names, and ends the JVM.
+   *
+   * @param server name of the product, for messages
+   * @param verbs  the verbs by their names
+   * @param words  the command line
+   */
+  public static void main(String server, Map<String, Verb> verbs, String[] words) {
+    String name = words.length == 0 ? "" : words[0];
+    int code = 0;
+    try {
+      if (!verbs.containsKey(name)) {
+        throw new IllegalArgumentException("there is none of that name, only " + String.join(", ", verbs.keySet()));
+      }
+      System.out.println(new ObjectMapper().writeValueAsString(verbs.get(name).run(arguments(words))));
+    } catch (Exception e) {
+      System.err.println("ERROR: " + server + ", verb " + name + ": " + e);
+      code = 1;
+    }
+    System.exit(code); // a driver's threads would keep the JVM a few seconds longer
+  }
+
+  private static Settings arguments(String[] words) {
+    Properties arguments = new Properties();
+    for (int i = 1; i < words.length; i++) {
+      String[] pair = words[i].split("=", 2);
+      if (pair.length < 2) {
+        throw new IllegalArgumentException("argument " + words[i] + ": must read key=value");
+      }
+      arguments.setProperty(pair[0], pair[1]);
+    }
+    return new Settings(arguments);
+  }
+}
