@@ -10,7 +10,7 @@ from typing import get_args
 import click
 from rich.console import Console
 
-from dohyo import properties, runner, scenario, systems
+from dohyo import available, properties, runner, scenario, systems
 from dohyo.bad_input import BadInputError
 from dohyo.playbook import Interruption, check_inventory
 from dohyo.tabulate import Format
@@ -34,6 +34,8 @@ def cli() -> None:
 @click.option("--repeats", metavar="N", help="Runs per system.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
+@click.option("--strict-conditions", "strict", is_flag=True,
+              help="Do not measure a system that cannot have the scenario's conditions.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="Leave the last system's servers up.")
 @click.option("--resume", "experiment", metavar="ID",
               help="Repeat only what did not finish in an experiment (its ID or folder).")  # fmt: skip
@@ -47,6 +49,7 @@ def run(
     repeats: str | None,
     duration: str | None,
     records: str | None,
+    strict: bool,
     keep: bool,
     experiment: str | None,
     out: str | None,
@@ -58,14 +61,18 @@ def run(
     ./run.sh workloadA --systems cassandra --records 1M --duration 5m --repeats 3
     ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
 
-    Exit code: 0 all systems have valid numbers; 1 not all; 2 bad input, nothing was started.
+    A system whose servers cannot be had is skipped, with the reason.
+
+    Exit code: 0 all systems have valid numbers, or were skipped though not named with --systems; 1 not all, or none
+    was measured; 2 bad input, nothing was started.
     """
+    chosen_inventory = _inventory(inventory)
     if list_:
-        _list(Console())
+        _list(chosen_inventory, Console())
         return 0
     changing = {
         "--systems": systems_, "--inventory": inventory, "--set": assignments, "--repeats": repeats,
-        "--duration": duration, "--records": records, "--out": out,
+        "--duration": duration, "--records": records, "--strict-conditions": strict, "--out": out,
     }  # fmt: skip
     if experiment is not None:
         if given := [option for option, value in changing.items() if value]:
@@ -74,16 +81,20 @@ def run(
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
     changes = scenario.overrides(
-        assignments, {"systems": systems_, "repeats": repeats, "duration": duration, "recordcount": records}
+        assignments,
+        {
+            "systems": systems_,
+            "repeats": repeats,
+            "duration": duration,
+            "recordcount": records,
+            "strict_conditions": "true" if strict else None,
+        },
     )
     chosen = scenario.load(scenario.find(name), changes)
-    if inventory is not None:
-        if not Path(inventory).exists():
-            raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ holds examples")
-        check_inventory(Path(inventory).absolute())
     options = runner.Options(
-        inventory=Path(inventory).absolute() if inventory else None,
+        inventory=chosen_inventory,
         keep=keep,
+        named="systems" in changes,
         out=Path(out).absolute() if out else None,
     )
     return runner.run(chosen, options, Console())
@@ -98,9 +109,10 @@ def tabulate(folders: tuple[Path, ...], format_: Format) -> int:
 
 
 @cli.command("list")
-def list_command() -> int:
+@click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
+def list_command(inventory: str | None) -> int:
     """Shows the scenarios and the systems."""
-    _list(Console())
+    _list(_inventory(inventory), Console())
     return 0
 
 
@@ -111,17 +123,26 @@ def properties_command() -> int:
     return 0
 
 
-def _list(console: Console) -> None:
+def _inventory(name: str | None) -> Path | None:
+    if name is None:
+        return None
+    if not Path(name).exists():
+        raise BadInputError(f"the inventory {name} does not exist; ansible/inventories/ holds examples")
+    check_inventory(Path(name).absolute())
+    return Path(name).absolute()
+
+
+def _list(inventory: Path | None, console: Console) -> None:
     files = scenario.scenario_files()
     width = max(map(len, [*files, *systems.all_systems()])) + 2
     console.print("scenarios (workloads/):", highlight=False)
     for name, path in files.items():
         console.print(f"  {name:{width}}{scenario.description(path)}", highlight=False, markup=False, soft_wrap=True)
-    console.print("systems on this machine:", highlight=False)
+    console.print(f"systems on {inventory or 'this machine'}:", highlight=False)
+    reasons = available.ask(inventory)
     for name, system in systems.all_systems().items():
-        console.print(
-            f"  {name:{width}}{system.title}: {system.availability()}", highlight=False, markup=False, soft_wrap=True
-        )
+        state = f"skipped: {reasons[name]}" if reasons[name] else "available" if inventory else system.availability()
+        console.print(f"  {name:{width}}{system.title}: {state}", highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from dohyo.bad_input import BadInputError, unknown
 from dohyo.places import RESULTS
 from dohyo.scenario import Scenario
 
-Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted"]
+Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
 # Logs of an experiment are a few megabytes; a full disk in the middle would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
 # On this machine a record is in the log, in a data file and, while a compaction runs, in a second one.

@@ -37,6 +37,7 @@ def variables(trial: Trial, scenario: Scenario, folder: Path, keep: bool) -> dic
         "trial_duration": scenario.duration,
         "trial_conditions": scenario.conditions,
         "trial_client_heap": scenario["client_heap"],
+        "trial_strict": scenario["strict_conditions"] == "true",
         "trial_keep": keep,
         **scenario.role_variables,
     }

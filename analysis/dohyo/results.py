@@ -61,6 +61,9 @@ class Conditions:
     read_acks: str | None = None
     durability: str | None = None
     compression: str | None = None
+    write_copies: int | None = None  # copies that acknowledge a write
+    read_copies: int | None = None  # copies that answer a read
+    consistency: str | None = None  # strong, eventual, or what the system itself says
     clients: int | None = None
     threads: int | None = None  # per client
     batchsize: int | None = None
@@ -71,7 +74,9 @@ class Conditions:
     warmup_seconds: float | None = None
     measured_seconds: float | None = None  # mean over the repeats, of the client that took longest
     heap: str | None = None
+    memory: str | None = None  # of a server without a heap: its own bound on caches or data
     jdk: str | None = None
+    gc: str | None = None
 
 
 @dataclass(frozen=True)

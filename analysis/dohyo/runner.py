@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import host
+from dohyo import available, host
 from dohyo.bad_input import BadInputError
 from dohyo.experiment import (
     DISK_PER_DATA,
@@ -44,11 +44,13 @@ class Options:
     """What ``run`` was asked for besides the scenario.
 
     :ivar inventory: file or folder; None is the default one, this machine
+    :ivar named: the systems were named one by one, so that a skipped one is a failure
     :ivar out: folder of the experiment; None is a new one below results/
     """
 
     inventory: Path | None = None
     keep: bool = False
+    named: bool = False
     out: Path | None = None
 
 
@@ -76,6 +78,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             {
                 "inventory": str(options.inventory) if options.inventory else None,
                 "keep": options.keep,
+                "named": options.named,
                 "host": host.hardware(),
                 "versions": host.versions(),
             },
@@ -105,7 +108,8 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -
                 experiment.set_aside(trial)
                 experiment.mark(trial, "pending")
             experiment.update(status="running", finished=None)
-        return _Measurement(experiment, todo, Options(inventory, keep), signals, console).carry_out()
+        named = bool(read_json(experiment.folder / "experiment.json").get("named"))
+        return _Measurement(experiment, todo, Options(inventory, keep, named), signals, console).carry_out()
 
 
 def _build_client(signals: Signals) -> None:
@@ -126,6 +130,8 @@ class _Measurement:
         self.signals = signals
         self.console = console
         self.failed_while = ""
+        # By system: why it cannot be had, "" for one that can.
+        self.unavailable: dict[str, str] = {}
         self.progress = Progress(experiment.scenario, len(todo), console)
 
     def carry_out(self) -> int:
@@ -186,7 +192,7 @@ class _Measurement:
         """Installs the systems on the hosts; returns the trials whose system is there."""
         failure = self._deploy([trial.system for trial in self.todo])
         if failure is None:
-            return self.todo
+            return self._available()
         if len(self.todo) == 1:
             self._failed(self.todo[0], failure)
             return []
@@ -198,7 +204,15 @@ class _Measurement:
                 ready.append(trial)
             else:
                 self._failed(trial, failure)
-        return ready
+        return [trial for trial in self._available() if trial in ready]
+
+    def _available(self) -> list[Trial]:
+        """The trials whose system can be had; the others are skipped."""
+        for trial in self.todo:
+            if reason := self.unavailable.get(trial.system):
+                self.experiment.mark(trial, "skipped", reason)
+                self.progress.say(f"{trial.system} skipped: {reason}", "yellow")
+        return [trial for trial in self.todo if not self.unavailable.get(trial.system)]
 
     def _deploy(self, systems: list[str]) -> Failure | None:
         folder = self.experiment.folder / "deploy"
@@ -231,9 +245,11 @@ class _Measurement:
     def _play(self, name: str, folder: Path, extra_vars: Path) -> Failure | None:
         # By task, because the playbook goes on to stop the servers before it says that the trial has failed.
         activities: dict[str, str] = {}
+        keep_reason = available.watcher(self.unavailable)
 
         def watch(event: Event) -> None:
             self.progress.event(event)
+            keep_reason(event)
             if event["event"] == "failed":
                 activities[str(event["task"])] = self.progress.activity
 
@@ -283,7 +299,9 @@ class _Measurement:
             # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
             if self.experiment.state(trial) == "done" and measured.status != "ok":
                 self.experiment.mark(trial, "invalid", measured.reason)
-        valid = all(trial.status == "ok" for trial in summary.trials)
+        fine = ("ok",) if self.options.named else ("ok", "skipped")
+        statuses = [trial.status for trial in summary.trials]
+        valid = "ok" in statuses and all(status in fine for status in statuses)
         self.experiment.update(status="done" if valid else "interrupted" if interrupted else "failed", finished=now())
         summary.write(self.experiment.folder)
         render(summary, self.console)

@@ -37,7 +37,7 @@ class Scenario:
     @property
     def systems(self) -> list[str]:
         """Names of the systems to compare, in the order of their trials."""
-        return self["systems"].split(",")
+        return list(systems.all_systems()) if self["systems"] == "all" else self["systems"].split(",")
 
     @property
     def repeats(self) -> int:
@@ -86,7 +86,9 @@ class Scenario:
     def text(self) -> str:
         """The scenario as a property file, which :func:`load` reads back."""
         role_variables = {name: _yaml_flow(value) for name, value in self.role_variables.items()}
-        return properties.write({**self.values, **role_variables}, f"scenario {self.name} as it was run")
+        # Named one by one, so that --resume finds the same trials also where a system was added since.
+        values = {**self.values, "systems": ",".join(self.systems)}
+        return properties.write({**values, **role_variables}, f"scenario {self.name} as it was run")
 
 
 def _yaml_flow(value: Any) -> str:
@@ -164,6 +166,8 @@ def load(path: Path, changes: Mapping[str, str] | None = None, name: str | None 
     for source, assignments in ((shown(path), given), ("command line", changes)):
         for key, value in assignments.items():
             try:
+                if apart := [system.name for system in systems.all_systems().values() if key in system.variables]:
+                    raise BadInputError(f"{key}={value}: it tells {', '.join(apart)} apart; choose with systems=NAME,…")
                 if (variable := systems.role_variables().get(key)) is not None:
                     role_variables[key] = variable.check(value)
                 else:

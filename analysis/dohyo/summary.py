@@ -21,13 +21,17 @@ from dohyo.ycsb_log import ClientLog, Operation, read_log
 
 __all__ = ["Conditions", "Row", "Summary", "Trial", "summarise"]
 
-# What must be equal between systems (docs: "conditions"). The scenario sets the last five itself, for all alike, but
-# a number of clients or a property given by hand can still differ.
+# What must be equal between systems (docs: "conditions"). The scenario sets the last six itself, for all alike, but a
+# number of clients or a property given by hand can still differ.
 FAIR = (
-    "replication", "write_acks", "read_acks", "durability", "compression",
+    "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
     "clients", "threads", "batchsize", "inflight", "recordcount", "record_bytes",
 )  # fmt: skip
-_READ_BACK = ("version", "replication", "write_acks", "read_acks", "durability", "compression", "heap", "jdk")
+_READ_BACK = (
+    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "heap", "memory", "jdk", "gc",
+)  # fmt: skip
+_COUNTED = ("nodes", "write_copies", "read_copies")
 
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
@@ -151,7 +155,7 @@ class _Evidence:
             status=status,
             reason=reason,
             conditions=conditions,
-            deviations=self._deviations(conditions),
+            deviations=[str(difference) for difference in _list(facts.get("differences"))],
             notes=[str(note) for note in _list(facts.get("notes"))] + self._remarks([*load, *runs]),
             rows=result,
         )
@@ -217,10 +221,10 @@ class _Evidence:
         clients = phases[0].clients if phases else []
         reports = [client.report for client in clients]
         seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
-        nodes = facts.get("nodes")
+        stated: dict[str, Any] = {name: str(facts[name]) for name in _READ_BACK if facts.get(name) is not None}
+        stated |= {name: facts[name] for name in _COUNTED if isinstance(facts.get(name), int)}
         return Conditions(
-            **{name: str(facts[name]) for name in _READ_BACK if facts.get(name) is not None},
-            nodes=nodes if isinstance(nodes, int) else None,
+            **stated,
             clients=len(clients) or None,
             threads=_same(reports, "threads") or _int(self._settings.get("trial_threads")),
             batchsize=_same(reports, "batchsize") or _int(self._properties.get("batchsize", 1)),
@@ -237,14 +241,6 @@ class _Evidence:
         count = _int(self._properties.get("fieldcount", 10))
         length = _int(self._properties.get("fieldlength", 100))
         return count * length if count is not None and length is not None else None
-
-    def _deviations(self, conditions: Conditions) -> list[str]:
-        result = []
-        for name, asked in _mapping(self._settings.get("trial_conditions")).items():
-            found = getattr(conditions, name, None)
-            if found is not None and asked is not None and str(asked) != found:
-                result.append(f"{name}: asked for {asked}, the server has {found}")
-        return result
 
     def _remarks(self, phases: Sequence[_Phase]) -> list[str]:
         remarks = []

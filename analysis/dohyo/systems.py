@@ -27,10 +27,12 @@ class System:
     title: str
     role: str
     binding: str
+    # Role variables that set it apart from other systems of the same role.
+    variables: tuple[str, ...] = ()
 
     def availability(self) -> str:
-        """Whether it can be measured on this machine, in words for ``--list``."""
-        if (LOCAL_HOME / "install" / self.name).is_dir():
+        """How far it is prepared on this machine, in words for ``--list``."""
+        if (LOCAL_HOME / "install" / self.role).is_dir():
             return "installed"
         if any((ROOT / "ycsb-bindings" / self.binding / "target" / "bundle").glob("*.jar")):
             return "available, its server is fetched by the first run"
@@ -68,7 +70,10 @@ class RoleVariable:
 def all_systems() -> dict[str, System]:
     """All systems by name, in the order of systems.yml."""
     entries = yaml.safe_load((ANSIBLE / "systems.yml").read_text(encoding="utf-8"))["systems"]
-    return {name: System(name, entry["title"], entry["role"], entry["binding"]) for name, entry in entries.items()}
+    return {
+        name: System(name, entry["title"], entry["role"], entry["binding"], tuple(entry.get("variables", ())))
+        for name, entry in entries.items()
+    }
 
 
 @cache

@@ -230,6 +230,7 @@ def _condition_pieces(of: Conditions) -> list[tuple[tuple[str, ...], str]]:
 
     add(("replication",), f"replication {of.replication}")
     add(("write_acks", "read_acks"), f"acks write {of.write_acks or '?'}, read {of.read_acks or '?'}")
+    add(("consistency",), f"{of.consistency} consistency{_overlap(of)}")
     add(("durability",), f"durability {of.durability}")
     add(("compression",), f"compression {of.compression}")
     plural = "" if of.clients == 1 else "s"
@@ -243,7 +244,17 @@ def _condition_pieces(of: Conditions) -> list[tuple[tuple[str, ...], str]]:
         warmup = f" after {of.warmup_seconds:.0f} s" if of.warmup_seconds else ""
         add(("measured_seconds",), f"measured {of.measured_seconds:,.1f} s{warmup}")
     add(("heap",), f"heap {of.heap}")
+    add(("memory",), f"memory {of.memory}")
+    add(("jdk", "gc"), ", ".join(filter(None, (of.jdk and f"JDK {of.jdk}", of.gc))))
     return pieces
+
+
+def _overlap(of: Conditions) -> str:
+    """NW + NR > RF with its figures, where they are what decides."""
+    if None in (of.write_copies, of.read_copies, of.replication) or of.consistency not in ("strong", "eventual"):
+        return ""
+    sign = ">" if of.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
+    return f" ({of.write_copies} + {of.read_copies} {sign} {of.replication})"
 
 
 def _legend(summary: Summary) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dohyo import available, systems
 from dohyo.places import RESULTS, ROOT
 
 
@@ -24,7 +25,7 @@ def test_help_names_every_option() -> None:
     result = run_sh("--help")
     assert result.returncode == 0
     for option in ("--list", "--systems", "--inventory", "--set", "--repeats", "--duration", "--records", "--keep",
-                   "--resume", "--out"):  # fmt: skip
+                   "--strict-conditions", "--resume", "--out"):  # fmt: skip
         assert option in result.stdout
 
 
@@ -35,6 +36,16 @@ def test_list_shows_scenarios_and_systems() -> None:
     assert "half reads, half updates" in result.stdout
     assert "Apache Cassandra: " in result.stdout
     assert "Apache HBase: " in result.stdout
+
+
+def test_list_says_what_cannot_be_had_and_how_to_get_it() -> None:
+    lines = run_sh("--list").stdout.splitlines()
+    reasons = available.ask(None)
+    assert list(reasons) == list(systems.all_systems())
+    for name, reason in reasons.items():
+        (line,) = (line for line in lines if line.startswith(f"  {name} "))
+        assert (f"skipped: {reason}" in line) == bool(reason)
+        assert not reason or ";" in reason
 
 
 @pytest.mark.parametrize(

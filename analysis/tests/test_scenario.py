@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dohyo import scenario
+from dohyo import scenario, systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT, WORKLOADS
 
@@ -86,7 +86,22 @@ def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.retries.number=3", "duration=5m")
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
-    assert scenario.load(again, name="small") == chosen
+    repeated = scenario.load(again, name="small")
+    assert repeated.values == {**chosen.values, "systems": ",".join(chosen.systems)}
+    assert repeated.role_variables == chosen.role_variables
+
+
+def test_all_systems_are_those_of_the_list(tmp_path: Path) -> None:
+    assert load(tmp_path, SMALL).systems == list(systems.all_systems())
+    assert load(tmp_path, SMALL, "systems=hbase").systems == ["hbase"]
+
+
+def test_what_tells_systems_apart_is_not_to_be_set() -> None:
+    """Also not by a line that forgets it: a variable that an earlier system has set would stay."""
+    by_role: dict[str, set[tuple[str, ...]]] = {}
+    for system in systems.all_systems().values():
+        by_role.setdefault(system.role, set()).add(system.variables)
+    assert {role: len(different) for role, different in by_role.items()} == dict.fromkeys(by_role, 1)
 
 
 def test_role_variables_and_hbase_settings_are_handed_on(tmp_path: Path) -> None:

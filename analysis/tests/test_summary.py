@@ -184,7 +184,8 @@ def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_pat
     trial(tmp_path, 1, "cassandra")
     folder = trial(tmp_path, 2, "hbase")
     assert summarise(tmp_path).unequal == {}
-    edit_json(folder / "conditions.json", durability="disk", compression=None, version="2.6.4")
+    edit_json(folder / "conditions.json", durability="disk", compression=None, version="2.6.4",
+              differences=["durability: asked for memory, the server has disk"])  # fmt: skip
     summary = summarise(tmp_path)
     assert summary.unequal == {
         "durability": {"01-cassandra": "memory", "02-hbase": "disk"},

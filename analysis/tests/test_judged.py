@@ -1,0 +1,54 @@
+"""Ansible's filter that says what a server's conditions are worth beside those that were asked for."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from judged import judged  # type: ignore[import-not-found]
+
+ASKED = {"replication": 3, "write_acks": "all", "read_acks": "one", "durability": "memory", "compression": "none"}
+
+
+def found(write_copies: int = 3, read_copies: int = 1, **others: Any) -> dict[str, Any]:
+    return {**ASKED, "write_copies": write_copies, "read_copies": read_copies, **others}
+
+
+@pytest.mark.parametrize(
+    ("replication", "write_copies", "read_copies", "expected"),
+    [(3, 3, 1, "strong"), (3, 2, 2, "strong"), (3, 2, 1, "eventual"), (3, 1, 1, "eventual"), (1, 1, 1, "strong")],
+)
+def test_reads_are_consistent_where_the_copies_must_overlap(
+    replication: int, write_copies: int, read_copies: int, expected: str
+) -> None:
+    conditions = judged(found(write_copies, read_copies, replication=replication), {})
+    assert conditions["consistency"] == expected
+    assert conditions["differences"] == []
+
+
+def test_what_is_as_asked_is_no_difference() -> None:
+    assert judged(found(), ASKED)["differences"] == []
+
+
+def test_every_difference_is_named() -> None:
+    assert judged(found(durability="disk", compression="lz4"), ASKED)["differences"] == [
+        "durability: asked for memory, the server has disk",
+        "compression: asked for none, the server has lz4",
+    ]
+
+
+def test_a_system_may_know_better_than_the_formula() -> None:
+    conditions = judged(found(consistency="available"), ASKED)
+    assert conditions["consistency"] == "available"
+    assert conditions["differences"] == ["consistency: asked for strong, the server has available"]
+
+
+def test_weak_reads_may_be_asked_for() -> None:
+    asked = {**ASKED, "write_acks": "one"}
+    assert judged(found(1, 1, write_acks="one"), asked)["differences"] == []
+    assert judged({**found(2, 2), **asked}, asked)["differences"] == [
+        "consistency: asked for eventual, the server has strong"
+    ]
