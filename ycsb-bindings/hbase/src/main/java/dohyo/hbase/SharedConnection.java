@@ -65,7 +65,7 @@ final class SharedConnection implements Shared.Connection {
     }
   }
 
-  private static Configuration configuration(Settings settings, long millis) {
+  static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
     // Whatever happens to the server, an operation is answered in time: a value or an error.

@@ -1,0 +1,101 @@
+package dohyo.cassandra;
+
+import dohyo.admin.Admin;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * What Ansible asks of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
+ * jmx, its port on this host; log, the server's own, in which 3.11 says how it is set; timeout in seconds.
+ */
+public final class CassandraAdmin {
+  private static final int SECOND_LOOKS = 3;
+  private static final long LOOK_MILLIS = 200;
+
+  private CassandraAdmin() {
+  }
+
+  /** Runs one verb: schema or settle. */
+  public static void main(String[] words) {
+    Admin.main("Cassandra", Map.of("schema", CassandraAdmin::schema, "settle", CassandraAdmin::settle), words);
+  }
+
+  /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
+  private static Map<String, ?> schema(Settings arguments) throws IOException {
+    try (CqlAdmin cql = new CqlAdmin(arguments); ServerJvm jvm = jvm(arguments)) {
+      cql.createTables();
+      Map<String, Object> conditions = cql.conditions();
+      Map<String, String> settings = conditions.get("version").toString().startsWith("3.")
+          ? loggedSettings(Path.of(arguments.required("log"))) : cql.settings("system_views.settings");
+      String sync = settings.get("commitlog_sync");
+      String durability = switch (sync) {
+        case "periodic" -> "memory"; // acknowledged before the log is on disk
+        case "batch", "group" -> "disk"; // acknowledged after fsync
+        default -> sync;
+      };
+      conditions.put("durability", durability);
+      conditions.putAll(jvm.conditions());
+      conditions.put("notes", List.of(
+          "commit log: " + sync + (durability.equals("memory") ? " every " + period(settings) : ""),
+          "memtable: " + settings.getOrDefault("memtable.configurations", "default=skiplist")
+              .replaceAll(".*default=(\\w*).*", "$1"),
+          "sstable format: " + settings.getOrDefault("sstable.selected_format", "big"),
+          "compaction: " + cql.compaction()));
+      return Map.of("conditions", conditions, "pid", jvm.pid());
+    }
+  }
+
+  /** 4.1 and newer carry the unit in the value, older ones in the name. */
+  private static String period(Map<String, String> settings) {
+    String millis = settings.get("commitlog_sync_period_in_ms");
+    return settings.getOrDefault("commitlog_sync_period", millis + "ms");
+  }
+
+  /** What 3.11 writes into its log when it starts: {@code … Node configuration:[name=value; name=value; …]}. */
+  private static Map<String, String> loggedSettings(Path log) throws IOException {
+    try (Stream<String> lines = Files.lines(log)) {
+      String settings = lines.filter(line -> line.contains("Node configuration:[")).findFirst()
+          .orElseThrow(() -> new IOException(log + " has no line \"Node configuration\""))
+          .replaceAll(".*Node configuration:\\[(.*)\\].*", "$1");
+      return Arrays.stream(settings.split("; ")).map(setting -> setting.split("=", 2))
+          .filter(setting -> setting.length == 2)
+          .collect(Collectors.toMap(setting -> setting[0], setting -> setting[1], (first, second) -> first));
+    }
+  }
+
+  /** Flushes, waits until no compaction is pending or active, then counts the rows. */
+  private static Map<String, ?> settle(Settings arguments) throws Exception {
+    Instant start = Instant.now();
+    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    try (ServerJvm jvm = jvm(arguments)) {
+      jvm.flush(arguments.required("keyspace"));
+      // A flush needs a moment to hand in its compaction.
+      for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
+        int pending = jvm.pendingCompactions();
+        int active = jvm.activeCompactions();
+        quiet = pending + active == 0 ? quiet + 1 : 0;
+        if (Instant.now().isAfter(end)) {
+          throw new IOException("%d compactions pending and %d active after %s s; raise cassandra_settle_timeout"
+              .formatted(pending, active, arguments.required("timeout")));
+        }
+      }
+    }
+    long seconds = Duration.between(start, Instant.now()).toSeconds();
+    try (CqlAdmin cql = new CqlAdmin(arguments)) {
+      return Map.of("seconds", seconds, "rows", cql.countRows());
+    }
+  }
+
+  private static ServerJvm jvm(Settings arguments) throws IOException {
+    return new ServerJvm(arguments.number("jmx", 7199, 1, 65535));
+  }
+}

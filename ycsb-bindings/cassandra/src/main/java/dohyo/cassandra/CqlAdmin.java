@@ -1,0 +1,181 @@
+package dohyo.cassandra;
+
+import com.datastax.driver.core.Cluster;
+import com.datastax.driver.core.ConsistencyLevel;
+import com.datastax.driver.core.Metadata;
+import com.datastax.driver.core.Row;
+import com.datastax.driver.core.Session;
+import com.datastax.driver.core.SocketOptions;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.net.InetSocketAddress;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/** What can be made of and asked from a server over CQL alone: as good for ScyllaDB as for Cassandra of any version. */
+public final class CqlAdmin implements AutoCloseable {
+  private static final int CONNECT_MILLIS = 20_000;
+  private static final int ANSWER_MILLIS = 120_000;
+  /** 2^64 tokens in as many slices, so that no single query runs into the server's timeout. */
+  private static final int SLICES = 64;
+
+  private final Settings arguments;
+  private final Cluster cluster;
+  private final Session session;
+
+  /**
+   * Connects.
+   *
+   * @param arguments host, port, keyspace, tables; for the tables also strategy, replication, fieldcount, keytype,
+   *                  columntype, compression, compaction; for the conditions write_acks, read_acks; for the rows
+   *                  recordcount, countlimit
+   */
+  public CqlAdmin(Settings arguments) {
+    this.arguments = arguments;
+    cluster = Cluster.builder().addContactPoint(arguments.required("host"))
+        .withPort(arguments.number("port", 9042, 1, 65535)).withoutMetrics().withoutJMXReporting()
+        .withSocketOptions(
+            new SocketOptions().setConnectTimeoutMillis(CONNECT_MILLIS).setReadTimeoutMillis(ANSWER_MILLIS))
+        .build();
+    session = cluster.connect();
+  }
+
+  @Override
+  public void close() {
+    cluster.close();
+  }
+
+  /** Makes the keyspace and the tables. */
+  public void createTables() {
+    String strategy = arguments.required("strategy");
+    String copies = strategy.equals("SimpleStrategy") ? "replication_factor"
+        : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
+    session.execute("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': '%s', '%s': %s}"
+        .formatted(keyspace(), strategy, copies, arguments.required("replication")));
+    String columns = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
+        .mapToObj(field -> "field" + field + " " + arguments.required("columntype")).collect(Collectors.joining(", "));
+    for (String table : tables()) {
+      session.execute("CREATE TABLE IF NOT EXISTS %s.%s (y_id %s PRIMARY KEY, %s) WITH compression = %s"
+              .formatted(keyspace(), table, arguments.required("keytype"), columns, compressionOption())
+          + " AND compaction = {'class': '%s'}".formatted(arguments.required("compaction")));
+    }
+  }
+
+  private String compressionOption() {
+    return switch (arguments.choice("compression", "none", "lz4", "zstd", "gz")) {
+      case "lz4" -> "{'class': 'LZ4Compressor'}";
+      case "zstd" -> "{'class': 'ZstdCompressor'}";
+      case "gz" -> "{'class': 'DeflateCompressor'}";
+      default -> "{'enabled': 'false'}";
+    };
+  }
+
+  /**
+   * Reads back what CQL tells of the conditions: version, nodes, replication, write_acks, read_acks, write_copies,
+   * read_copies, compression, endpoints. The map can be added to.
+   */
+  public Map<String, Object> conditions() {
+    Metadata metadata = cluster.getMetadata();
+    int replication = metadata.getKeyspace(keyspace()).getReplication().entrySet().stream()
+        .filter(entry -> !entry.getKey().equals("class")).mapToInt(entry -> Integer.parseInt(entry.getValue())).sum();
+    Map<String, Object> conditions = new LinkedHashMap<>();
+    conditions.put("version", session.execute("SELECT release_version FROM system.local").one().getString(0));
+    conditions.put("nodes", metadata.getAllHosts().size());
+    conditions.put("replication", replication);
+    conditions.put("write_acks", arguments.required("write_acks"));
+    conditions.put("read_acks", arguments.required("read_acks"));
+    conditions.put("write_copies", copies("write_acks", replication));
+    conditions.put("read_copies", copies("read_acks", replication));
+    conditions.put("compression", ofTables("compression", CqlAdmin::compressionOf));
+    conditions.put("endpoints", metadata.getAllHosts().stream()
+        .map(host -> host.getEndPoint().resolve()).map(InetSocketAddress.class::cast)
+        .map(address -> address.getAddress().getHostAddress() + ":" + address.getPort()).sorted().toList());
+    return conditions;
+  }
+
+  /** Names of the tables' compaction strategies. */
+  public String compaction() {
+    return ofTables("compaction", options -> className(options.get("class")));
+  }
+
+  /**
+   * Reads the server's settings from a virtual table that has the columns name and value.
+   *
+   * @param table as in system_views.settings (Cassandra 4.0 and newer) or system.config (ScyllaDB)
+   */
+  public Map<String, String> settings(String table) {
+    return session.execute("SELECT name, value FROM " + table).all().stream()
+        .filter(row -> !row.isNull("value"))
+        .collect(Collectors.toMap(row -> row.getString("name"), row -> row.getString("value")));
+  }
+
+  /** Counts the rows of every table; does not and gives nothing where more were loaded than is worth counting. */
+  public Map<String, Long> countRows() {
+    Map<String, Long> rows = new LinkedHashMap<>();
+    if (whole("countlimit") < whole("recordcount")) {
+      return rows;
+    }
+    long width = Long.MIN_VALUE / SLICES * -2;
+    for (String table : tables()) {
+      long count = 0;
+      for (int slice = 0; slice < SLICES; slice++) {
+        long first = Long.MIN_VALUE + slice * width;
+        count += session.execute("SELECT count(*) FROM %s.%s WHERE token(y_id) >= %d AND token(y_id) <= %d"
+            .formatted(keyspace(), table, first, first + width - 1)).one().getLong(0);
+      }
+      rows.put(table, count);
+    }
+    return rows;
+  }
+
+  /** How many copies must answer: the consistency level that the client sends with every request. */
+  private int copies(String which, int replication) {
+    String asked = arguments.required(which);
+    return switch (ConsistencyLevel.valueOf(asked.toUpperCase(Locale.ROOT))) {
+      case ONE, LOCAL_ONE -> 1;
+      case QUORUM, LOCAL_QUORUM -> replication / 2 + 1;
+      case ALL -> replication;
+      default -> throw new SettingException(which + "=" + asked + ": must be one of one, quorum, all");
+    };
+  }
+
+  private String ofTables(String column, Function<Map<String, String>, String> text) {
+    return session.execute("SELECT " + column + " FROM system_schema.tables WHERE keyspace_name = ?", keyspace()).all()
+        .stream().map((Row table) -> text.apply(table.getMap(column, String.class, String.class)))
+        .distinct().sorted().collect(Collectors.joining(", "));
+  }
+
+  private static String compressionOf(Map<String, String> options) {
+    String name = options.getOrDefault("class", options.getOrDefault("sstable_compression", ""));
+    if (name.isEmpty() || !Boolean.parseBoolean(options.getOrDefault("enabled", "true"))) {
+      return "none";
+    }
+    return switch (className(name)) {
+      case "LZ4Compressor" -> "lz4";
+      case "ZstdCompressor" -> "zstd";
+      case "DeflateCompressor" -> "gz";
+      default -> className(name);
+    };
+  }
+
+  private static String className(String name) {
+    return name.replaceAll(".*\\.", "");
+  }
+
+  private String keyspace() {
+    return arguments.required("keyspace");
+  }
+
+  private List<String> tables() {
+    return List.of(arguments.required("tables").split(","));
+  }
+
+  private long whole(String key) {
+    return arguments.whole(key, 0, 0, Long.MAX_VALUE);
+  }
+}

@@ -1,0 +1,71 @@
+package dohyo.cassandra;
+
+import java.io.IOException;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryMXBean;
+import java.lang.management.RuntimeMXBean;
+import java.util.Collection;
+import java.util.Map;
+import java.util.stream.Collectors;
+import javax.management.JMException;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
+
+/** The JVM of a Cassandra node over plain JMX, whose names have been the same from 3.11 to 5.0. */
+final class ServerJvm implements AutoCloseable {
+  private final JMXConnector connector;
+  private final MBeanServerConnection beans;
+
+  /** Connects to a port of this host, which JMX never leaves. */
+  ServerJvm(int port) throws IOException {
+    connector = JMXConnectorFactory.connect(
+        new JMXServiceURL("service:jmx:rmi:///jndi/rmi://127.0.0.1:" + port + "/jmxrmi"));
+    beans = connector.getMBeanServerConnection();
+  }
+
+  @Override
+  public void close() throws IOException {
+    connector.close();
+  }
+
+  long pid() throws IOException {
+    return Long.parseLong(runtime().getName().split("@")[0]);
+  }
+
+  /** What the conditions say of it: heap, jdk, gc. */
+  Map<String, String> conditions() throws IOException {
+    long heap = bean(ManagementFactory.MEMORY_MXBEAN_NAME, MemoryMXBean.class).getHeapMemoryUsage().getMax();
+    String collectors = ManagementFactory.getPlatformMXBeans(beans, GarbageCollectorMXBean.class).stream()
+        .map(GarbageCollectorMXBean::getName).sorted().collect(Collectors.joining(", "));
+    return Map.of("heap", heap / (1 << 20) + " MiB",
+        "jdk", runtime().getSystemProperties().get("java.runtime.version"),
+        "gc", collectors);
+  }
+
+  void flush(String keyspace) throws IOException, JMException {
+    beans.invoke(new ObjectName("org.apache.cassandra.db:type=StorageService"), "forceKeyspaceFlush",
+        new Object[] {keyspace, new String[0]}, new String[] {String.class.getName(), String[].class.getName()});
+  }
+
+  int pendingCompactions() throws IOException, JMException {
+    return ((Number) beans.getAttribute(
+        new ObjectName("org.apache.cassandra.metrics:type=Compaction,name=PendingTasks"), "Value")).intValue();
+  }
+
+  int activeCompactions() throws IOException, JMException {
+    return ((Collection<?>) beans.getAttribute(
+        new ObjectName("org.apache.cassandra.db:type=CompactionManager"), "Compactions")).size();
+  }
+
+  private RuntimeMXBean runtime() throws IOException {
+    return bean(ManagementFactory.RUNTIME_MXBEAN_NAME, RuntimeMXBean.class);
+  }
+
+  private <T> T bean(String name, Class<T> type) throws IOException {
+    return ManagementFactory.newPlatformMXBeanProxy(beans, name, type);
+  }
+}

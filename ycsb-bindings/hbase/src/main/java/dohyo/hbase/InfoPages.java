@@ -1,0 +1,73 @@
+package dohyo.hbase;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
+import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
+import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
+
+/** The web pages on which a region server tells of itself. */
+final class InfoPages {
+  private final String address;
+
+  /**
+   * Asks nothing yet.
+   *
+   * @param address as in http://127.0.0.1:16030
+   */
+  InfoPages(String address) {
+    this.address = address;
+  }
+
+  /** What the conditions say of its JVM: heap, jdk, gc. */
+  Map<String, String> conditions() throws IOException {
+    long heap = beans("java.lang:type=Memory").get(0).getAsJsonObject().getAsJsonObject("HeapMemoryUsage").get("max")
+        .getAsLong();
+    String jdk = runtime().getAsJsonArray("SystemProperties").asList().stream().map(JsonObject.class::cast)
+        .filter(property -> property.get("key").getAsString().equals("java.runtime.version"))
+        .map(property -> property.get("value").getAsString()).findAny().orElse("unknown");
+    String collectors = beans("java.lang:type=GarbageCollector,name=*").asList().stream().map(JsonObject.class::cast)
+        .map(collector -> collector.get("Name").getAsString()).sorted().collect(Collectors.joining(", "));
+    return Map.of("heap", heap / (1 << 20) + " MiB", "jdk", jdk, "gc", collectors);
+  }
+
+  long pid() throws IOException {
+    return Long.parseLong(runtime().get("Name").getAsString().split("@")[0]);
+  }
+
+  /** The configuration that the server runs with. */
+  Configuration configuration() throws IOException {
+    Configuration running = new Configuration(false);
+    running.addResource(get("conf"));
+    return running;
+  }
+
+  void save(String page, Path file) throws IOException {
+    try (InputStream in = get(page)) {
+      Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
+    }
+  }
+
+  private JsonObject runtime() throws IOException {
+    return beans("java.lang:type=Runtime").get(0).getAsJsonObject();
+  }
+
+  private JsonArray beans(String name) throws IOException {
+    try (InputStream in = get("jmx?qry=" + name)) {
+      String json = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+      return JsonParser.parseString(json).getAsJsonObject().getAsJsonArray("beans");
+    }
+  }
+
+  private InputStream get(String page) throws IOException {
+    return URI.create(address + "/" + page).toURL().openStream();
+  }
+}
