@@ -36,11 +36,22 @@ HEAP = "-Xmx768m"
 STOCK_BINDINGS = {
     "cassandra": ("cassandra-binding", "site.ycsb.db.CassandraCQLClient"),
     "hbase": ("hbase2-binding", "site.ycsb.db.hbase2.HBaseClient2"),
+    "aerospike": ("aerospike-binding", "site.ycsb.db.AerospikeClient"),
+    "mysql-innodb": ("jdbc-binding", "site.ycsb.db.JdbcDBClient"),
+}
+# Our modules and classes.
+OUR_BINDINGS = {
+    "cassandra": ("cassandra", "dohyo.cassandra.CassandraBinding"),
+    "hbase": ("hbase", "dohyo.hbase.HBaseBinding"),
+    "aerospike": ("aerospike", "dohyo.aerospike.AerospikeBinding"),
+    "mysql-innodb": ("mysql", "dohyo.mysql.MysqlBinding"),
 }
 # The batch form that costs a client least. `logged` and `async` exist too; see docs/batches.md.
 OUR_BATCH_MODE = {
     "cassandra": {"cassandra.batchmode": "unlogged", "cassandra.batchread": "in"},
     "hbase": {},
+    "aerospike": {},
+    "mysql-innodb": {},
 }
 STATUS_LINE = re.compile(r" (\d+) sec: (\d+) operations; ")
 
@@ -209,8 +220,9 @@ def server(system: str, fields: int, records: int) -> Iterator[dict[str, str]]:
 def our_side(system: str, connection: dict[str, str], batch: int) -> Side:
     """Our client: batches at its best thread count, one by one at the same 8 threads as stock."""
     properties = connection | ({"batchsize": str(batch)} | OUR_BATCH_MODE[system] if batch > 1 else {})
-    bundle = BINDINGS / system / "target" / "bundle"
-    command = (str(JAVA / "java"), HEAP, "-cp", f"{bundle}/*", "dohyo.client.Client", "-db", system)
+    module, _ = OUR_BINDINGS[system]
+    bundle = BINDINGS / module / "target" / "bundle"
+    command = (str(JAVA / "java"), HEAP, "-cp", f"{bundle}/*", "dohyo.client.Client", "-db", module)
     return Side("ours", command, properties, (2, 4, 8) if batch > 1 else (8,), batch)
 
 
@@ -218,14 +230,15 @@ def stock_side(system: str, connection: dict[str, str], folder: Path, best: bool
     """The stock client, with the stock binding where YCSB_HOME is set."""
     threads = (8, 16, 32, 64) if best else (8,)
     home = os.environ.get("YCSB_HOME")
+    module, name = OUR_BINDINGS[system]
+    bundle = BINDINGS / module / "target" / "bundle"
     if home is None:
-        name = {"cassandra": "dohyo.cassandra.CassandraBinding", "hbase": "dohyo.hbase.HBaseBinding"}[system]
-        bundle = BINDINGS / system / "target" / "bundle"
         command = (str(JAVA / "java"), HEAP, "-cp", f"{bundle}/*", "site.ycsb.Client", "-db", name)
         return Side("stock", command, connection, threads)
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
         sys.exit(f"YCSB_HOME={home}: there is no {binding}/lib; name an unpacked release of stock YCSB that has it")
+    connection = connection | stock_connection(system, connection)
     # The stock HBase binding finds its server in hbase-site.xml on the class path only.
     entries = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>"
@@ -234,10 +247,31 @@ def stock_side(system: str, connection: dict[str, str], folder: Path, best: bool
     )
     (folder / "hbase-site.xml").write_text(f"<configuration>{entries}</configuration>")
     path = f"{folder}:{home}/lib/*:{home}/{binding}/lib/*"
+    if binding == "jdbc-binding":
+        # It brings no driver; the same one as ours, so that the bindings are compared.
+        path += "".join(f":{jar}" for jar in bundle.glob("mariadb-java-client-*.jar"))
     options = ("--add-opens", "java.base/java.nio=ALL-UNNAMED")
     return Side(
         "stock", (str(JAVA / "java"), HEAP, *options, "-cp", path, "site.ycsb.Client", "-db", name), connection, threads
     )
+
+
+def stock_connection(system: str, ours: dict[str, str]) -> dict[str, str]:
+    """The properties that lead a stock binding to the server, where they have other names than ours."""
+    if system == "aerospike":
+        return {
+            "as.host": ours["aerospike.hosts"].partition(",")[0].partition(":")[0],
+            "as.port": ours["aerospike.port"],
+            "as.namespace": ours["aerospike.namespace"],
+        }
+    if system == "mysql-innodb":
+        return {
+            "db.driver": "org.mariadb.jdbc.Driver",
+            "db.url": ours["mysql.url"],
+            "db.user": ours["mysql.user"],
+            "db.passwd": ours.get("mysql.password", ""),
+        }
+    return {}
 
 
 def run_noop(arguments: argparse.Namespace, folder: Path) -> None:
@@ -275,6 +309,10 @@ AIMS = {
     ("hbase", 1, "read"): 5.0,
     ("hbase", 10, "write"): 1.8,
     ("hbase", 10, "read"): 2.5,
+    ("aerospike", 1, "write"): 5.0,
+    ("aerospike", 1, "read"): 5.0,
+    ("mysql-innodb", 1, "write"): 5.0,
+    ("mysql-innodb", 1, "read"): 5.0,
 }
 
 
@@ -285,7 +323,9 @@ def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> None
             for kind in ("read", "write"):
                 properties = mix(kind, arguments.records, fields)
                 title = f"{system} {fields} × 100 B"
-                mode = Mode(f"{kind}s, batches of 100, best threads", properties, AIMS[system, fields, kind], 6.0)
+                mode = Mode(
+                    f"{kind}s, batches of 100, best threads", properties, AIMS.get((system, fields, kind), 1.0), 6.0
+                )
                 stock, ours = stock_side(system, connection, folder, True), our_side(system, connection, 100)
                 compare(title, stock, ours, mode, arguments)
                 if fields == 10:
@@ -299,9 +339,9 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="*",
-        choices=["noop", "cassandra", "hbase"],
-        help="default: all three",
-        default=["noop", "cassandra", "hbase"],
+        choices=["noop", *STOCK_BINDINGS],
+        help="default: all",
+        default=["noop", *STOCK_BINDINGS],
     )
     parser.add_argument("--rounds", type=int, default=3, help="pairs of runs per mode (default %(default)s)")
     parser.add_argument("--seconds", type=int, default=8, help="measured per run (default %(default)s)")

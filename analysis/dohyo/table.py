@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from dohyo import conditions
 from dohyo.operations import INTENDED, OVERALL, order
 
 if TYPE_CHECKING:
-    from dohyo.results import Conditions, Row, Summary, Trial
+    from dohyo.results import Row, Summary, Trial
 
 _UNKNOWN = "\N{EN DASH}"
 _KEYS = ("operation", "system")
@@ -49,7 +50,7 @@ class _Line:
 
 
 def render(summary: Summary, console: Console) -> None:
-    """Prints the table, one line of conditions per system, and what a reader must know beside the numbers.
+    """Prints the table, the conditions of the systems, and what a reader must know beside the numbers.
 
     A terminal's width is respected; into a pipe or a file the table goes as wide as it is.
     """
@@ -61,8 +62,7 @@ def render(summary: Summary, console: Console) -> None:
         known = [line for line in lines if part is parts[0] or line.has(part)]
         _print_part(known, part, console, width)
         _print(console)
-    for trial in summary.trials:
-        _print(console, _conditions_text(trial, summary), wrap=True)
+    _print_conditions(summary, console, width)
     for name, values in summary.unequal.items():
         shown = ", ".join(f"{_label_of(trial, summary)} {value}" for trial, value in values.items())
         _print(console, Text(f"unequal: {_words(name)} ({shown})", style="bold red"), wrap=True)
@@ -86,7 +86,7 @@ def markdown(summary: Summary) -> str:
         reason = [_escape(line.reason), *[""] * (len(columns) - 1)] if line.reason else None
         cells = [line.operation, line.system, *(reason or [line.cells.get(column, _UNKNOWN) for column in columns])]
         out.append("| " + " | ".join(cells) + " |")
-    out += ["", *(f"- {_escape(_conditions_text(trial, summary).plain)}" for trial in summary.trials)]
+    out += ["", *_conditions_markdown(summary)]
     for name, values in summary.unequal.items():
         shown = ", ".join(f"{_label_of(trial, summary)} {value}" for trial, value in values.items())
         out.append(f"- **unequal: {_words(name)}** ({_escape(shown)})")
@@ -202,59 +202,67 @@ def _print(console: Console, text: Text | str = "", wrap: bool = False) -> None:
     console.print(text, soft_wrap=not wrap, markup=False, highlight=False)
 
 
-def _conditions_text(trial: Trial, summary: Summary) -> Text:
-    """One line; what differs from the other systems is red."""
-    text = Text()
-    version = f" {trial.conditions.version}" if trial.conditions.version else ""
-    name = label(trial, summary)
-    text.append(name + ": ", style="bold")
-    pieces: list[tuple[tuple[str, ...], str]] = []
-    if trial.title + version != name:
-        pieces.append(((), trial.title + version))
-    pieces += _condition_pieces(trial.conditions)
-    for index, (names, piece) in enumerate(pieces):
-        text.append(" · " if index else "")
-        text.append(piece, style="bold red" if summary.unequal.keys() & set(names) else "")
-    if not pieces:
-        text.append("conditions not known")
-    return text
+def _measured(summary: Summary) -> list[Trial]:
+    """Trials of whose conditions something is known."""
+    return [trial for trial in summary.trials if len(conditions.readable(trial)) > 1]
 
 
-def _condition_pieces(of: Conditions) -> list[tuple[tuple[str, ...], str]]:
-    """Readable conditions with the names of the fields that they show."""
-    pieces: list[tuple[tuple[str, ...], str]] = []
-
-    def add(names: tuple[str, ...], text: str) -> None:
-        if any(getattr(of, name) is not None for name in names):
-            pieces.append((names, text))
-
-    add(("replication",), f"replication {of.replication}")
-    add(("write_acks", "read_acks"), f"acks write {of.write_acks or '?'}, read {of.read_acks or '?'}")
-    add(("consistency",), f"{of.consistency} consistency{_overlap(of)}")
-    add(("durability",), f"durability {of.durability}")
-    add(("compression",), f"compression {of.compression}")
-    plural = "" if of.clients == 1 else "s"
-    threads = f" \N{MULTIPLICATION SIGN} {of.threads} thread{'' if of.threads == 1 else 's'}" if of.threads else ""
-    add(("clients", "threads"), f"{of.clients or '?'} client{plural}{threads}")
-    add(("batchsize",), f"batch {of.batchsize}")
-    add(("inflight",), f"in flight {of.inflight}")
-    if of.target is not None:
-        add(("target",), f"target {of.target:,.0f} op/s per client")
-    if of.measured_seconds is not None:
-        warmup = f" after {of.warmup_seconds:.0f} s" if of.warmup_seconds else ""
-        add(("measured_seconds",), f"measured {of.measured_seconds:,.1f} s{warmup}")
-    add(("heap",), f"heap {of.heap}")
-    add(("memory",), f"memory {of.memory}")
-    add(("jdk", "gc"), ", ".join(filter(None, (of.jdk and f"JDK {of.jdk}", of.gc))))
-    return pieces
+def _common(trials: Sequence[Trial], summary: Summary) -> str:
+    """What all have in common; with a single system that is everything."""
+    head = label(trials[0], summary) if len(trials) == 1 else "the same for all"
+    same = [str(condition) if condition.fields else condition.value for condition in conditions.common(trials)]
+    return f"{head}: {' · '.join(same)}"
 
 
-def _overlap(of: Conditions) -> str:
-    """NW + NR > RF with its figures, where they are what decides."""
-    if None in (of.write_copies, of.read_copies, of.replication) or of.consistency not in ("strong", "eventual"):
-        return ""
-    sign = ">" if of.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
-    return f" ({of.write_copies} + {of.read_copies} {sign} {of.replication})"
+def _print_conditions(summary: Summary, console: Console, width: int) -> None:
+    """One line for what is equal, a table for the rest; what ought to be equal and is not is red."""
+    trials = _measured(summary)
+    if not trials:
+        return
+    _print(console, Text(_common(trials, summary)), wrap=True)
+    rows = conditions.different(trials)
+    if not rows:
+        return
+    heads = [label(trial, summary) for trial in trials]
+    first = max(len(row[0].label) for row in rows)
+    widths = [max(len(head), *(len(row[i].value) for row in rows)) for i, head in enumerate(heads)]
+    for part in _side_by_side(widths, width - first):
+        cells = [heads[i].ljust(widths[i]) for i in part]
+        _print(console, Text("  ".join([" " * first, *cells]).rstrip(), style="bold"))
+        for row in rows:
+            cells = [row[i].value.ljust(widths[i]) for i in part]
+            unequal = summary.unequal.keys() & set(row[0].fields)
+            text = "  ".join([row[0].label.ljust(first), *cells]).rstrip()
+            _print(console, Text(text, style="bold red" if unequal else ""))
+    _print(console)
+
+
+def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Positions of the columns that fit beside each other, at least one at a time."""
+    parts: list[list[int]] = [[]]
+    used = 0
+    for position, width in enumerate(widths):
+        if parts[-1] and used + 2 + width > room:
+            parts.append([])
+            used = 0
+        parts[-1].append(position)
+        used += 2 + width
+    return parts
+
+
+def _conditions_markdown(summary: Summary) -> list[str]:
+    trials = _measured(summary)
+    if not trials:
+        return []
+    out = [_escape(_common(trials, summary))]
+    if rows := conditions.different(trials):
+        out += ["", "| | " + " | ".join(label(trial, summary) for trial in trials) + " |"]
+        out.append("|---" * (len(trials) + 1) + "|")
+        for row in rows:
+            mark = "**" if summary.unequal.keys() & set(row[0].fields) else ""
+            cells = [f"{mark}{_escape(condition.value)}{mark}" for condition in row]
+            out.append("| " + " | ".join([f"{mark}{row[0].label}{mark}", *cells]) + " |")
+    return [*out, ""]
 
 
 def _legend(summary: Summary) -> str:

@@ -236,6 +236,35 @@ def test_kept_servers_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
         subprocess.run(["bash", "-c", command], check=True, capture_output=True)
 
 
+def test_what_a_server_cannot_give_is_marked_or_with_strict_conditions_refused(tmp_path: Path) -> None:
+    marked = Run(tmp_path / "marked", "workloadA", "--systems=mysql-myisam", "--set=compression=lz4", *SMALL)
+    assert marked.end() == 0
+    assert "compression: asked for lz4, the server has none" in marked.text
+    strict = Run(
+        tmp_path / "strict",
+        "workloadA",
+        "--systems=mysql-myisam",
+        "--set=compression=lz4",
+        "--strict-conditions",
+        *SMALL,
+    )
+    assert strict.end() == 1
+    trial = strict.trials()["mysql-myisam"]
+    assert trial["status"] == "failed"
+    assert "compression: asked for lz4, the server has none; strict conditions" in trial["reason"]
+    assert trial["rows"] == []
+
+
+def test_a_system_that_was_named_and_cannot_be_had_is_a_failure(tmp_path: Path) -> None:
+    reason = available.ask(None)["scylla"]
+    if not reason:
+        pytest.skip("ScyllaDB is here")
+    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb,scylla", *SMALL)
+    assert run.end() == 1
+    assert (run.trials()["scylla"]["status"], run.trials()["scylla"]["reason"]) == ("skipped", reason)
+    assert run.trials()["mysql-innodb"]["status"] == "ok"
+
+
 def test_the_stock_client_takes_workload_a() -> None:
     result = subprocess.run(
         [

@@ -196,7 +196,9 @@ def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_pat
     console = Console(width=120, force_terminal=True, color_system="standard", file=io.StringIO())
     table.render(summary, console)
     assert isinstance(console.file, io.StringIO)
-    assert "\x1b[1;31mdurability disk" in console.file.getvalue()
+    assert "\x1b[1;31mdurability   memory" in console.file.getvalue()
+    assert "the same for all: replication 1 · acks write all, read one" in rendered(summary)
+    assert "compression  none                    –" in rendered(summary)
 
 
 def test_small_data_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""The conditions as people read them: what all systems have in common in one line, the rest side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dohyo.results import Conditions, Trial
+
+UNKNOWN = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of one system, in words.
+
+    :ivar fields: the fields of ``Conditions`` that it shows
+    """
+
+    label: str
+    value: str
+    fields: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.value}"
+
+
+def readable(trial: Trial) -> list[Condition]:
+    """The known conditions of a trial, in the order in which they are shown."""
+    of = trial.conditions
+    system = Condition("system", " ".join(filter(None, (trial.title, of.version))))
+    return [system, *(piece for piece in _all(of) if any(getattr(of, name) is not None for name in piece.fields))]
+
+
+def _all(of: Conditions) -> Iterator[Condition]:
+    yield Condition("replication", f"{of.replication}", ("replication",))
+    yield Condition("acks", f"write {of.write_acks or '?'}, read {of.read_acks or '?'}", ("write_acks", "read_acks"))
+    yield Condition("consistency", f"{of.consistency}{_overlap(of)}", ("consistency",))
+    yield Condition("durability", f"{of.durability}", ("durability",))
+    yield Condition("compression", f"{of.compression}", ("compression",))
+    threads = f" \N{MULTIPLICATION SIGN} {_number(of.threads, 'thread')}" if of.threads else ""
+    yield Condition("load", f"{_number(of.clients, 'client')}{threads}", ("clients", "threads"))
+    yield Condition("batch", f"{of.batchsize}", ("batchsize",))
+    yield Condition("in flight", f"{of.inflight}", ("inflight",))
+    if of.target is not None:
+        yield Condition("target", f"{of.target:,.0f} op/s per client", ("target",))
+    if of.measured_seconds is not None:
+        warmup = f" after {of.warmup_seconds:.0f} s" if of.warmup_seconds else ""
+        yield Condition("measured", f"{of.measured_seconds:,.1f} s{warmup}", ("measured_seconds",))
+    yield Condition("heap", f"{of.heap}", ("heap",))
+    yield Condition("memory", f"{of.memory}", ("memory",))
+    yield Condition("JDK", f"{of.jdk}", ("jdk",))
+    yield Condition("collector", f"{of.gc}", ("gc",))
+
+
+def _number(count: int | None, what: str) -> str:
+    return f"{count or '?'} {what}{'' if count == 1 else 's'}"
+
+
+def _overlap(of: Conditions) -> str:
+    """NW + NR > RF with its figures, where they are what decides."""
+    if None in (of.write_copies, of.read_copies, of.replication) or of.consistency not in ("strong", "eventual"):
+        return ""
+    sign = ">" if of.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
+    return f" ({of.write_copies} + {of.read_copies} {sign} {of.replication})"
+
+
+def common(trials: Sequence[Trial]) -> list[Condition]:
+    """What is the same for all."""
+    first, *others = (readable(trial) for trial in trials)
+    return [condition for condition in first if all(condition in other for other in others)]
+
+
+def different(trials: Sequence[Trial]) -> list[list[Condition]]:
+    """What is not: a list per condition, with one entry per trial."""
+    same = common(trials)
+    rows: dict[str, list[Condition]] = {}
+    for position, trial in enumerate(trials):
+        for condition in readable(trial):
+            if condition not in same:
+                unknown = Condition(condition.label, UNKNOWN, condition.fields)
+                rows.setdefault(condition.label, [unknown] * len(trials))[position] = condition
+    return list(rows.values())
