@@ -1,0 +1,177 @@
+package dohyo.mysql;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Outcome;
+import dohyo.binding.Row;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSetMetaData;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLTransactionRollbackException;
+import java.sql.SQLTransientConnectionException;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import site.ycsb.Status;
+
+/** One connection with its prepared statements, for one thread at a time. A broken one is opened again when needed. */
+final class Link implements AutoCloseable {
+  /** Batches of every size up to this many records stay prepared; nearly all have the same size. */
+  private static final int STATEMENTS = 200;
+
+  private final Login login;
+  private final long timeoutNanos;
+  private Connection connection;
+  private final Map<Sql, Prepared> statements = new LinkedHashMap<>(STATEMENTS, 0.75f, true);
+  private final Map<String, Columns> mixed = new HashMap<>();
+
+  /**
+   * A prepared statement.
+   *
+   * @param statement the driver's statement
+   * @param names     its result's columns, from 0; empty for a write
+   */
+  record Prepared(PreparedStatement statement, String[] names) {
+  }
+
+  /**
+   * What is done with a connection.
+   *
+   * @param <T> its result
+   */
+  @FunctionalInterface
+  interface Work<T> {
+    T on(Link link) throws SQLException;
+  }
+
+  /** Does not connect yet. */
+  Link(Login login, Settings settings) {
+    this.login = login;
+    timeoutNanos = TimeUnit.MILLISECONDS.toNanos(Binding.operationTimeout(settings));
+  }
+
+  /**
+   * Connects, unless that is done.
+   *
+   * @throws SQLException if the server cannot be reached
+   */
+  void open() throws SQLException {
+    if (connection == null) {
+      connection = login.connect();
+    }
+  }
+
+  /**
+   * Does something with the connection. The victim of a deadlock, which the server has rolled back, tries again.
+   *
+   * @throws SQLException if it fails; the connection is opened again the next time if it is gone
+   */
+  <T> T run(Work<T> work) throws SQLException {
+    long begin = System.nanoTime();
+    while (true) {
+      try {
+        open();
+        return work.on(this);
+      } catch (SQLTransactionRollbackException e) {
+        if (System.nanoTime() - begin > timeoutNanos) {
+          throw e;
+        }
+      } catch (SQLException e) {
+        if (isBroken(e)) {
+          close();
+        }
+        throw e;
+      }
+    }
+  }
+
+  /** A statement of its own per text, made with the first use. */
+  Prepared prepared(Sql sql) throws SQLException {
+    Prepared known = statements.get(sql);
+    if (known == null) {
+      if (statements.size() == STATEMENTS) {
+        statements.remove(statements.keySet().iterator().next()).statement().close();
+      }
+      known = prepare(sql);
+      statements.put(sql, known);
+    }
+    return known;
+  }
+
+  /**
+   * The columns of a statement for rows with different columns: all that such rows have had so far, so that nearly all
+   * batches share one statement.
+   */
+  Columns mixed(List<Row> rows) {
+    String table = rows.get(0).table();
+    TreeSet<String> names = new TreeSet<>();
+    rows.forEach(row -> names.addAll(row.columns().names()));
+    Columns known = mixed.get(table);
+    if (known == null || !known.names().containsAll(names)) {
+      names.addAll(known == null ? List.of() : known.names());
+      known = Columns.of(List.copyOf(names));
+      mixed.put(table, known);
+    }
+    return known;
+  }
+
+  private Prepared prepare(Sql sql) throws SQLException {
+    PreparedStatement statement = connection.prepareStatement(sql.text());
+    ResultSetMetaData result = statement.getMetaData();
+    String[] names = new String[result == null ? 0 : result.getColumnCount()];
+    for (int i = 0; i < names.length; i++) {
+      names[i] = result.getColumnName(i + 1);
+    }
+    return new Prepared(statement, names);
+  }
+
+  @Override
+  public void close() {
+    statements.clear();
+    if (connection != null) {
+      try {
+        connection.close();
+      } catch (SQLException e) {
+        // It is gone anyway.
+      }
+      connection = null;
+    }
+  }
+
+  private static boolean isBroken(SQLException error) {
+    return error instanceof SQLNonTransientConnectionException || error instanceof SQLTransientConnectionException
+        || error.getSQLState() != null && error.getSQLState().startsWith("08") || network(error) != null;
+  }
+
+  /** Whether the whole statement is lost for this, and not for a record that the server refuses. */
+  static boolean concernsAll(SQLException error) {
+    return isBroken(error) || error instanceof SQLTransactionRollbackException;
+  }
+
+  /** Names an error after what happened on the network, else after the driver's exception and the server's number. */
+  static Status status(SQLException error) {
+    IOException network = network(error);
+    if (network != null) {
+      return Outcome.of(network);
+    }
+    Status status = Outcome.of(error);
+    return error.getErrorCode() == 0 ? status
+        : new Status(status.getName() + "_" + error.getErrorCode(), status.getDescription());
+  }
+
+  private static IOException network(Throwable error) {
+    for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+      if (cause instanceof IOException network) {
+        return network;
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,57 @@
+package dohyo.mysql;
+
+import dohyo.binding.Binding;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Map;
+import java.util.Properties;
+import org.mariadb.jdbc.Driver;
+
+/** Where the server is, and how to open a connection to it. */
+final class Login {
+  private static final String PREFIX = "jdbc:mariadb://";
+
+  private final String url;
+  private final Properties options = new Properties();
+
+  /**
+   * Reads {@code mysql.url}, {@code mysql.user} and {@code mysql.password}; does not connect.
+   *
+   * @throws SettingException if the URL is not one of the driver's
+   */
+  Login(Settings settings) {
+    String millis = Long.toString(Binding.operationTimeout(settings));
+    url = settings.text("mysql.url", PREFIX + "127.0.0.1:3306/ycsb");
+    if (!url.startsWith(PREFIX)) {
+      throw new SettingException("mysql.url=" + place() + ": must begin with " + PREFIX + ", for MySQL too");
+    }
+    options.putAll(Map.of(
+        "user", settings.text("mysql.user", "root"),
+        "password", settings.text("mysql.password", ""),
+        "connectTimeout", millis,
+        "socketTimeout", millis,
+        "useServerPrepStmts", "true",
+        // Link keeps the statements, by something quicker to compare than their text.
+        "cachePrepStmts", "false",
+        // A value that does not fit is refused, in whatever row of a statement and by whatever engine.
+        "sessionVariables", "sql_mode='STRICT_ALL_TABLES'",
+        // For MySQL's own way of logging in without TLS.
+        "allowPublicKeyRetrieval", "true"));
+  }
+
+  /**
+   * Opens a connection, on which every statement is a transaction of its own.
+   *
+   * @throws SQLException if the server cannot be reached within {@code operationtimeout}
+   */
+  Connection connect() throws SQLException {
+    return new Driver().connect(url, options);
+  }
+
+  /** The URL without what may stand behind it, such as a password. */
+  String place() {
+    return url.replaceFirst("\\?.*", "");
+  }
+}

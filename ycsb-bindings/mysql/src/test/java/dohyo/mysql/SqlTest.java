@@ -1,0 +1,42 @@
+package dohyo.mysql;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dohyo.binding.Columns;
+import dohyo.mysql.Sql.Verb;
+import java.net.SocketTimeoutException;
+import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLSyntaxErrorException;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class SqlTest {
+  private static final Columns TWO = Columns.of(List.of("field0", "fi`eld"));
+
+  @Test
+  void readsAndScansInOrder() {
+    assertEquals("SELECT * FROM `t` WHERE YCSB_KEY = ?", text(Verb.READ, null, 1));
+    assertEquals("SELECT `field0`, `fi``eld` FROM `t` WHERE YCSB_KEY = ?", text(Verb.READ, TWO, 1));
+    assertEquals("SELECT YCSB_KEY, `field0`, `fi``eld` FROM `t` WHERE YCSB_KEY IN (?, ?)", text(Verb.READ, TWO, 2));
+    assertEquals("SELECT * FROM `t` WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?", text(Verb.SCAN, null, 1));
+  }
+
+  @Test
+  void writesManyRowsInOneStatement() {
+    assertEquals("INSERT INTO `t` (YCSB_KEY, `field0`, `fi``eld`) VALUES (?, ?, ?), (?, ?, ?) ON DUPLICATE KEY UPDATE"
+        + " `field0` = VALUES(`field0`), `fi``eld` = VALUES(`fi``eld`)", text(Verb.UPSERT, TWO, 2));
+    assertEquals("INSERT INTO `t` (YCSB_KEY, `a`) VALUES (?, ?) ON DUPLICATE KEY UPDATE `a` = COALESCE(VALUES(`a`), `a`)",
+        text(Verb.UPSERT_SOME, Columns.of(List.of("a")), 1));
+  }
+
+  @Test
+  void errorsAreNamedAfterTheNetworkOrTheServersNumber() {
+    assertEquals("SQLSYNTAX_ERROR_1146", Link.status(new SQLSyntaxErrorException("no table", "42S02", 1146)).getName());
+    assertEquals("SOCKET_TIMEOUT", Link.status(new SQLNonTransientConnectionException("gone", "08000",
+        new SocketTimeoutException("Read timed out"))).getName());
+  }
+
+  private static String text(Verb verb, Columns columns, int rows) {
+    return new Sql(verb, "t", columns, rows).text();
+  }
+}
