@@ -25,7 +25,8 @@ class SqlTest {
   void writesManyRowsInOneStatement() {
     assertEquals("INSERT INTO `t` (YCSB_KEY, `field0`, `fi``eld`) VALUES (?, ?, ?), (?, ?, ?) ON DUPLICATE KEY UPDATE"
         + " `field0` = VALUES(`field0`), `fi``eld` = VALUES(`fi``eld`)", text(Verb.UPSERT, TWO, 2));
-    assertEquals("INSERT INTO `t` (YCSB_KEY, `a`) VALUES (?, ?) ON DUPLICATE KEY UPDATE `a` = COALESCE(VALUES(`a`), `a`)",
+    assertEquals("INSERT INTO `t` (YCSB_KEY, `a`) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
+        + " `a` = COALESCE(VALUES(`a`), `a`)",
         text(Verb.UPSERT_SOME, Columns.of(List.of("a")), 1));
   }
 
