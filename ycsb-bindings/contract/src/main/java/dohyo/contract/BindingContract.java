@@ -72,7 +72,6 @@ public abstract class BindingContract {
     }
   }
 
-  private static final String TABLE = "contract";
   private static final String OTHER_TABLE = "contract_other";
   private static final String SALTED_TABLE = "contract_salted";
   private static final String SCAN_TABLE = "contract_scan";
@@ -81,6 +80,8 @@ public abstract class BindingContract {
   private static final Columns ONE = Columns.of(List.of("field1"));
   /** Longer than both a Cassandra partition key (65,535 bytes) and an HBase row (32,767 bytes) may be. */
   private static final int REFUSED_KEY_LENGTH = 70_000;
+  /** The table that {@link #refused} is written to. */
+  protected static final String TABLE = "contract";
   private static final int MEGABYTE = 1 << 20;
   /** Bound on anything that is expected to work. */
   private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -108,6 +109,21 @@ public abstract class BindingContract {
 
   /** Every way in which this binding carries a batch. */
   protected abstract List<Mode> modes();
+
+  /** Properties that every test gives to the binding. */
+  protected Map<String, String> settings() {
+    return Map.of();
+  }
+
+  /** A record of the table {@link #TABLE} that the database refuses; here its key is too long. */
+  protected Row refused() {
+    return row(new byte[REFUSED_KEY_LENGTH], ONE, "a");
+  }
+
+  /** Whether reading from a table that was never made is an error. */
+  protected boolean knowsItsTables() {
+    return true;
+  }
 
   /** Properties that name a place where no server is, and the part of them that the error must name. */
   protected abstract Map.Entry<Map<String, String>, String> nowhere();
@@ -189,16 +205,17 @@ public abstract class BindingContract {
   void errorsAreStatusesOfTheirOwn() {
     Binding db = open();
     Status unknownTable = result(db.readRow("contract_nowhere", bytes("k"), null, RowSink.DISCARD));
-    assertTrue(Outcome.isError(unknownTable), unknownTable + " for a table that is not there");
-    Status refused = result(db.insertRow(row(new byte[REFUSED_KEY_LENGTH], ONE, "a")));
-    assertTrue(Outcome.isError(refused), refused + " for a key that is too long");
+    assertEquals(knowsItsTables(), Outcome.isError(unknownTable), unknownTable + " for a table that is not there");
+    Status refused = result(db.insertRow(refused()));
+    assertTrue(Outcome.isError(refused), refused + " for a record that the database refuses");
     assertOk(db.insertRow(row(bytes("afterwards"), ONE, "a")));
   }
 
   @Test
   void nobodyThereIsSaidInTime() {
     Binding db = newBinding();
-    Map<String, String> nowhere = new HashMap<>(nowhere().getKey());
+    Map<String, String> nowhere = new HashMap<>(settings());
+    nowhere.putAll(nowhere().getKey());
     nowhere.put("operationtimeout", String.valueOf(TIMEOUT_MILLIS));
     db.setProperties(server.with(nowhere));
     DBException error = assertTimeoutBound(() -> assertThrows(DBException.class, db::init));
@@ -299,9 +316,9 @@ public abstract class BindingContract {
   @MethodSource("modes")
   void batchThatPartlyFails(Mode mode) {
     Binding db = open(mode.properties());
-    List<byte[]> keys = new ArrayList<>(keys(mode + "-partly", 5));
-    keys.set(2, new byte[REFUSED_KEY_LENGTH]);
-    List<Status> statuses = results(5, db.insertRows(keys.stream().map(key -> row(key, ONE, "a")).toList()));
+    List<byte[]> keys = keys(mode + "-partly", 5);
+    List<Status> statuses = results(5, db.insertRows(IntStream.range(0, 5)
+        .mapToObj(i -> i == 2 ? refused() : row(keys.get(i), ONE, "a")).toList()));
     for (int i = 0; i < 5; i++) {
       assertEquals(mode.sharedFate() || i == 2, Outcome.isError(statuses.get(i)), "record " + i + " of " + statuses);
     }
@@ -316,7 +333,7 @@ public abstract class BindingContract {
 
   @ParameterizedTest
   @MethodSource("modes")
-  void readBeforeWriteReadsEachRecordOnce(Mode mode) throws Exception {
+  protected void readBeforeWriteReadsEachRecordOnce(Mode mode) throws Exception {
     Binding db = open(mode.properties(), Map.of("readbeforewrite", "true"));
     List<byte[]> keys = keys(mode + "-rbw", 20);
     assertAllOk(20, db.insertRows(keys.stream().map(key -> row(key, FIELDS, "a", "b", "c")).toList()));
@@ -451,6 +468,7 @@ public abstract class BindingContract {
         "recordcount", "1000", "operationcount", "1000", "threadcount", "4", "readproportion", "0.4",
         "updateproportion", "0.4", "scanproportion", "0.1", "readmodifywriteproportion", "0.1"));
     properties.putAll(Map.of("maxscanlength", "10", "requestdistribution", "uniform", "readbeforewrite", "true"));
+    properties.putAll(settings());
     try (var writer = Files.newBufferedWriter(file)) {
       properties.store(writer, null);
     }
@@ -533,7 +551,7 @@ public abstract class BindingContract {
 
   @Test
   @Order(Integer.MAX_VALUE)
-  void killedServerGivesErrorsInTime() throws Exception {
+  protected void killedServerGivesErrorsInTime() throws Exception {
     List<Thread> threads = new ArrayList<>();
     List<String> wrong = new Vector<>();
     AtomicInteger succeeded = new AtomicInteger();
@@ -578,9 +596,10 @@ public abstract class BindingContract {
 
   // ---- helpers ----
 
+  /** Opens an instance of the binding, which is closed after the test. */
   @SafeVarargs
-  private Binding open(Map<String, String>... properties) {
-    Map<String, String> all = new HashMap<>();
+  protected final Binding open(Map<String, String>... properties) {
+    Map<String, String> all = new HashMap<>(settings());
     for (Map<String, String> some : properties) {
       all.putAll(some);
     }

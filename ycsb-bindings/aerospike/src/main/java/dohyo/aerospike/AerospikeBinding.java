@@ -1,0 +1,110 @@
+package dohyo.aerospike;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Outcome;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import dohyo.binding.Shared;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import site.ycsb.DBException;
+import site.ycsb.Status;
+
+/**
+ * Aerospike through its asynchronous commands: a table is a set of the namespace, a batch is one request per node,
+ * each record of which has its own status. An insert is an upsert, as in the other bindings; an update of a record
+ * that is not there is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
+ *
+ * <p>{@code aerospike.layout=bins} (default) stores each field as a bin, {@code packed=N} about N records in one, see
+ * {@link Packed}.
+ */
+public final class AerospikeBinding extends Binding {
+  private static final Shared<Commands> COMMANDS = new Shared<>(Commands::new);
+  private static final Pattern PACKED = Pattern.compile("packed=([1-9][0-9]{0,3})");
+
+  private Layout layout;
+
+  @Override
+  protected void connect(Settings settings) throws DBException {
+    String wanted = settings.text("aerospike.layout", "bins");
+    Matcher packed = PACKED.matcher(wanted);
+    if (!packed.matches() && !wanted.equals("bins")) {
+      throw new SettingException("aerospike.layout=" + wanted + ": must be bins, or packed=N with N from 1 to 9999");
+    }
+    Packing packing = packed.matches() ? new Packing(Integer.parseInt(packed.group(1)), settings) : null;
+    String namespace = settings.text("as.namespace", "ycsb");
+    Commands commands = COMMANDS.open(settings);
+    layout = packing == null ? new Bins(commands, namespace) : new Packed(commands, namespace, packing);
+  }
+
+  @Override
+  protected void disconnect() {
+    if (layout != null) {
+      layout = null;
+      COMMANDS.release();
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
+    return one(() -> layout.read(table, key, columns, sink));
+  }
+
+  @Override
+  public CompletableFuture<Status> insertRow(Row row) {
+    return one(() -> layout.write(row, true));
+  }
+
+  @Override
+  public CompletableFuture<Status> updateRow(Row row) {
+    return one(() -> layout.write(row, false));
+  }
+
+  @Override
+  public CompletableFuture<Status> deleteRow(String table, byte[] key) {
+    return one(() -> layout.delete(table, key));
+  }
+
+  @Override
+  public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    return one(() -> layout.scan(table, key, count, columns, sink));
+  }
+
+  @Override
+  public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
+    return all(keys.size(), () -> layout.read(table, keys, columns, sink));
+  }
+
+  @Override
+  public CompletableFuture<Status[]> insertRows(List<Row> rows) {
+    return all(rows.size(), () -> layout.write(rows, true));
+  }
+
+  @Override
+  public CompletableFuture<Status[]> updateRows(List<Row> rows) {
+    return all(rows.size(), () -> layout.write(rows, false));
+  }
+
+  /** What the driver refuses at once fails like everything else. */
+  private static CompletableFuture<Status> one(Supplier<CompletableFuture<Status>> request) {
+    try {
+      return request.get().exceptionally(ResultCodes::status);
+    } catch (RuntimeException e) {
+      return CompletableFuture.completedFuture(ResultCodes.status(e));
+    }
+  }
+
+  private static CompletableFuture<Status[]> all(int count, Supplier<CompletableFuture<Status[]>> request) {
+    try {
+      return request.get().exceptionally(error -> Outcome.each(ResultCodes.status(error), count));
+    } catch (RuntimeException e) {
+      return CompletableFuture.completedFuture(Outcome.each(ResultCodes.status(e), count));
+    }
+  }
+}

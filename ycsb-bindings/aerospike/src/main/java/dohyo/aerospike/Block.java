@@ -1,0 +1,149 @@
+package dohyo.aerospike;
+
+import dohyo.binding.Columns;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+
+/**
+ * Several records as one value. Per record, in the order of the keys: length of the key (2 bytes), key, length of the
+ * fields (4 bytes), fields; per field: length of the name (1 byte), name, length of the value (4 bytes), value.
+ */
+final class Block {
+  private static final int LONGEST_KEY = 0xffff;
+  private static final int LONGEST_NAME = 0xff;
+
+  private final NavigableMap<byte[], ByteBuffer> records = new TreeMap<>(Arrays::compareUnsigned);
+
+  /** Takes a block apart; {@code null} is an empty one. */
+  static Block of(byte[] bytes) {
+    Block block = new Block();
+    if (bytes != null) {
+      ByteBuffer from = ByteBuffer.wrap(bytes);
+      while (from.hasRemaining()) {
+        byte[] key = new byte[from.getShort() & LONGEST_KEY];
+        from.get(key);
+        block.records.put(key, next(from, from.getInt()));
+      }
+    }
+    return block;
+  }
+
+  byte[] toBytes() {
+    int size = 0;
+    for (Map.Entry<byte[], ByteBuffer> record : records.entrySet()) {
+      size += Short.BYTES + record.getKey().length + Integer.BYTES + record.getValue().remaining();
+    }
+    ByteBuffer to = ByteBuffer.allocate(size);
+    records.forEach((key, fields) ->
+        to.putShort((short) key.length).put(key).putInt(fields.remaining()).put(fields.duplicate()));
+    return to.array();
+  }
+
+  boolean has(byte[] key) {
+    return records.containsKey(key);
+  }
+
+  boolean isEmpty() {
+    return records.isEmpty();
+  }
+
+  /** The records from a key on, inclusive. */
+  Iterable<ByteBuffer> from(byte[] key) {
+    return records.tailMap(key, true).values();
+  }
+
+  Iterable<ByteBuffer> all() {
+    return records.values();
+  }
+
+  /** Removes a record; tells whether there was one. */
+  boolean remove(byte[] key) {
+    return records.remove(key) != null;
+  }
+
+  /**
+   * Writes fields of a record and keeps its others.
+   *
+   * @throws IllegalArgumentException if the key or the name of a field is too long
+   */
+  void put(Row row) {
+    if (row.key().length > LONGEST_KEY) {
+      throw new IllegalArgumentException("a key of " + row.key().length + " bytes: a packed record's has " + LONGEST_KEY
+          + " at the most");
+    }
+    Map<String, ByteBuffer> fields = new LinkedHashMap<>();
+    ByteBuffer known = records.get(row.key());
+    if (known != null) {
+      forEach(known, fields::put);
+    }
+    for (int i = 0; i < row.values().length; i++) {
+      fields.put(row.columns().names().get(i), ByteBuffer.wrap(row.values()[i]));
+    }
+    records.put(row.key(), encode(fields));
+  }
+
+  /** Hands over the fields of a record; tells whether there is one. */
+  boolean hand(byte[] key, Columns columns, int row, RowSink sink) {
+    ByteBuffer fields = records.get(key);
+    if (fields == null) {
+      return false;
+    }
+    hand(fields, columns, row, sink);
+    return true;
+  }
+
+  static void hand(ByteBuffer fields, Columns columns, int row, RowSink sink) {
+    if (sink != RowSink.DISCARD) {
+      forEach(fields, (name, value) -> {
+        if (columns == null || columns.names().contains(name)) {
+          sink.field(row, name, value);
+        }
+      });
+    }
+  }
+
+  /** Takes one field. */
+  @FunctionalInterface
+  private interface FieldSink {
+    void field(String name, ByteBuffer value);
+  }
+
+  private static void forEach(ByteBuffer fields, FieldSink sink) {
+    ByteBuffer from = fields.duplicate();
+    while (from.hasRemaining()) {
+      String name = StandardCharsets.UTF_8.decode(next(from, from.get() & LONGEST_NAME)).toString();
+      sink.field(name, next(from, from.getInt()));
+    }
+  }
+
+  private static ByteBuffer encode(Map<String, ByteBuffer> fields) {
+    int size = 0;
+    Map<byte[], ByteBuffer> encoded = new LinkedHashMap<>();
+    for (Map.Entry<String, ByteBuffer> field : fields.entrySet()) {
+      byte[] name = field.getKey().getBytes(StandardCharsets.UTF_8);
+      if (name.length > LONGEST_NAME) {
+        throw new IllegalArgumentException("field " + field.getKey() + ": a packed record's names have " + LONGEST_NAME
+            + " bytes at the most");
+      }
+      size += Byte.BYTES + name.length + Integer.BYTES + field.getValue().remaining();
+      encoded.put(name, field.getValue());
+    }
+    ByteBuffer to = ByteBuffer.allocate(size);
+    encoded.forEach((name, value) ->
+        to.put((byte) name.length).put(name).putInt(value.remaining()).put(value.duplicate()));
+    return to.flip();
+  }
+
+  private static ByteBuffer next(ByteBuffer from, int length) {
+    ByteBuffer part = from.slice(from.position(), length);
+    from.position(from.position() + length);
+    return part;
+  }
+}

@@ -1,0 +1,297 @@
+package dohyo.aerospike;
+
+import com.aerospike.client.AerospikeClient;
+import com.aerospike.client.AerospikeException;
+import com.aerospike.client.BatchRecord;
+import com.aerospike.client.Bin;
+import com.aerospike.client.Host;
+import com.aerospike.client.Key;
+import com.aerospike.client.Record;
+import com.aerospike.client.ResultCode;
+import com.aerospike.client.async.EventPolicy;
+import com.aerospike.client.async.NioEventLoops;
+import com.aerospike.client.listener.BatchOperateListListener;
+import com.aerospike.client.listener.DeleteListener;
+import com.aerospike.client.listener.RecordListener;
+import com.aerospike.client.listener.RecordSequenceListener;
+import com.aerospike.client.listener.WriteListener;
+import com.aerospike.client.policy.BatchPolicy;
+import com.aerospike.client.policy.ClientPolicy;
+import com.aerospike.client.policy.CommitLevel;
+import com.aerospike.client.policy.Policy;
+import com.aerospike.client.policy.QueryDuration;
+import com.aerospike.client.policy.QueryPolicy;
+import com.aerospike.client.policy.ReadModeAP;
+import com.aerospike.client.policy.RecordExistsAction;
+import com.aerospike.client.policy.WritePolicy;
+import com.aerospike.client.query.KeyRecord;
+import com.aerospike.client.query.PartitionFilter;
+import com.aerospike.client.query.Statement;
+import dohyo.binding.Binding;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import dohyo.binding.Shared;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import site.ycsb.DBException;
+
+/**
+ * The one client of this process, with the asynchronous commands that the layouts need. Each command answers within
+ * {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
+ */
+final class Commands implements Shared.Connection {
+  /** Above this a query counts as long for the server, which then schedules it beside the others. */
+  private static final int SHORT_QUERY = 100;
+
+  private final long millis;
+  private final CommitLevel commitLevel;
+  private final Policy reads = new Policy();
+  private final WritePolicy writes = new WritePolicy();
+  private final BatchPolicy batchReads;
+  private final BatchPolicy batchWrites;
+  private final NioEventLoops loops;
+  private final AerospikeClient client;
+
+  Commands(Settings settings) throws DBException {
+    millis = Binding.operationTimeout(settings);
+    commitLevel = CommitLevel.valueOf("COMMIT_" + settings.choice("aerospike.commitlevel", "ALL", "MASTER"));
+    reads.readModeAP = ReadModeAP.valueOf(settings.choice("aerospike.readmode", "ONE", "ALL"));
+    timeouts(reads, settings, "aerospike.readretries", 2);
+    // A write that is sent again after a timeout may be done twice, and a server that drops writes would look well.
+    timeouts(writes, settings, "aerospike.writeretries", 0);
+    batchReads = new BatchPolicy(reads);
+    batchWrites = new BatchPolicy(writes);
+    int threads = settings.number("aerospike.eventloops",
+        Math.min(4, Runtime.getRuntime().availableProcessors()), 1, 64);
+    int connections = settings.number("aerospike.maxconnections", 128, threads, 100_000);
+    loops = loops(threads, connections);
+    client = connect(settings, connections);
+  }
+
+  /** The time is shared out between the tries, so that the last one, too, has its part before the whole is over. */
+  private void timeouts(Policy policy, Settings settings, String retries, int fallback) {
+    policy.maxRetries = settings.number(retries, fallback, 0, 1000);
+    policy.totalTimeout = (int) millis;
+    policy.socketTimeout = settings.number("aerospike.sockettimeout",
+        (int) Math.max(1, millis / (policy.maxRetries + 1)), 1, (int) millis);
+    policy.sleepBetweenRetries = 0;
+  }
+
+  private static NioEventLoops loops(int threads, int connections) {
+    EventPolicy policy = new EventPolicy();
+    // A command needs a connection; one that finds none waits in a queue without a limit, where its timeout finds it.
+    // Without this bound the driver refuses it at once.
+    policy.maxCommandsInProcess = connections / threads;
+    policy.maxCommandsInQueue = 0;
+    return new NioEventLoops(policy, threads, true, "aerospike");
+  }
+
+  private AerospikeClient connect(Settings settings, int connections) throws DBException {
+    String hosts = settings.text("as.host", "localhost");
+    int port = settings.number("as.port", 3000, 1, 65_535);
+    ClientPolicy policy = new ClientPolicy();
+    policy.eventLoops = loops;
+    policy.asyncMaxConnsPerNode = connections;
+    policy.maxConnsPerNode = connections;
+    policy.timeout = (int) Math.min(millis, policy.timeout);
+    // After 100 errors in a second the driver would answer by itself, without asking the server.
+    policy.maxErrorRate = 0;
+    try {
+      return new AerospikeClient(policy, Host.parseHosts(hosts, port));
+    } catch (AerospikeException e) {
+      loops.close();
+      throw new DBException("cannot reach Aerospike at " + hosts + " port " + port + ": " + e.getMessage()
+          + "; check that the server is up, and that as.host and as.port name it", e);
+    } catch (IllegalArgumentException e) {
+      loops.close();
+      throw new SettingException("as.host=" + hosts + ": " + e.getMessage());
+    }
+  }
+
+  @Override
+  public void close() {
+    client.close();
+    loops.close();
+  }
+
+  /** When a command that starts now must be over, in {@link System#nanoTime}. */
+  long deadline() {
+    return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+  }
+
+  /** A policy for writes; the same settings for all, and what the caller changes. */
+  WritePolicy writePolicy(RecordExistsAction action) {
+    WritePolicy policy = new WritePolicy(writes);
+    policy.commitLevel = commitLevel;
+    policy.recordExistsAction = action;
+    return policy;
+  }
+
+  CommitLevel commitLevel() {
+    return commitLevel;
+  }
+
+  /** Reads a record: {@code null} where there is none; {@code bins} may be {@code null} for all. */
+  CompletableFuture<Record> get(Key key, String[] bins) {
+    Got answer = new Got();
+    if (bins == null) {
+      client.get(loops.next(), answer, reads, key);
+    } else {
+      client.get(loops.next(), answer, reads, key, bins);
+    }
+    return answer;
+  }
+
+  CompletableFuture<Void> put(WritePolicy policy, Key key, Bin... bins) {
+    Done answer = new Done();
+    client.put(loops.next(), answer, policy, key, bins);
+    return answer;
+  }
+
+  /** Removes a record; tells whether there was one. */
+  CompletableFuture<Boolean> delete(WritePolicy policy, Key key) {
+    Deleted answer = new Deleted();
+    client.delete(loops.next(), answer, policy, key);
+    return answer;
+  }
+
+  /** Reads a batch, one request per node; each record holds its own result code, and the future never fails. */
+  <R extends BatchRecord> CompletableFuture<List<R>> read(List<R> batch) {
+    return operate(batchReads, batch);
+  }
+
+  /** Writes a batch likewise. */
+  <R extends BatchRecord> CompletableFuture<List<R>> write(List<R> batch) {
+    return operate(batchWrites, batch);
+  }
+
+  private <R extends BatchRecord> CompletableFuture<List<R>> operate(BatchPolicy policy, List<R> batch) {
+    Batch<R> answer = new Batch<>(batch);
+    try {
+      client.operate(loops.next(), answer, policy, answer.records);
+    } catch (AerospikeException e) {
+      answer.onFailure(e);
+    }
+    return answer;
+  }
+
+  /**
+   * Reads records of one partition in the order of their digests, as the server's index has them.
+   *
+   * @param filter   the partition, perhaps from a digest on
+   * @param count    how many records at the most
+   * @param deadline when it must be over, in {@link System#nanoTime}
+   */
+  CompletableFuture<List<KeyRecord>> records(String namespace, String set, PartitionFilter filter, String[] bins,
+      int count, long deadline) {
+    Found answer = new Found();
+    long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+    if (left <= 0) {
+      answer.onFailure(new AerospikeException.Timeout(reads, true));
+      return answer;
+    }
+    QueryPolicy policy = new QueryPolicy(reads);
+    policy.totalTimeout = (int) left;
+    policy.socketTimeout = (int) Math.min(left, policy.socketTimeout);
+    policy.expectedDuration = count <= SHORT_QUERY ? QueryDuration.SHORT : QueryDuration.LONG;
+    Statement statement = new Statement();
+    statement.setNamespace(namespace);
+    statement.setSetName(set);
+    statement.setMaxRecords(count);
+    if (bins != null) {
+      statement.setBinNames(bins);
+    }
+    try {
+      client.queryPartitions(loops.next(), answer, policy, statement, filter);
+    } catch (AerospikeException e) {
+      answer.onFailure(e);
+    }
+    return answer;
+  }
+
+  // ---- the driver's listeners as futures, completed on its own threads: no thread hop per record ----
+
+  private static final class Got extends CompletableFuture<Record> implements RecordListener {
+    @Override
+    public void onSuccess(Key key, Record record) {
+      complete(record);
+    }
+
+    @Override
+    public void onFailure(AerospikeException error) {
+      completeExceptionally(error);
+    }
+  }
+
+  private static final class Done extends CompletableFuture<Void> implements WriteListener {
+    @Override
+    public void onSuccess(Key key) {
+      complete(null);
+    }
+
+    @Override
+    public void onFailure(AerospikeException error) {
+      completeExceptionally(error);
+    }
+  }
+
+  private static final class Deleted extends CompletableFuture<Boolean> implements DeleteListener {
+    @Override
+    public void onSuccess(Key key, boolean existed) {
+      complete(existed);
+    }
+
+    @Override
+    public void onFailure(AerospikeException error) {
+      completeExceptionally(error);
+    }
+  }
+
+  private static final class Batch<R extends BatchRecord> extends CompletableFuture<List<R>>
+      implements BatchOperateListListener {
+    private final List<R> batch;
+    private final List<BatchRecord> records;
+
+    Batch(List<R> batch) {
+      this.batch = batch;
+      this.records = new ArrayList<>(batch);
+    }
+
+    @Override
+    public void onSuccess(List<BatchRecord> answered, boolean allOk) {
+      complete(batch);
+    }
+
+    /** What some node has not answered fails with that node's error; what the others have answered stands. */
+    @Override
+    public void onFailure(AerospikeException error) {
+      for (R record : batch) {
+        if (record.resultCode == ResultCode.NO_RESPONSE) {
+          record.setError(error.getResultCode(), true);
+        }
+      }
+      complete(batch);
+    }
+  }
+
+  private static final class Found extends CompletableFuture<List<KeyRecord>> implements RecordSequenceListener {
+    private final List<KeyRecord> records = new ArrayList<>();
+
+    @Override
+    public void onRecord(Key key, Record record) {
+      records.add(new KeyRecord(key, record));
+    }
+
+    @Override
+    public void onSuccess() {
+      complete(records);
+    }
+
+    @Override
+    public void onFailure(AerospikeException error) {
+      completeExceptionally(error);
+    }
+  }
+}

@@ -1,0 +1,31 @@
+package dohyo.aerospike;
+
+import dohyo.binding.Columns;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import site.ycsb.Status;
+
+/**
+ * How the workload's records lie in Aerospike's. The verbs are those of {@link dohyo.binding.Binding}; their futures
+ * may fail with an {@link com.aerospike.client.AerospikeException}.
+ */
+interface Layout {
+  CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink);
+
+  /**
+   * Writes a record.
+   *
+   * @param create whether it is made where it is not there; else that is {@link Status#NOT_FOUND}
+   */
+  CompletableFuture<Status> write(Row row, boolean create);
+
+  CompletableFuture<Status> delete(String table, byte[] key);
+
+  CompletableFuture<Status> scan(String table, byte[] key, int count, Columns columns, RowSink sink);
+
+  CompletableFuture<Status[]> read(String table, List<byte[]> keys, Columns columns, RowSink sink);
+
+  CompletableFuture<Status[]> write(List<Row> rows, boolean create);
+}

@@ -1,0 +1,231 @@
+package dohyo.aerospike;
+
+import com.aerospike.client.AerospikeException;
+import com.aerospike.client.BatchRead;
+import com.aerospike.client.BatchWrite;
+import com.aerospike.client.Bin;
+import com.aerospike.client.Key;
+import com.aerospike.client.Operation;
+import com.aerospike.client.Record;
+import com.aerospike.client.ResultCode;
+import com.aerospike.client.policy.BatchWritePolicy;
+import com.aerospike.client.policy.GenerationPolicy;
+import com.aerospike.client.policy.RecordExistsAction;
+import com.aerospike.client.policy.WritePolicy;
+import dohyo.binding.Columns;
+import dohyo.binding.Outcome;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import site.ycsb.Status;
+
+/**
+ * {@code packed=N}: about N records lie in one of Aerospike's, as one value ({@link Block}), so that the index, which
+ * takes 64 bytes of memory per record, is N times smaller. A write reads the block and writes all of it, under the
+ * condition that nobody has written it meanwhile; else it begins again, up to {@code operationtimeout}. The server
+ * counts those repetitions ({@code fail_generation}, or {@code fail_key_exists} where the block is new).
+ */
+final class Packed implements Layout {
+  private static final String BIN = "block";
+
+  private final Commands commands;
+  private final String namespace;
+  private final Packing packing;
+
+  Packed(Commands commands, String namespace, Packing packing) {
+    this.commands = commands;
+    this.namespace = namespace;
+    this.packing = packing;
+  }
+
+  @Override
+  public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
+    return commands.get(block(table, key), null).thenApply(found -> hand(found, key, columns, 0, sink));
+  }
+
+  @Override
+  public CompletableFuture<Status> write(Row row, boolean create) {
+    return change(block(row.table(), row.key()), block -> {
+      if (!create && !block.has(row.key())) {
+        return Status.NOT_FOUND;
+      }
+      block.put(row);
+      return Status.OK;
+    }, commands.deadline());
+  }
+
+  @Override
+  public CompletableFuture<Status> delete(String table, byte[] key) {
+    return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, commands.deadline());
+  }
+
+  /** Changes a block in memory; with another answer than OK it is not written. */
+  @FunctionalInterface
+  private interface Change {
+    Status apply(Block block);
+  }
+
+  private CompletableFuture<Status> change(Key key, Change change, long deadline) {
+    return commands.get(key, null).thenCompose(found -> {
+      Block block = block(found);
+      Status changed = change.apply(block);
+      if (!changed.isOk()) {
+        return CompletableFuture.completedFuture(changed);
+      }
+      return write(key, found, block).thenApply(done -> Status.OK).exceptionallyCompose(error ->
+          isConflict(code(error)) && System.nanoTime() < deadline
+              ? change(key, change, deadline) : CompletableFuture.failedFuture(error));
+    });
+  }
+
+  private CompletableFuture<?> write(Key key, Record found, Block block) {
+    WritePolicy policy = commands.writePolicy(
+        found == null ? RecordExistsAction.CREATE_ONLY : RecordExistsAction.REPLACE_ONLY);
+    if (found != null) {
+      policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
+      policy.generation = found.generation;
+    }
+    return block.isEmpty() ? commands.delete(policy, key) : commands.put(policy, key, new Bin(BIN, block.toBytes()));
+  }
+
+  @Override
+  public CompletableFuture<Status> scan(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    long deadline = commands.deadline();
+    Key start = block(table, key);
+    int[] taken = {0};
+    return commands.get(start, null).thenCompose(first -> {
+      take(block(first).from(key), count, columns, taken, sink);
+      return new Scan(commands, start, null, count - taken[0], found -> {
+        take(block(found).all(), count, columns, taken, sink);
+        return count - taken[0];
+      }, deadline).run();
+    }).thenApply(done -> Status.OK);
+  }
+
+  private static void take(Iterable<ByteBuffer> records, int count, Columns columns, int[] taken, RowSink sink) {
+    for (ByteBuffer record : records) {
+      if (taken[0] < count) {
+        Block.hand(record, columns, taken[0]++, sink);
+      }
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status[]> read(String table, List<byte[]> keys, Columns columns, RowSink sink) {
+    Map<Key, BatchRead> blocks = new LinkedHashMap<>();
+    for (byte[] key : keys) {
+      blocks.computeIfAbsent(block(table, key), block -> new BatchRead(block, true));
+    }
+    return commands.read(List.copyOf(blocks.values())).thenApply(done -> {
+      Status[] statuses = new Status[keys.size()];
+      for (int i = 0; i < statuses.length; i++) {
+        BatchRead read = blocks.get(block(table, keys.get(i)));
+        statuses[i] = read.resultCode == ResultCode.OK
+            ? hand(read.record, keys.get(i), columns, i, sink) : ResultCodes.status(read.resultCode);
+      }
+      return statuses;
+    });
+  }
+
+  @Override
+  public CompletableFuture<Status[]> write(List<Row> rows, boolean create) {
+    Map<Key, List<Integer>> byBlock = new LinkedHashMap<>();
+    for (int i = 0; i < rows.size(); i++) {
+      Row row = rows.get(i);
+      byBlock.computeIfAbsent(block(row.table(), row.key()), none -> new ArrayList<>()).add(i);
+    }
+    Status[] statuses = new Status[rows.size()];
+    return write(rows, create, byBlock, statuses, commands.deadline()).thenApply(done -> statuses);
+  }
+
+  /** Reads the blocks, changes and writes them; those that somebody else has written meanwhile come again. */
+  private CompletableFuture<Void> write(List<Row> rows, boolean create, Map<Key, List<Integer>> byBlock,
+      Status[] statuses, long deadline) {
+    List<BatchRead> reads = byBlock.keySet().stream().map(key -> new BatchRead(key, true)).toList();
+    return commands.read(reads).thenCompose(found -> {
+      List<BatchWrite> writes = new ArrayList<>(reads.size());
+      for (BatchRead read : reads) {
+        Block block = block(read.record);
+        boolean changed = false;
+        for (int i : byBlock.get(read.key)) {
+          statuses[i] = readable(read.resultCode)
+              ? put(block, rows.get(i), create) : ResultCodes.status(read.resultCode);
+          changed |= statuses[i].isOk();
+        }
+        if (changed) {
+          writes.add(new BatchWrite(policy(read.record), read.key,
+              new Operation[] {Operation.put(new Bin(BIN, block.toBytes()))}));
+        }
+      }
+      return writes.isEmpty() ? CompletableFuture.completedFuture(List.<BatchWrite>of()) : commands.write(writes);
+    }).thenCompose(written -> {
+      Map<Key, List<Integer>> again = new LinkedHashMap<>();
+      for (BatchWrite write : written) {
+        if (isConflict(write.resultCode) && System.nanoTime() < deadline) {
+          again.put(write.key, byBlock.get(write.key));
+        } else if (write.resultCode != ResultCode.OK) {
+          byBlock.get(write.key).stream().filter(i -> statuses[i].isOk())
+              .forEach(i -> statuses[i] = ResultCodes.status(write.resultCode));
+        }
+      }
+      return again.isEmpty() ? CompletableFuture.completedFuture(null)
+          : write(rows, create, again, statuses, deadline);
+    });
+  }
+
+  private static Status put(Block block, Row row, boolean create) {
+    if (!create && !block.has(row.key())) {
+      return Status.NOT_FOUND;
+    }
+    try {
+      block.put(row);
+      return Status.OK;
+    } catch (IllegalArgumentException e) {
+      return Outcome.of(e);
+    }
+  }
+
+  private BatchWritePolicy policy(Record found) {
+    BatchWritePolicy policy = new BatchWritePolicy();
+    policy.commitLevel = commands.commitLevel();
+    policy.recordExistsAction = found == null ? RecordExistsAction.CREATE_ONLY : RecordExistsAction.REPLACE_ONLY;
+    if (found != null) {
+      policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
+      policy.generation = found.generation;
+    }
+    return policy;
+  }
+
+  private Key block(String table, byte[] key) {
+    return new Key(namespace, table, packing.block(key));
+  }
+
+  private static Block block(Record found) {
+    return Block.of(found == null ? null : (byte[]) found.getValue(BIN));
+  }
+
+  private static Status hand(Record found, byte[] key, Columns columns, int row, RowSink sink) {
+    return block(found).hand(key, columns, row, sink) ? Status.OK : Status.NOT_FOUND;
+  }
+
+  private static boolean readable(int code) {
+    return code == ResultCode.OK || code == ResultCode.KEY_NOT_FOUND_ERROR;
+  }
+
+  /** Whether somebody else has written, made or removed the block since it was read. */
+  private static boolean isConflict(int code) {
+    return code == ResultCode.GENERATION_ERROR || code == ResultCode.KEY_EXISTS_ERROR
+        || code == ResultCode.KEY_NOT_FOUND_ERROR;
+  }
+
+  private static int code(Throwable error) {
+    Throwable cause = error instanceof CompletionException ? error.getCause() : error;
+    return cause instanceof AerospikeException failure ? failure.getResultCode() : ResultCode.OK;
+  }
+}

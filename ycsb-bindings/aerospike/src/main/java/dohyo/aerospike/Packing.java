@@ -1,0 +1,54 @@
+package dohyo.aerospike;
+
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.zip.CRC32;
+
+/**
+ * Which records lie together in a block. With {@code insertorder=ordered} a key ends with the record's number, and
+ * records with neighbouring numbers lie together, exactly N in each block. Hashed and salted keys tell no number:
+ * their checksum chooses one of {@code recordcount} / N blocks, so that a block holds N records in the mean.
+ */
+final class Packing {
+  private final int size;
+  private final boolean byNumber;
+  private final long blocks;
+
+  /**
+   * Reads how keys are made.
+   *
+   * @param size     records per block
+   * @param settings the client's properties
+   * @throws SettingException if one of them has an impossible value
+   */
+  Packing(int size, Settings settings) {
+    this.size = size;
+    byNumber = settings.text("insertorder", "hashed").equals("ordered")
+        && settings.text("keysalt", "none").equals("none");
+    blocks = Math.max(1, settings.whole("recordcount", 1000, 0, Long.MAX_VALUE) / size);
+  }
+
+  /** Key of the block that holds the record with this key. */
+  byte[] block(byte[] key) {
+    int digits = key.length;
+    while (digits > 0 && key[digits - 1] >= '0' && key[digits - 1] <= '9' && key.length - digits < 18) {
+      digits--;
+    }
+    if (!byNumber || digits == key.length) {
+      CRC32 sum = new CRC32();
+      sum.update(key);
+      return number(new byte[0], sum.getValue() % blocks);
+    }
+    long number = 0;
+    for (int i = digits; i < key.length; i++) {
+      number = number * 10 + key[i] - '0';
+    }
+    return number(Arrays.copyOf(key, digits), number / size);
+  }
+
+  private static byte[] number(byte[] prefix, long number) {
+    return ByteBuffer.allocate(prefix.length + Long.BYTES).put(prefix).putLong(number).array();
+  }
+}

@@ -1,0 +1,73 @@
+package dohyo.aerospike;
+
+import com.aerospike.client.Key;
+import com.aerospike.client.Record;
+import com.aerospike.client.cluster.Partition;
+import com.aerospike.client.query.KeyRecord;
+import com.aerospike.client.query.PartitionFilter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.ToIntFunction;
+
+/**
+ * Reads on from a record. Aerospike keeps its keys by digest, a hash of set and key, in 4096 partitions: that is the
+ * order of a scan, one partition after the other up to the last, as it is the order of tokens in Cassandra. No request
+ * reads that way over several partitions, so each gets its own; the next ones are asked together, twice as many each
+ * time, as long as records are missing.
+ */
+final class Scan {
+  private static final int PARTITIONS = 4096;
+  private static final int MOST_AT_ONCE = 128;
+
+  private final Commands commands;
+  private final Key start;
+  private final String[] bins;
+  private final ToIntFunction<Record> taker;
+  private final long deadline;
+  private int missing;
+
+  /**
+   * Prepares a scan.
+   *
+   * @param start   where to begin, exclusive; whether there is such a record does not matter
+   * @param bins    bins wanted, {@code null} for all
+   * @param missing how many records are wanted
+   * @param taker   takes each record and says how many are still wanted
+   */
+  Scan(Commands commands, Key start, String[] bins, int missing, ToIntFunction<Record> taker, long deadline) {
+    this.commands = commands;
+    this.start = start;
+    this.bins = bins;
+    this.missing = missing;
+    this.taker = taker;
+    this.deadline = deadline;
+  }
+
+  CompletableFuture<Void> run() {
+    return from(Partition.getPartitionId(start.digest), 1);
+  }
+
+  private CompletableFuture<Void> from(int first, int count) {
+    if (missing <= 0 || first >= PARTITIONS) {
+      return CompletableFuture.completedFuture(null);
+    }
+    int end = Math.min(first + count, PARTITIONS);
+    List<CompletableFuture<List<KeyRecord>>> answers = new ArrayList<>(end - first);
+    for (int partition = first; partition < end; partition++) {
+      PartitionFilter filter = partition == Partition.getPartitionId(start.digest)
+          ? PartitionFilter.after(start) : PartitionFilter.id(partition);
+      answers.add(commands.records(start.namespace, start.setName, filter, bins, missing, deadline));
+    }
+    return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).thenCompose(all -> {
+      for (CompletableFuture<List<KeyRecord>> answer : answers) {
+        for (KeyRecord found : answer.join()) {
+          if (missing > 0) {
+            missing = taker.applyAsInt(found.record);
+          }
+        }
+      }
+      return from(end, Math.min(2 * count, MOST_AT_ONCE));
+    });
+  }
+}

@@ -1,0 +1,78 @@
+package dohyo.aerospike;
+
+import com.aerospike.client.AerospikeClient;
+import com.aerospike.client.Info;
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Row;
+import dohyo.contract.BindingContract;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+
+/** The contract on a real Aerospike. */
+class AerospikeContractIT extends BindingContract {
+  /** A bin's name has 15 bytes at the most; a key may be of any length, because only its digest is sent. */
+  private static final String LONG_NAME = "sixteen-letters!";
+
+  private final AerospikeClient client = new AerospikeClient(server.properties().getProperty("as.host"),
+      Integer.parseInt(server.properties().getProperty("as.port")));
+  private final String namespace = server.properties().getProperty("as.namespace");
+
+  @Override
+  protected Binding newBinding() {
+    return new AerospikeBinding();
+  }
+
+  /** A set comes into being with its first record. */
+  @Override
+  protected void createTable(String name, boolean binaryKeys, List<String> fields) {
+    client.truncate(null, namespace, name, null);
+  }
+
+  @Override
+  protected boolean knowsItsTables() {
+    return false;
+  }
+
+  @Override
+  protected Row refused() {
+    return new Row(TABLE, "refused".getBytes(), Columns.of(List.of(LONG_NAME)), new byte[][] {{1}});
+  }
+
+  @Override
+  protected long readsServed(String table) {
+    return sum("namespace/" + namespace, ";", "(client|batch_sub)_read_(success|not_found|error|timeout)");
+  }
+
+  /** Records that the server has in a table. */
+  final long recordsStored(String table) {
+    return sum("sets/" + namespace + "/" + table, ":", "objects");
+  }
+
+  final long writesServed() {
+    return sum("namespace/" + namespace, ";", "(client|batch_sub)_write_(success|error|timeout)");
+  }
+
+  private long sum(String command, String separator, String names) {
+    return Arrays.stream(Info.request(client.getNodes()[0], command).split(separator))
+        .map(pair -> pair.strip().split("=", 2)).filter(pair -> pair[0].matches(names))
+        .mapToLong(pair -> Long.parseLong(pair[1].strip())).sum();
+  }
+
+  @Override
+  protected List<Mode> modes() {
+    return List.of(new Mode("batch", Map.of(), false));
+  }
+
+  @Override
+  protected Map.Entry<Map<String, String>, String> nowhere() {
+    return Map.entry(Map.of("as.host", "127.0.0.1", "as.port", "1"), "127.0.0.1 port 1");
+  }
+
+  @AfterAll
+  void closeClient() {
+    client.close();
+  }
+}
