@@ -38,7 +38,7 @@ public final class AerospikeBinding extends Binding {
       throw new SettingException("aerospike.layout=" + wanted + ": must be bins, or packed=N with N from 1 to 9999");
     }
     Packing packing = packed.matches() ? new Packing(Integer.parseInt(packed.group(1)), settings) : null;
-    String namespace = settings.text("as.namespace", "ycsb");
+    String namespace = settings.text("aerospike.namespace", "ycsb");
     Commands commands = COMMANDS.open(settings);
     layout = packing == null ? new Bins(commands, namespace) : new Packed(commands, namespace, packing);
   }

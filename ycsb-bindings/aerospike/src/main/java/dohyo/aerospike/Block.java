@@ -50,8 +50,8 @@ final class Block {
     return records.containsKey(key);
   }
 
-  boolean isEmpty() {
-    return records.isEmpty();
+  int size() {
+    return records.size();
   }
 
   /** The records from a key on, inclusive. */

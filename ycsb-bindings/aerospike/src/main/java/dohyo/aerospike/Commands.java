@@ -89,8 +89,8 @@ final class Commands implements Shared.Connection {
   }
 
   private AerospikeClient connect(Settings settings, int connections) throws DBException {
-    String hosts = settings.text("as.host", "localhost");
-    int port = settings.number("as.port", 3000, 1, 65_535);
+    String hosts = settings.text("aerospike.hosts", "localhost");
+    int port = settings.number("aerospike.port", 3000, 1, 65_535);
     ClientPolicy policy = new ClientPolicy();
     policy.eventLoops = loops;
     policy.asyncMaxConnsPerNode = connections;
@@ -103,10 +103,10 @@ final class Commands implements Shared.Connection {
     } catch (AerospikeException e) {
       loops.close();
       throw new DBException("cannot reach Aerospike at " + hosts + " port " + port + ": " + e.getMessage()
-          + "; check that the server is up, and that as.host and as.port name it", e);
+          + "; check that the server is up, and that aerospike.hosts and aerospike.port name it", e);
     } catch (IllegalArgumentException e) {
       loops.close();
-      throw new SettingException("as.host=" + hosts + ": " + e.getMessage());
+      throw new SettingException("aerospike.hosts=" + hosts + ": " + e.getMessage());
     }
   }
 

@@ -32,7 +32,8 @@ import site.ycsb.Status;
  * counts those repetitions ({@code fail_generation}, or {@code fail_key_exists} where the block is new).
  */
 final class Packed implements Layout {
-  private static final String BIN = "block";
+  /** Name of the one bin that a block has. */
+  static final String BIN = "block";
 
   private final Commands commands;
   private final String namespace;
@@ -91,7 +92,7 @@ final class Packed implements Layout {
       policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
       policy.generation = found.generation;
     }
-    return block.isEmpty() ? commands.delete(policy, key) : commands.put(policy, key, new Bin(BIN, block.toBytes()));
+    return block.size() == 0 ? commands.delete(policy, key) : commands.put(policy, key, new Bin(BIN, block.toBytes()));
   }
 
   @Override

@@ -1,6 +1,7 @@
 package dohyo.aerospike;
 
 import com.aerospike.client.AerospikeClient;
+import com.aerospike.client.Host;
 import com.aerospike.client.Info;
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
@@ -16,9 +17,10 @@ class AerospikeContractIT extends BindingContract {
   /** A bin's name has 15 bytes at the most; a key may be of any length, because only its digest is sent. */
   private static final String LONG_NAME = "sixteen-letters!";
 
-  private final AerospikeClient client = new AerospikeClient(server.properties().getProperty("as.host"),
-      Integer.parseInt(server.properties().getProperty("as.port")));
-  private final String namespace = server.properties().getProperty("as.namespace");
+  private final AerospikeClient client = new AerospikeClient(null, Host.parseHosts(
+      server.properties().getProperty("aerospike.hosts"),
+      Integer.parseInt(server.properties().getProperty("aerospike.port"))));
+  private final String namespace = server.properties().getProperty("aerospike.namespace");
 
   @Override
   protected Binding newBinding() {
@@ -68,7 +70,7 @@ class AerospikeContractIT extends BindingContract {
 
   @Override
   protected Map.Entry<Map<String, String>, String> nowhere() {
-    return Map.entry(Map.of("as.host", "127.0.0.1", "as.port", "1"), "127.0.0.1 port 1");
+    return Map.entry(Map.of("aerospike.hosts", "127.0.0.1", "aerospike.port", "1"), "127.0.0.1 port 1");
   }
 
   @AfterAll

@@ -1,0 +1,238 @@
+package dohyo.aerospike;
+
+import com.aerospike.client.AerospikeClient;
+import com.aerospike.client.AerospikeException;
+import com.aerospike.client.Bin;
+import com.aerospike.client.Host;
+import com.aerospike.client.Info;
+import com.aerospike.client.Key;
+import com.aerospike.client.cluster.Node;
+import com.aerospike.client.policy.ClientPolicy;
+import dohyo.admin.Admin;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Collectors;
+
+/**
+ * What Ansible asks of a running Aerospike, from 6.0 on, through its info protocol. Arguments of all verbs: hosts,
+ * port and namespace as the binding's properties have them.
+ */
+public final class AerospikeAdmin {
+  private static final int SECOND_LOOKS = 3;
+  private static final long LOOK_MILLIS = 200;
+  private static final int MEBIBYTE = 1 << 20;
+
+  private AerospikeAdmin() {
+  }
+
+  /** Runs one verb: ready, schema, settle or stats. */
+  public static void main(String[] words) {
+    Admin.main("Aerospike", Map.of("ready", AerospikeAdmin::ready, "schema", AerospikeAdmin::schema,
+        "settle", AerospikeAdmin::settle, "stats", AerospikeAdmin::stats), words);
+  }
+
+  /** Fails unless the cluster has all its nodes (argument nodes) and takes a write; an open port says neither. */
+  private static Map<String, ?> ready(Settings arguments) throws IOException {
+    try (AerospikeClient client = connect(arguments)) {
+      int nodes = arguments.number("nodes", 1, 1, 1000);
+      for (Node node : client.getNodes()) {
+        String size = pairs(ask(node, "statistics"), ";").get("cluster_size");
+        if (client.getNodes().length != nodes || !size.equals(String.valueOf(nodes))) {
+          throw new IOException("%s sees %s nodes and the client %d, not %d".formatted(
+              node, size, client.getNodes().length, nodes));
+        }
+      }
+      Key key = new Key(arguments.required("namespace"), null, "dohyo");
+      client.put(null, key, new Bin("ready", 1));
+      client.delete(null, key);
+      return Map.of("nodes", nodes);
+    }
+  }
+
+  /**
+   * Makes nothing, because sets come into being with their first record; reads back under which conditions the cluster
+   * works. Arguments: write_acks and read_acks, as asked of the client; pid, a file that begins with the server's.
+   */
+  private static Map<String, ?> schema(Settings arguments) throws IOException {
+    try (AerospikeClient client = connect(arguments)) {
+      Node node = client.getNodes()[0];
+      Map<String, String> namespace = pairs(ask(node, "namespace/" + arguments.required("namespace")), ";");
+      Map<String, String> config = namespaceConfig(node, arguments.required("namespace"));
+      int replication = Integer.parseInt(namespace.get("effective_replication_factor"));
+      boolean strong = Boolean.parseBoolean(config.get("strong-consistency"));
+      boolean commits = Boolean.parseBoolean(config.getOrDefault("storage-engine.commit-to-device", "false"));
+
+      Map<String, Object> conditions = new LinkedHashMap<>();
+      conditions.put("version", ask(node, "build"));
+      conditions.put("nodes", client.getNodes().length);
+      conditions.put("replication", replication);
+      conditions.put("write_acks", arguments.required("write_acks"));
+      conditions.put("read_acks", arguments.required("read_acks"));
+      conditions.put("write_copies", arguments.required("write_acks").equals("one") && !strong ? 1 : replication);
+      // Only while partitions migrate may a read ask further copies.
+      conditions.put("read_copies", 1);
+      if (!strong && client.getNodes().length > 1) {
+        // Parts of a cluster that lose sight of each other go on writing, each on its own copies.
+        conditions.put("consistency", "available, not strongly consistent");
+      }
+      conditions.put("durability", commits ? "disk" : "memory");
+      conditions.put("compression", config.getOrDefault("storage-engine.compression", "none"));
+      conditions.put("memory", memory(namespace, config));
+      conditions.put("endpoints", Arrays.stream(client.getNodes()).map(Node::getHost)
+          .map(host -> host.name + ":" + host.port).sorted().toList());
+      conditions.put("notes", List.of(
+          ask(node, "edition"),
+          "storage engine: " + storage(config),
+          "index: " + index(config),
+          "strong consistency: " + (strong ? "on" : "off"),
+          "commit to device: " + (commits ? "on" : "off")));
+      String pid = Files.readString(Path.of(arguments.required("pid"))).strip().split(" ")[0];
+      return Map.of("conditions", conditions, "pid", Long.parseLong(pid));
+    }
+  }
+
+  private static String storage(Map<String, String> config) {
+    boolean files = config.keySet().stream().anyMatch(key -> key.matches("storage-engine\\.file\\[\\d+]"));
+    String engine = config.getOrDefault("storage-engine", "memory");
+    return engine.equals("device") && files ? "file" : engine;
+  }
+
+  /** Older servers say {@code mem} for an index in the process's own memory. */
+  private static String index(Map<String, String> config) {
+    String type = config.getOrDefault("index-type", "mem");
+    return type.equals("mem") ? "memory" : type;
+  }
+
+  private static String memory(Map<String, String> namespace, Map<String, String> config) {
+    String total = namespace.getOrDefault("data_total_bytes", config.getOrDefault("memory-size", "0"));
+    return Long.parseLong(total) / MEBIBYTE + " MiB " + (storage(config).equals("memory") ? "of memory" : "on disk")
+        + " for data, index in " + index(config);
+  }
+
+  /** The name of the argument has changed with 7.0; an older server takes no notice of a name that it does not know. */
+  private static Map<String, String> namespaceConfig(Node node, String namespace) throws IOException {
+    return pairs(ask(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");
+  }
+
+  /**
+   * Waits until no partition migrates, no write is under way and everything is on its device; then counts the rows.
+   * Arguments: tables; layout, as the binding's property; timeout in seconds; recordcount and countlimit.
+   */
+  private static Map<String, ?> settle(Settings arguments) throws Exception {
+    Instant start = Instant.now();
+    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    try (AerospikeClient client = connect(arguments)) {
+      for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
+        List<String> busy = busy(client, arguments.required("namespace"));
+        quiet = busy.isEmpty() ? quiet + 1 : 0;
+        if (Instant.now().isAfter(end)) {
+          throw new IOException("still busy after %s s: %s; raise aerospike_settle_timeout"
+              .formatted(arguments.required("timeout"), String.join(", ", busy)));
+        }
+      }
+      long seconds = Duration.between(start, Instant.now()).toSeconds();
+      return Map.of("seconds", seconds, "rows", countRows(client, arguments));
+    }
+  }
+
+  private static List<String> busy(AerospikeClient client, String namespace) throws IOException {
+    List<String> busy = new ArrayList<>();
+    for (Node node : client.getNodes()) {
+      Map<String, String> counters = pairs(ask(node, "statistics") + ";" + ask(node, "namespace/" + namespace), ";");
+      counters.forEach((name, value) -> {
+        boolean matters = name.equals("migrate_partitions_remaining") || name.equals("rw_in_progress")
+            || name.matches("storage-engine\\..*\\.(write_q|defrag_q)");
+        if (matters && !value.equals("0")) {
+          busy.add(node.getHost() + " " + name + "=" + value);
+        }
+      });
+    }
+    return busy;
+  }
+
+  /** Rows by table; with packed records the blocks are read, because the server knows of no rows. */
+  private static Map<String, Long> countRows(AerospikeClient client, Settings arguments) throws IOException {
+    Map<String, Long> rows = new LinkedHashMap<>();
+    boolean packed = arguments.text("layout", "bins").startsWith("packed");
+    if (packed && arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)
+        < arguments.whole("recordcount", 0, 0, Long.MAX_VALUE)) {
+      return rows;
+    }
+    String namespace = arguments.required("namespace");
+    for (String table : arguments.required("tables").split(",")) {
+      rows.put(table, packed ? packedRows(client, namespace, table) : objects(client, namespace, table));
+    }
+    return rows;
+  }
+
+  private static long packedRows(AerospikeClient client, String namespace, String table) {
+    LongAdder rows = new LongAdder();
+    client.scanAll(null, namespace, table,
+        (key, record) -> rows.add(Block.of((byte[]) record.getValue(Packed.BIN)).size()));
+    return rows.sum();
+  }
+
+  private static long objects(AerospikeClient client, String namespace, String table) throws IOException {
+    long copies = 0;
+    for (Node node : client.getNodes()) {
+      copies += Long.parseLong(pairs(ask(node, "sets/" + namespace + "/" + table).replace(";", ""), ":")
+          .getOrDefault("objects", "0"));
+    }
+    String replication = pairs(ask(client.getNodes()[0], "namespace/" + namespace), ";")
+        .get("effective_replication_factor");
+    return copies / Integer.parseInt(replication);
+  }
+
+  /** Writes this host's server's own view of itself into files of the given folder. */
+  private static Map<String, ?> stats(Settings arguments) throws IOException {
+    String namespace = arguments.required("namespace");
+    Map<String, String> reports = Map.of("statistics", "statistics", "namespace", "namespace/" + namespace,
+        "sets", "sets/" + namespace, "latencies", "latencies:", "config-service", "get-config:context=service",
+        "config-namespace", "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace);
+    Host host = hosts(arguments)[0];
+    for (Map.Entry<String, String> report : reports.entrySet()) {
+      String answer = Info.request(host.name, host.port, report.getValue());
+      Files.writeString(Path.of(arguments.required("folder"), "stats-" + report.getKey() + ".txt"),
+          String.join("\n", String.valueOf(answer).split(";")) + "\n");
+    }
+    return Map.of("files", reports.keySet());
+  }
+
+  private static AerospikeClient connect(Settings arguments) throws IOException {
+    ClientPolicy policy = new ClientPolicy();
+    policy.timeout = 5000;
+    try {
+      return new AerospikeClient(policy, hosts(arguments));
+    } catch (AerospikeException e) {
+      throw new IOException(arguments.required("hosts") + ": " + e.getMessage().strip(), e);
+    }
+  }
+
+  private static Host[] hosts(Settings arguments) {
+    return Host.parseHosts(arguments.required("hosts"), arguments.number("port", 3000, 1, 65_535));
+  }
+
+  private static String ask(Node node, String command) throws IOException {
+    String answer = Info.request(node, command);
+    if (answer == null || answer.startsWith("ERROR") || answer.startsWith("FAIL")) {
+      throw new IOException(node + " answers " + answer + " to " + command);
+    }
+    return answer;
+  }
+
+  private static Map<String, String> pairs(String answer, String separator) {
+    return Arrays.stream(answer.strip().split(separator)).map(pair -> pair.split("=", 2))
+        .filter(pair -> pair.length == 2)
+        .collect(Collectors.toMap(pair -> pair[0], pair -> pair[1], (first, second) -> second));
+  }
+}
