@@ -207,6 +207,7 @@ def reference() -> str:
         "stock": "stock YCSB",
         "cassandra": "Cassandra binding",
         "hbase": "HBase binding",
+        "aerospike": "Aerospike binding",
     }
     lines = [
         "# Properties of a scenario",
