@@ -208,6 +208,7 @@ def reference() -> str:
         "cassandra": "Cassandra binding",
         "hbase": "HBase binding",
         "aerospike": "Aerospike binding",
+        "mysql": "MySQL binding",
     }
     lines = [
         "# Properties of a scenario",
