@@ -5,6 +5,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WORKLOADS = ROOT / "workloads"
 ANSIBLE = ROOT / "ansible"
+BINDINGS = ROOT / "ycsb-bindings"
 RESULTS = ROOT / "results"
 LOCAL_INVENTORY = ANSIBLE / "inventories" / "local"
 # dohyo_home of the local inventory: installed servers, data, logs.

@@ -1,4 +1,4 @@
-"""Scenario properties: reading property files, and checking every key and value against the list in properties.yml."""
+"""Scenario properties: reading property files, and checking every key and value against the lists in properties.yml."""
 
 import re
 from collections.abc import Iterator
@@ -10,13 +10,12 @@ from typing import Any
 import yaml
 
 from dohyo.bad_input import BadInputError
+from dohyo.places import BINDINGS
 
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # What Java's property files take for a blank; Python would take more.
 _BLANKS = " \t\f"
-# Everything below hbase. is a setting of HBase's own client and handed on to it.
-HANDED_ON = "hbase."
 
 
 @dataclass(frozen=True)
@@ -117,9 +116,28 @@ def _plain(number: float | None) -> str:
 
 @cache
 def known() -> dict[str, Property]:
-    """All properties of properties.yml by key."""
-    groups = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
-    return {key: _property(key, group, fields) for group, entries in groups.items() for key, fields in entries.items()}
+    """All properties by key: the common ones, then those of the bindings."""
+    groups = _yaml(Path(__file__).with_suffix(".yml"))
+    result = {
+        key: _property(key, group, fields) for group, entries in groups.items() for key, fields in entries.items()
+    }
+    for file in sorted(BINDINGS.glob("*/properties.yml")):
+        binding = file.parent.name
+        for key, fields in _yaml(file).items():
+            result[key] = _property(key, f"Binding {binding}", {**fields, "by": binding})
+    return result
+
+
+def find(key: str) -> Property | None:
+    """The property of that name; ``prefix.*`` in a list stands for all keys below the prefix."""
+    parts = key.split(".")
+    families = (".".join([*parts[:length], "*"]) for length in range(len(parts) - 1, 0, -1))
+    return next((known()[name] for name in (key, *families) if name in known()), None)
+
+
+def _yaml(file: Path) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return content
 
 
 def _property(key: str, group: str, fields: dict[str, Any]) -> Property:
@@ -205,29 +223,26 @@ def reference() -> str:
         "both": "our client, stock YCSB",
         "client": "our client",
         "stock": "stock YCSB",
-        "cassandra": "Cassandra binding",
-        "hbase": "HBase binding",
-        "aerospike": "Aerospike binding",
-        "mysql": "MySQL binding",
     }
     lines = [
         "# Properties of a scenario",
         "",
-        "Everything that a file in `workloads/` or `--set key=value` may hold. Other keys are refused, with two"
-        " exceptions: variables of the database roles, such as `cassandra_heap`, which"
-        " `ansible/roles/*/meta/argument_specs.yml` explain,"
-        f" and keys that begin with `{HANDED_ON}`, which are handed on to HBase's own client.",
+        "Everything that a file in `workloads/` or `--set key=value` may hold. Other keys are refused, except for"
+        " variables of the database roles, such as `cassandra_heap`, which `ansible/roles/*/meta/argument_specs.yml`"
+        " explain.",
         "",
-        "This page is written by `.venv/bin/dohyo properties`, from `analysis/dohyo/properties.yml`.",
+        "This page is written by `.venv/bin/dohyo properties`, from `analysis/dohyo/properties.yml` and the bindings'"
+        " `ycsb-bindings/*/properties.yml`.",
     ]
     group = ""
     for entry in known().values():
         if entry.group != group:
             group = entry.group
-            last = "Why a scenario cannot set it" if entry.refused else "Default"
+            last = "Default, or why a scenario cannot set it"
             lines += ["", f"## {group}", "", f"| Key | Meaning | Allowed | {last} | Read by |", "|---|---|---|---|---|"]
         default = f"`{entry.default}`" if entry.default is not None else ""
         lines.append(
-            f"| `{entry.key}` | {entry.about} | {entry.range()} | {entry.refused or default} | {readers[entry.by]} |"
+            f"| `{entry.key}` | {entry.about} | {entry.range()} | {entry.refused or default}"
+            f" | {readers.get(entry.by, f'{entry.by} binding')} |"
         )
     return "\n".join(lines) + "\n"

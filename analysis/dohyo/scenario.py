@@ -184,12 +184,9 @@ def load(path: Path, changes: Mapping[str, str] | None = None, name: str | None 
 
 
 def _checked(key: str, value: str) -> str:
-    known = properties.known()
-    if key in known:
-        return known[key].check(value)
-    if key.startswith(properties.HANDED_ON):
-        return value
-    raise unknown("property", key, [*known, *systems.role_variables()], "docs/properties.md lists all")
+    if (found := properties.find(key)) is not None:
+        return found.check(value)
+    raise unknown("property", key, [*properties.known(), *systems.role_variables()], "docs/properties.md lists all")
 
 
 def _check_together(scenario: Scenario) -> None:

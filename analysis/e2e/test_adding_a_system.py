@@ -1,0 +1,59 @@
+"""docs/adding-a-system.md, followed to the letter in a copy of the checkout."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import ROOT
+
+PAGE = (ROOT / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
+# A file is a fenced block below its own name; other fenced blocks are commands.
+BLOCKS = re.compile(r"(?:^`(?P<file>[^`\n]+)`\n\n)?^```\w*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout with what the working tree holds, committed or not."""
+    folder = tmp_path_factory.mktemp("adding") / "dohyo"
+    files = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout.split(b"\0")
+    present = [name.decode() for name in files if name and (ROOT / name.decode()).exists()]
+    folder.mkdir()
+    subprocess.run(["cp", "--parents", "-a", "-t", folder, *present], cwd=ROOT, check=True)
+    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    return folder
+
+
+def test_the_page_leads_to_a_measured_system(copy: Path) -> None:
+    output = ""
+    for block in BLOCKS.finditer(PAGE):
+        if block["file"]:
+            file = copy / block["file"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block["text"], encoding="utf-8")
+        else:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block["text"]],
+                cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{block['text']}\n{done.stdout}"
+            output += done.stdout
+    assert re.search(r"ok contract-h2: 21 of 21 passed", output), output
+    assert re.search(r"^  h2 +H2: ", output, re.MULTILINE), output
+    (summary,) = copy.glob("results/*-workloadA/summary.json")
+    (trial,) = json.loads(summary.read_text())["trials"]
+    assert (trial["system"], trial["status"], trial["deviations"]) == ("h2", "ok", [])
+    assert trial["conditions"]["version"] == "2.4.240"
+
+
+def test_and_passes_the_linters(copy: Path) -> None:
+    done = subprocess.run([copy / "test.sh", "lint"], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout
