@@ -2,6 +2,7 @@ package dohyo.cassandra;
 
 import com.datastax.driver.core.BatchStatement;
 import com.datastax.driver.core.BoundStatement;
+import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ColumnDefinitions;
 import com.datastax.driver.core.PreparedStatement;
 import com.datastax.driver.core.ResultSet;
@@ -30,17 +31,42 @@ import site.ycsb.Status;
  * {@code logged} as one CQL batch, all records of which share one fate. {@code cassandra.batchread=async} (default)
  * reads side by side, {@code in} with one {@code SELECT … IN}.
  */
-public final class CassandraBinding extends Binding {
+public class CassandraBinding extends Binding {
   /** Rows per page of a scan, so that a long one does not come as one answer of any size. */
   private static final int SCAN_PAGE = 1000;
   /** Means "no pages" to the driver: the rows of one read come as one answer. */
   private static final int UNPAGED = Integer.MAX_VALUE;
 
-  private static final Shared<SharedSession> SESSION = new Shared<>(SharedSession::new);
+  private static final Shared<SharedSession> SESSION = new Shared<>(
+      settings -> new SharedSession(settings, Cluster.builder()));
 
+  private final Shared<SharedSession> sessions;
   private SharedSession shared;
   private BatchStatement.Type batchType;
   private boolean batchReads;
+
+  public CassandraBinding() {
+    this(SESSION);
+  }
+
+  /**
+   * For a product that speaks CQL through a driver of its own with the same API.
+   *
+   * @param sessions the one session of the process, with what only that driver knows
+   */
+  protected CassandraBinding(Shared<SharedSession> sessions) {
+    this.sessions = sessions;
+  }
+
+  /**
+   * The last word on how a statement finds its host.
+   *
+   * @param statement about to be sent; a batch, whose statements are bound already, is not asked for
+   * @return what is sent
+   */
+  protected Statement routed(Statement statement) {
+    return statement;
+  }
 
   @Override
   protected void connect(Settings settings) throws DBException {
@@ -50,14 +76,14 @@ public final class CassandraBinding extends Binding {
       default -> null;
     };
     batchReads = settings.choice("cassandra.batchread", "async", "in").equals("in");
-    shared = SESSION.open(settings);
+    shared = sessions.open(settings);
   }
 
   @Override
   protected void disconnect() {
     if (shared != null) {
       shared = null;
-      SESSION.release();
+      sessions.release();
     }
   }
 
@@ -144,10 +170,13 @@ public final class CassandraBinding extends Binding {
       Function<ResultSet, R> decode) {
     CompletableFuture<PreparedStatement> prepared = shared.prepared(query);
     if (prepared.isDone() && !prepared.isCompletedExceptionally()) {
-      return Answers.of(shared.session().executeAsync(bind.apply(prepared.join())), decode);
+      return send(bind.apply(prepared.join()), decode);
     }
-    return prepared.thenCompose(
-        statement -> Answers.of(shared.session().executeAsync(bind.apply(statement)), decode));
+    return prepared.thenCompose(statement -> send(bind.apply(statement), decode));
+  }
+
+  private <R> CompletableFuture<R> send(Statement statement, Function<ResultSet, R> decode) {
+    return Answers.of(shared.session().executeAsync(routed(statement)), decode);
   }
 
   private static BoundStatement bind(PreparedStatement prepared, Row row) {

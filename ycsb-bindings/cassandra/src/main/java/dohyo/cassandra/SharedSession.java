@@ -26,7 +26,7 @@ import java.util.concurrent.TimeUnit;
 import site.ycsb.DBException;
 
 /** The one session of this process, with its prepared statements. */
-final class SharedSession implements Shared.Connection {
+public final class SharedSession implements Shared.Connection {
   /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
@@ -46,7 +46,14 @@ final class SharedSession implements Shared.Connection {
   private final ConsistencyLevel writes;
   private final ConcurrentMap<Query, CompletableFuture<PreparedStatement>> statements = new ConcurrentHashMap<>();
 
-  SharedSession(Settings settings) throws DBException {
+  /**
+   * Connects.
+   *
+   * @param settings the client's properties
+   * @param driver   holds nothing but options that only this product's driver knows
+   * @throws DBException if there is no server, or no such keyspace
+   */
+  public SharedSession(Settings settings, Cluster.Builder driver) throws DBException {
     reads = consistency(settings, "cassandra.readconsistencylevel");
     writes = consistency(settings, "cassandra.writeconsistencylevel");
     String hosts = settings.text("hosts", "");
@@ -55,12 +62,12 @@ final class SharedSession implements Shared.Connection {
     }
     int port = settings.number("port", 9042, 1, 65535);
     String keyspace = settings.text("cassandra.keyspace", "ycsb");
-    cluster = cluster(settings, hosts.split("\\s*,\\s*"), port);
+    cluster = cluster(settings, driver, hosts.split("\\s*,\\s*"), port);
     try {
       session = cluster.connect(keyspace);
     } catch (DriverException | IllegalArgumentException e) {
       cluster.close();
-      throw new DBException("cannot open keyspace " + keyspace + " of Cassandra at " + hosts + " port " + port + ": "
+      throw new DBException("cannot open keyspace " + keyspace + " at " + hosts + " port " + port + ": "
           + e.getMessage() + "; check that the server is up, that hosts and port name it, and that the keyspace exists",
           e);
     }
@@ -90,7 +97,8 @@ final class SharedSession implements Shared.Connection {
         .setConsistencyLevel(query.verb().reads() ? reads : writes));
   }
 
-  private static Cluster cluster(Settings settings, String[] hosts, int port) throws DBException {
+  private static Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)
+      throws DBException {
     int answerMillis = (int) Math.min(Binding.operationTimeout(settings), Integer.MAX_VALUE);
     PoolingOptions pooling = new PoolingOptions()
         .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);
@@ -104,7 +112,7 @@ final class SharedSession implements Shared.Connection {
     if (settings.has("cassandra.localdc")) {
       ring.withLocalDc(settings.text("cassandra.localdc", ""));
     }
-    Cluster.Builder builder = Cluster.builder().withPort(port)
+    driver.withPort(port)
         .withProtocolVersion(ProtocolVersion.V4)
         .withLoadBalancingPolicy(new TokenAwarePolicy(ring.build()))
         .withReconnectionPolicy(new ConstantReconnectionPolicy(RECONNECT_MILLIS))
@@ -113,10 +121,10 @@ final class SharedSession implements Shared.Connection {
         .withNettyOptions(QUICK_FAREWELL)
         .withoutJMXReporting();
     if (settings.has("cassandra.username")) {
-      builder.withCredentials(settings.text("cassandra.username", ""), settings.text("cassandra.password", ""));
+      driver.withCredentials(settings.text("cassandra.username", ""), settings.text("cassandra.password", ""));
     }
     try {
-      return builder.addContactPoints(hosts).build();
+      return driver.addContactPoints(hosts).build();
     } catch (IllegalArgumentException e) {
       throw new DBException("hosts=" + String.join(",", hosts) + ": " + e.getMessage()
           + "; give names or addresses that this machine can resolve", e);

@@ -18,8 +18,8 @@ import site.ycsb.ByteIterator;
 import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
-/** The contract on a real Cassandra, in every combination of its batch modes. */
-class CassandraContractIT extends BindingContract {
+/** The contract on a real Cassandra, in every combination of its batch modes; also that of products which speak CQL. */
+public class CassandraContractIT extends BindingContract {
   private final String keyspace = server.properties().getProperty("cassandra.keyspace", "ycsb");
 
   private final Session admin = Cluster.builder()
