@@ -1,12 +1,14 @@
 package dohyo.cassandra;
 
+import com.datastax.driver.core.PagingIterable;
+import com.datastax.driver.core.Row;
 import com.google.common.util.concurrent.FutureCallback;
 import com.google.common.util.concurrent.Futures;
 import com.google.common.util.concurrent.ListenableFuture;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
-/** The driver's futures as those of {@code java.util.concurrent}. */
+/** The driver's futures as those of {@code java.util.concurrent}, and what its answers hold. */
 final class Answers {
   private Answers() {
   }
@@ -24,6 +26,17 @@ final class Answers {
     return adapter;
   }
 
+  /**
+   * Takes the next row.
+   *
+   * @param rows by their general type, whose method all drivers of this kind have: that of {@code ResultSet} itself,
+   *             which a compiler would choose, ScyllaDB's has not
+   * @return the row; {@code null} if there is none left
+   */
+  static Row next(PagingIterable<?, Row> rows) {
+    return rows.one();
+  }
+
   private static final class Adapter<A, R> extends CompletableFuture<R> implements FutureCallback<A> {
     private final Function<? super A, R> decode;
 
@@ -35,7 +48,8 @@ final class Answers {
     public void onSuccess(A answer) {
       try {
         complete(decode.apply(answer));
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
+        // An error, too: the driver's thread would only log it, and nobody would ever be answered.
         completeExceptionally(e);
       }
     }

@@ -32,7 +32,7 @@ public final class CassandraAdmin {
   /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments); ServerJvm jvm = jvm(arguments)) {
-      cql.createTables();
+      cql.createTables(name -> name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'}");
       Map<String, Object> conditions = cql.conditions();
       Map<String, String> settings = conditions.get("version").toString().startsWith("3.")
           ? loggedSettings(Path.of(arguments.required("log"))) : cql.settings("system_views.settings");

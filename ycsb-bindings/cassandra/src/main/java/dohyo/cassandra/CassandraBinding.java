@@ -92,7 +92,7 @@ public class CassandraBinding extends Binding {
     return execute(new Query(Query.Verb.READ, table, columns),
         prepared -> prepared.bind().setBytesUnsafe(0, ByteBuffer.wrap(key)).setFetchSize(UNPAGED),
         rows -> {
-          com.datastax.driver.core.Row found = rows.one();
+          com.datastax.driver.core.Row found = Answers.next(rows);
           if (found == null) {
             return Status.NOT_FOUND;
           }
@@ -237,7 +237,7 @@ public class CassandraBinding extends Binding {
   private static CompletableFuture<Status> page(ResultSet rows, int taken, RowSink sink) {
     int next = taken;
     for (int left = rows.getAvailableWithoutFetching(); left > 0; left--) {
-      hand(rows.one(), next++, sink);
+      hand(Answers.next(rows), next++, sink);
     }
     if (rows.isFullyFetched()) {
       return CompletableFuture.completedFuture(Status.OK);

@@ -13,7 +13,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -50,8 +52,13 @@ public final class CqlAdmin implements AutoCloseable {
     cluster.close();
   }
 
-  /** Makes the keyspace and the tables. */
-  public void createTables() {
+  /**
+   * Makes the keyspace and the tables.
+   *
+   * @param compression makes the value of the table option of that name, in which products differ, of the class name of
+   *                    a compressor, or of "" for none
+   */
+  public void createTables(UnaryOperator<String> compression) {
     String strategy = arguments.required("strategy");
     String copies = strategy.equals("SimpleStrategy") ? "replication_factor"
         : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
@@ -61,17 +68,17 @@ public final class CqlAdmin implements AutoCloseable {
         .mapToObj(field -> "field" + field + " " + arguments.required("columntype")).collect(Collectors.joining(", "));
     for (String table : tables()) {
       session.execute("CREATE TABLE IF NOT EXISTS %s.%s (y_id %s PRIMARY KEY, %s) WITH compression = %s"
-              .formatted(keyspace(), table, arguments.required("keytype"), columns, compressionOption())
+              .formatted(keyspace(), table, arguments.required("keytype"), columns, compression.apply(compressor()))
           + " AND compaction = {'class': '%s'}".formatted(arguments.required("compaction")));
     }
   }
 
-  private String compressionOption() {
+  private String compressor() {
     return switch (arguments.choice("compression", "none", "lz4", "zstd", "gz")) {
-      case "lz4" -> "{'class': 'LZ4Compressor'}";
-      case "zstd" -> "{'class': 'ZstdCompressor'}";
-      case "gz" -> "{'class': 'DeflateCompressor'}";
-      default -> "{'enabled': 'false'}";
+      case "lz4" -> "LZ4Compressor";
+      case "zstd" -> "ZstdCompressor";
+      case "gz" -> "DeflateCompressor";
+      default -> "";
     };
   }
 
@@ -84,7 +91,7 @@ public final class CqlAdmin implements AutoCloseable {
     int replication = metadata.getKeyspace(keyspace()).getReplication().entrySet().stream()
         .filter(entry -> !entry.getKey().equals("class")).mapToInt(entry -> Integer.parseInt(entry.getValue())).sum();
     Map<String, Object> conditions = new LinkedHashMap<>();
-    conditions.put("version", session.execute("SELECT release_version FROM system.local").one().getString(0));
+    conditions.put("version", value("SELECT release_version FROM system.local").orElseThrow());
     conditions.put("nodes", metadata.getAllHosts().size());
     conditions.put("replication", replication);
     conditions.put("write_acks", arguments.required("write_acks"));
@@ -114,6 +121,16 @@ public final class CqlAdmin implements AutoCloseable {
         .collect(Collectors.toMap(row -> row.getString("name"), row -> row.getString("value")));
   }
 
+  /**
+   * Asks for one value.
+   *
+   * @param query a statement whose first row's first column is meant
+   * @return its text; empty if there is no row, or nothing in it
+   */
+  public Optional<String> value(String query) {
+    return Optional.ofNullable(Answers.next(session.execute(query))).map(row -> row.getObject(0)).map(Object::toString);
+  }
+
   /** Counts the rows of every table; does not and gives nothing where more were loaded than is worth counting. */
   public Map<String, Long> countRows() {
     Map<String, Long> rows = new LinkedHashMap<>();
@@ -125,8 +142,8 @@ public final class CqlAdmin implements AutoCloseable {
       long count = 0;
       for (int slice = 0; slice < SLICES; slice++) {
         long first = Long.MIN_VALUE + slice * width;
-        count += session.execute("SELECT count(*) FROM %s.%s WHERE token(y_id) >= %d AND token(y_id) <= %d"
-            .formatted(keyspace(), table, first, first + width - 1)).one().getLong(0);
+        count += Long.parseLong(value("SELECT count(*) FROM %s.%s WHERE token(y_id) >= %d AND token(y_id) <= %d"
+            .formatted(keyspace(), table, first, first + width - 1)).orElseThrow());
       }
       rows.put(table, count);
     }

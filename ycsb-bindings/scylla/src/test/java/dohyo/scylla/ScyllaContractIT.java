@@ -1,25 +1,59 @@
 package dohyo.scylla;
 
+import static java.util.Map.entry;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.datastax.driver.core.Cluster;
 import dohyo.binding.Binding;
+import dohyo.binding.Settings;
 import dohyo.cassandra.CassandraContractIT;
+import dohyo.cassandra.CqlAdmin;
 import java.io.IOException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The contract with ScyllaDB's driver, on a real ScyllaDB or, since it serves that as well, on a real Cassandra. */
 class ScyllaContractIT extends CassandraContractIT {
   @Override
   protected Binding newBinding() {
     return new ScyllaBinding();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"none", "lz4"})
+  void administration(String compression) {
+    Settings arguments = new Settings(server.with(Map.ofEntries(
+        entry("host", server.properties().getProperty("hosts")), entry("keyspace", "admin_" + compression),
+        entry("tables", "usertable0,usertable1"), entry("strategy", "NetworkTopologyStrategy"),
+        entry("replication", "1"), entry("fieldcount", "2"), entry("keytype", "text"), entry("columntype", "blob"),
+        entry("compression", compression), entry("compaction", "LeveledCompactionStrategy"),
+        entry("write_acks", "all"), entry("read_acks", "one"), entry("recordcount", "1"), entry("countlimit", "1"))));
+    try (CqlAdmin cql = new CqlAdmin(arguments)) {
+      cql.createTables(isScylla(cql) ? ScyllaAdmin::compression : ScyllaContractIT::compressionOfCassandra);
+      Map<String, Object> conditions = cql.conditions();
+      assertEquals(1, conditions.get("replication"));
+      assertEquals(compression, conditions.get("compression"));
+      assertEquals("LeveledCompactionStrategy", cql.compaction());
+      assertEquals(Map.of("usertable0", 0L, "usertable1", 0L), cql.countRows());
+    }
+  }
+
+  private static boolean isScylla(CqlAdmin cql) {
+    return cql.value("SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'system'"
+        + " AND table_name = 'versions'").isPresent();
+  }
+
+  private static String compressionOfCassandra(String compressor) {
+    return compressor.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + compressor + "'}";
   }
 
   @Test

@@ -1,0 +1,122 @@
+"""The configuration that the role scylla writes, rendered by Ansible itself: there may be no ScyllaDB to start."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dohyo.places import ANSIBLE
+
+KEYS = Path(__file__).parent / "data" / "scylla-keys.txt"
+
+
+def play(
+    folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int, facts: list[str], **variables: Any
+) -> dict[str, list[Any]]:
+    """Has Ansible do tasks on hosts that are all this one; the first so many of them are clients, too.
+
+    :returns: the facts wanted, of all hosts
+    """
+    answer = {fact: f"{{{{ ansible_play_hosts | map('extract', hostvars, '{fact}') }}}}" for fact in facts}
+    last = {"copy": {"content": answer, "dest": str(folder / "answer")}, "run_once": True}
+    everywhere = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "dohyo_control": str(folder),
+        **variables,
+    }
+    groups = {"database": {"hosts": hosts}, "client": {"hosts": dict.fromkeys([*hosts][:clients])}}
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))
+    (folder / "play.yml").write_text(yaml.safe_dump([{"hosts": "database", "tasks": [*tasks, last]}]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command: list[str | Path] = [program, "-i", folder / "hosts.yml", folder / "play.yml"]
+    run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return json.loads((folder / "answer").read_text())  # type: ignore[no-any-return]
+
+
+def configure(
+    folder: Path, nodes: int, clients: int, durability: str = "memory", **variables: Any
+) -> tuple[list[dict[str, Any]], list[list[str]]]:
+    """Runs the role's verb.
+
+    :returns: scylla.yaml and command line of each node
+    """
+    homes = [folder / f"node{i}" for i in range(1, nodes + 1)]
+    # Addresses on which nobody listens.
+    hosts = {home.name: {"dohyo_home": str(home), "scylla_address": f"127.9.9.{i}"} for i, home in enumerate(homes, 1)}
+    tasks = [
+        {"include_role": {"name": "scylla", "tasks_from": "configure", "public": True}},
+        {"set_fact": {"command": "{{ _scylla_command }}"}},
+    ]
+    conditions = {"durability": durability}
+    binary = "/opt/scylladb/bin/scylla"
+    answer = play(
+        folder, tasks, hosts, clients, ["command"], trial_conditions=conditions, scylla_binary=binary, **variables
+    )
+    configs = [yaml.safe_load((home / "run/scylla/conf/scylla.yaml").read_text()) for home in homes]
+    return configs, answer["command"]
+
+
+def known_keys() -> set[str]:
+    return {line for line in KEYS.read_text().splitlines() if not line.startswith("#")}
+
+
+def test_one_node_that_shares_its_host_with_a_client(tmp_path: Path) -> None:
+    [config], [command] = configure(tmp_path, nodes=1, clients=1)
+    assert config.keys() <= known_keys()
+    assert config["commitlog_sync"] == "periodic"
+    assert config["commitlog_sync_period_in_ms"] == 10000
+    assert config["developer_mode"] is True
+    assert config["workdir"] == str(tmp_path / "node1/data/scylla")
+    assert config["api_doc_dir"] == "/opt/scylladb/api/api-doc/"
+    assert config["hinted_handoff_enabled"] is False
+    ports = [value for key, value in config.items() if key.endswith("_port")]
+    assert len(set(ports)) == len(ports) == 5
+    assert command[:3] == ["/opt/scylladb/bin/scylla", "--options-file", "conf/scylla.yaml"]
+    assert command[command.index("--memory") + 1] == "1536M"
+    assert "--overprovisioned" in command
+    assert not {"--smp", "--cpuset", "--io-properties-file"} & set(command)
+
+
+def test_three_prepared_nodes_without_clients(tmp_path: Path) -> None:
+    configs, commands = configure(
+        tmp_path, 3, 0, durability="disk", scylla_tune=True, scylla_smp=4, scylla_cpuset="0-3", scylla_memory="8g",
+        scylla_tablets=False, scylla_options=["--blocked-reactor-notify-ms", "100"],
+    )  # fmt: skip
+    for i, (config, command) in enumerate(zip(configs, commands, strict=True), 1):
+        assert config.keys() <= known_keys()
+        assert {config[f"{name}_address"] for name in ("listen", "rpc", "api", "prometheus")} == {f"127.9.9.{i}"}
+        assert config["seed_provider"][0]["parameters"] == [{"seeds": "127.9.9.1"}]
+        assert config["commitlog_sync"] == "batch"
+        assert "commitlog_sync_period_in_ms" not in config
+        assert config["developer_mode"] is False
+        assert config["tablets_mode_for_new_keyspaces"] == "disabled"
+        assert command[command.index("--memory") :] == [
+            "--memory", "8192M", "--smp", "4", "--cpuset", "0-3",
+            "--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--blocked-reactor-notify-ms", "100",
+        ]  # fmt: skip
+    assert len({config["native_transport_port"] for config in configs}) == 1
+
+
+def test_says_why_it_cannot_be_had_and_how_to_get_it(tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {
+        "absent": {"scylla_install_dir": "/nowhere"},
+        "nofile": {"scylla_package": "/nowhere.tar.gz"},
+        "nosum": {"scylla_package": "https://example.invalid/scylla.tar.gz"},
+        "there": {"scylla_install_dir": str(tmp_path / "there")},
+    }
+    server = tmp_path / "there/bin/scylla"
+    server.parent.mkdir(parents=True)
+    server.touch(mode=0o755)
+    tasks = [{"include_role": {"name": "scylla", "tasks_from": "available"}}]
+    facts = play(tmp_path, tasks, hosts, 0, ["scylla_unavailable", "scylla_binary"], dohyo_home=str(tmp_path))
+    absent, nofile, nosum, there = facts["scylla_unavailable"]
+    assert absent.startswith("no ScyllaDB server in /nowhere; install the vendor's packages, or give its offline")
+    assert nofile.startswith("scylla_package=/nowhere.tar.gz: no such file on the control machine; name")
+    assert nosum.startswith("scylla_package_sha256 has no value; ")
+    assert there == ""
+    assert facts["scylla_binary"] == ["", "", "", str(server)]

@@ -1,0 +1,31 @@
+package dohyo.scylla;
+
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * The memory that a node has divided among its shards.
+ *
+ * @param shards    one per core that the node uses
+ * @param megabytes of all shards together, in MiB
+ */
+record Memory(int shards, long megabytes) {
+  /** A gauge in bytes, one line for each shard: {@code name{shard="0"} 1073741824}. */
+  private static final String METRIC = "scylla_memory_total_memory{";
+
+  /**
+   * Finds it among the metrics of a node.
+   *
+   * @param metrics what the node has on its page for Prometheus, in text format
+   * @throws IOException if it is not there
+   */
+  static Memory of(String metrics) throws IOException {
+    List<String> lines = metrics.lines().filter(line -> line.startsWith(METRIC)).toList();
+    if (lines.isEmpty()) {
+      throw new IOException("the server's metrics have none that begins with " + METRIC);
+    }
+    double bytes = lines.stream().map(line -> line.substring(line.indexOf('}') + 1).strip().split(" ")[0])
+        .mapToDouble(Double::parseDouble).sum();
+    return new Memory(lines.size(), Math.round(bytes / (1 << 20)));
+  }
+}

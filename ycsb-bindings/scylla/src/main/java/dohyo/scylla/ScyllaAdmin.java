@@ -1,0 +1,117 @@
+package dohyo.scylla;
+
+import dohyo.admin.Admin;
+import dohyo.binding.Settings;
+import dohyo.cassandra.CqlAdmin;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What Ansible asks of a running ScyllaDB, over CQL and the web pages of the node. Arguments: those of
+ * {@link CqlAdmin}; pages, the address of those pages, with their ports api and prometheus; pidfile, in which the
+ * server's process stands; timeout in seconds; folder for the statistics.
+ */
+public final class ScyllaAdmin {
+  private static final int SECOND_LOOKS = 3;
+  private static final long LOOK_MILLIS = 200;
+  /** What of the node's REST interface is kept as evidence, by file. */
+  private static final Map<String, String> REPORTS = Map.of(
+      "stats-load.json", "/storage_service/load",
+      "stats-compactions.json", "/compaction_manager/compactions",
+      "stats-reads.json", "/storage_proxy/metrics/read/moving_average_histogram",
+      "stats-writes.json", "/storage_proxy/metrics/write/moving_average_histogram");
+
+  private ScyllaAdmin() {
+  }
+
+  /** Runs one verb: schema, settle or stats. */
+  public static void main(String[] words) {
+    Admin.main("ScyllaDB",
+        Map.of("schema", ScyllaAdmin::schema, "settle", ScyllaAdmin::settle, "stats", ScyllaAdmin::stats), words);
+  }
+
+  /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
+  private static Map<String, ?> schema(Settings arguments) throws IOException {
+    try (CqlAdmin cql = new CqlAdmin(arguments)) {
+      cql.createTables(ScyllaAdmin::compression);
+      // The values stand there as JSON.
+      Map<String, String> settings = cql.settings("system.config");
+      settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
+      String sync = settings.get("commitlog_sync");
+      String durability = switch (sync) {
+        case "periodic" -> "memory"; // acknowledged before the log is on disk
+        case "batch" -> "disk"; // acknowledged after fsync
+        default -> sync;
+      };
+      Memory memory = Memory.of(metrics(arguments));
+      String tablets = cql.value("SELECT initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name = '"
+          + arguments.required("keyspace") + "'").isPresent() ? "tablets" : "vnodes";
+
+      Map<String, Object> conditions = cql.conditions();
+      // What system.local gives is the version of Cassandra that ScyllaDB is compatible with.
+      conditions.put("version", cql.value("SELECT version FROM system.versions WHERE key = 'local'").orElseThrow(
+          () -> new IOException("the table system.versions is empty: is this a ScyllaDB?")));
+      conditions.put("durability", durability);
+      conditions.put("memory", memory.megabytes() + " MiB");
+      conditions.put("notes", List.of(
+          "commit log: " + sync
+              + (durability.equals("memory") ? " every " + settings.get("commitlog_sync_period_in_ms") + "ms" : ""),
+          "shards per node: " + memory.shards(),
+          "data spread by " + tablets,
+          "developer mode: " + settings.get("developer_mode"),
+          "compaction: " + cql.compaction()));
+      return Map.of("conditions", conditions,
+          "pid", Long.parseLong(Files.readString(Path.of(arguments.required("pidfile"))).split(" ")[0]));
+    }
+  }
+
+  /** A compressor of no name is none. */
+  static String compression(String compressor) {
+    return "{'sstable_compression': '" + compressor + "'}";
+  }
+
+  /** Flushes, waits until no compaction is pending or running, then counts the rows. */
+  private static Map<String, ?> settle(Settings arguments) throws Exception {
+    Instant start = Instant.now();
+    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    WebPages api = api(arguments);
+    api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), Duration.between(start, end));
+    // A flush needs a moment to hand in its compaction.
+    for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
+      String pending = api.get("/compaction_manager/metrics/pending_tasks").strip();
+      String running = api.get("/compaction_manager/compactions").strip();
+      quiet = pending.equals("0") && running.equals("[]") ? quiet + 1 : 0;
+      if (Instant.now().isAfter(end)) {
+        throw new IOException("compactions pending %s, running %s after %s s; raise scylla_settle_timeout"
+            .formatted(pending, running, arguments.required("timeout")));
+      }
+    }
+    long seconds = Duration.between(start, Instant.now()).toSeconds();
+    try (CqlAdmin cql = new CqlAdmin(arguments)) {
+      return Map.of("seconds", seconds, "rows", cql.countRows());
+    }
+  }
+
+  /** Writes the server's own view of itself into files of the given folder. */
+  private static Map<String, ?> stats(Settings arguments) throws IOException {
+    Path folder = Path.of(arguments.required("folder"));
+    Files.writeString(folder.resolve("stats-metrics.txt"), metrics(arguments));
+    for (Map.Entry<String, String> report : REPORTS.entrySet()) {
+      Files.writeString(folder.resolve(report.getKey()), api(arguments).get(report.getValue()));
+    }
+    return Map.of("files", REPORTS.size() + 1);
+  }
+
+  private static WebPages api(Settings arguments) {
+    return new WebPages(arguments.required("pages"), arguments.number("api", 10000, 1, 65535));
+  }
+
+  private static String metrics(Settings arguments) throws IOException {
+    return new WebPages(arguments.required("pages"), arguments.number("prometheus", 9180, 1, 65535)).get("/metrics");
+  }
+}

@@ -1,0 +1,63 @@
+package dohyo.scylla;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+
+/** The pages that a node shows to its own host. */
+final class WebPages {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
+      .connectTimeout(PATIENCE).build();
+  private final String server;
+
+  WebPages(String host, int port) {
+    server = "http://" + host + ":" + port;
+  }
+
+  /**
+   * Reads a page.
+   *
+   * @throws IOException if it is not there
+   */
+  String get(String path) throws IOException {
+    return send(request(path).timeout(PATIENCE).GET().build());
+  }
+
+  /**
+   * Has something done.
+   *
+   * @param path     names it
+   * @param patience until the answer
+   * @throws IOException if it was not done
+   */
+  void post(String path, Duration patience) throws IOException {
+    send(request(path).timeout(patience).POST(HttpRequest.BodyPublishers.noBody()).build());
+  }
+
+  private HttpRequest.Builder request(String path) {
+    return HttpRequest.newBuilder(URI.create(server + path));
+  }
+
+  private String send(HttpRequest request) throws IOException {
+    HttpResponse<String> answer;
+    try {
+      answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw (IOException) new InterruptedIOException("interrupted").initCause(e);
+    } catch (IOException e) {
+      throw new IOException(request.method() + " " + request.uri() + ": " + e, e);
+    }
+    if (answer.statusCode() != 200) {
+      throw new IOException(request.method() + " " + request.uri() + ": HTTP status " + answer.statusCode() + ": "
+          + answer.body());
+    }
+    return answer.body();
+  }
+}
