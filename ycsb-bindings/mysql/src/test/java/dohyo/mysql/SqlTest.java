@@ -31,6 +31,12 @@ class SqlTest {
   }
 
   @Test
+  void aFileIsSplitAtSemicolonsThatEndALine() {
+    assertEquals(List.of("CREATE TABLE a (\n  b INT\n) COMMENT='x; y'", "CREATE TABLE c (d INT)"),
+        MysqlAdmin.statements("-- first\nCREATE TABLE a (\n  b INT\n) COMMENT='x; y';\nCREATE TABLE c (d INT);\n"));
+  }
+
+  @Test
   void errorsAreNamedAfterTheNetworkOrTheServersNumber() {
     assertEquals("SQLSYNTAX_ERROR_1146", Link.status(new SQLSyntaxErrorException("no table", "42S02", 1146)).getName());
     assertEquals("SOCKET_TIMEOUT", Link.status(new SQLNonTransientConnectionException("gone", "08000",
