@@ -52,6 +52,7 @@ public final class AerospikeAdmin {
               node, size, client.getNodes().length, nodes));
         }
       }
+      admit(client.getNodes(), arguments.required("namespace"));
       Key key = new Key(arguments.required("namespace"), null, "dohyo");
       client.put(null, key, new Bin("ready", 1));
       client.delete(null, key);
@@ -59,9 +60,24 @@ public final class AerospikeAdmin {
     }
   }
 
+  /** Puts all nodes on the roster, without which a namespace with strong consistency takes no writes. */
+  private static void admit(Node[] nodes, String namespace) throws IOException {
+    if (!Boolean.parseBoolean(namespaceConfig(nodes[0], namespace).get("strong-consistency"))) {
+      return;
+    }
+    Map<String, String> roster = pairs(ask(nodes[0], "roster:namespace=" + namespace), ":");
+    if (!roster.get("observed_nodes").equals(roster.get("roster"))) {
+      ask(nodes[0], "roster-set:namespace=" + namespace + ";nodes=" + roster.get("observed_nodes"));
+      for (Node node : nodes) {
+        ask(node, "recluster:");
+      }
+    }
+  }
+
   /**
    * Makes nothing, because sets come into being with their first record; reads back under which conditions the cluster
-   * works. Arguments: write_acks and read_acks, as asked of the client; pid, a file that begins with the server's.
+   * works. Arguments: write_acks and read_acks, as asked of the client; layout, as the binding's property; pid, a file
+   * that begins with the server's.
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
@@ -92,6 +108,7 @@ public final class AerospikeAdmin {
           .map(host -> host.name + ":" + host.port).sorted().toList());
       conditions.put("notes", List.of(
           ask(node, "edition"),
+          "record layout: " + arguments.text("layout", "bins"),
           "storage engine: " + storage(config),
           "index: " + index(config),
           "strong consistency: " + (strong ? "on" : "off"),

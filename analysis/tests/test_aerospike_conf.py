@@ -1,0 +1,103 @@
+"""Aerospike's configuration for versions of which no server is at hand: a key of another version is fatal at start."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import ANSIBLE
+
+VERSIONS = ["6.4.0.10", "7.0.0.0", "7.2.0.1", "8.1.0.0"]
+STORAGES = ["memory", "file", "device"]
+ENTERPRISE = [("6.4.0.10", "memory"), ("6.4.0.10", "file"), ("8.1.0.0", "memory"), ("8.1.0.0", "file")]
+CASES: list[dict[str, str]] = [
+    *({"edition": "Community", "version": version, "storage": storage} for version in VERSIONS for storage in STORAGES),
+    *(
+        {"edition": "Enterprise", "version": version, "storage": storage, "feature_key": "/etc/aerospike/features.conf"}
+        for version, storage in ENTERPRISE
+    ),
+]
+for case in CASES:
+    case["name"] = "-".join((case["edition"], case["version"], case["storage"]))
+CASES.append({"name": "few-files", "edition": "Community", "version": "8.1.0.0", "storage": "file", "files": "1024"})
+
+ENTERPRISE_ONLY = {"feature-key-file", "strong-consistency", "index-type", "commit-to-device", "compression"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All configurations, written by Ansible as the role does."""
+    folder = tmp_path_factory.mktemp("conf")
+    variables = json.dumps({"conf_cases": CASES, "conf_folder": str(folder)})
+    playbook = str(Path(sys.executable).with_name("ansible-playbook"))
+    command = [playbook, "-i", "localhost,", "tests/aerospike_conf.yml", "-e", variables]
+    subprocess.run(command, cwd=ANSIBLE, check=True)
+    return folder
+
+
+def keys(conf: Path) -> dict[str, list[str]]:
+    """The values of every key, wherever it stands."""
+    found: dict[str, list[str]] = {}
+    for line in conf.read_text().splitlines():
+        match = re.fullmatch(r"\s*([a-z][a-z0-9-]*)\s*(.*?)\s*\{?", line)
+        if match:
+            found.setdefault(match[1], []).append(match[2])
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_braces_are_closed(folder: Path, case: dict[str, str]) -> None:
+    """Every context ends."""
+    text = (folder / f"{case['name']}.conf").read_text()
+    assert text.count("{") == text.count("}")
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_gets_its_own_keys(folder: Path, version: str, storage: str) -> None:
+    """What each version took away and put in its place."""
+    found = keys(folder / f"Community-{version}-{storage}.conf")
+    old, older = version < "7.0", version < "7.1"
+    in_memory = storage == "memory"
+    assert {"memory-size", "stop-writes-pct", "high-water-memory-pct"} & found.keys() == (
+        {"memory-size", "stop-writes-pct", "high-water-memory-pct"} if old else set()
+    )
+    assert ("stop-writes-used-pct" in found) == (not old)
+    assert ("data-size" in found) == (in_memory and not old)
+    assert ("filesize" in found) == (storage == "file")
+    assert ("write-block-size" in found) == (older and not in_memory)
+    assert ("flush-size" in found) == (not older and not in_memory)
+    # A write block of 1 MiB holds no record of 8 MiB.
+    assert ("max-record-size" in found) == (in_memory or not older)
+    assert ("admin" in found, "info" in found) == ((True, False) if version >= "8.1" else (False, True))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_community_edition_gets_nothing_of_the_other(folder: Path, version: str, storage: str) -> None:
+    """Even switched off it would be refused."""
+    assert not ENTERPRISE_ONLY & keys(folder / f"Community-{version}-{storage}.conf").keys()
+
+
+@pytest.mark.parametrize(("version", "storage"), ENTERPRISE)
+def test_the_enterprise_edition_gets_what_was_asked_for(folder: Path, version: str, storage: str) -> None:
+    """With a feature key; data in memory is not committed to a device."""
+    found = keys(folder / f"Enterprise-{version}-{storage}.conf")
+    on_disk = {"commit-to-device"} if storage != "memory" else set()
+    compressed = set() if storage == "memory" and version < "7.0" else {"compression"}
+    always = {"feature-key-file", "strong-consistency", "index-type"}
+    assert ENTERPRISE_ONLY & found.keys() == always | on_disk | compressed
+    assert ("mounts-size-limit" in found, "mounts-budget" in found) == (version < "7.0", version >= "7.0")
+
+
+def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files(folder: Path) -> None:
+    """Mesh seeds are the other hosts; proto-fd-max above the limit would be fatal."""
+    found = keys(folder / "Community-8.1.0.0-device.conf")
+    assert found["mesh-seed-address-port"] == ["192.0.2.2 4002"]
+    assert found["device"][-2:] == ["/dev/nvme1n1", "/dev/nvme2n1"]
+    assert found["replication-factor"] == ["2"]
+    assert found["proto-fd-max"] == ["15000"]
+    assert keys(folder / "few-files.conf")["proto-fd-max"] == ["1024"]
