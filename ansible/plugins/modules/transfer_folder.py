@@ -67,7 +67,8 @@ def unpack(archive: str, folder: str, digest: str) -> int:
         shutil.rmtree(leftover, ignore_errors=True)
     os.makedirs(new)
     with zipfile.ZipFile(archive) as files:
-        files.extractall(new)
+        for info in files.infolist():
+            os.chmod(files.extract(info, new), info.external_attr >> 16 & 0o777)
         count = len(files.infolist())
     with open(os.path.join(new, DIGEST), "w", encoding="ascii") as file:
         file.write(digest)

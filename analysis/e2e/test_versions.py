@@ -1,0 +1,74 @@
+"""Real servers of other versions, on other JDKs, with other collectors: measured, and asked what they are."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.playbook import Failure, play
+
+SMALL = {
+    "trial_properties": {"recordcount": 1000, "readproportion": 0.5, "updateproportion": 0.5},
+    "trial_threads": 2,
+    "trial_warmup": 1,
+    "trial_duration": 2,
+    "trial_client_heap": "128m",
+    "cassandra_heap": "512m",
+    "hbase_heap": "512m",
+}
+
+G1 = "G1 Old Generation, G1 Young Generation"
+CMS = "ConcurrentMarkSweep, ParNew"
+
+
+def carry_out(playbook: str, folder: Path, **variables: Any) -> Failure | None:
+    extra_vars = folder / f"{playbook}.json"
+    extra_vars.write_text(json.dumps({**SMALL, **variables}))
+    return play(playbook, None, folder, extra_vars=extra_vars, check=lambda: None, timeout=300)
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(tmp_path: Path) -> Iterator[None]:
+    yield
+    assert carry_out("stop.yml", tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("system", "variables", "jdk", "collectors"),
+    [
+        ("cassandra", {"cassandra_version": "3.11.19"}, "1.8.", G1),
+        ("cassandra", {"cassandra_version": "4.0.19", "cassandra_jdk": 11, "cassandra_gc": "CMS"}, "11.", CMS),
+        ("cassandra", {"cassandra_version": "4.1.10"}, "17.", G1),
+        ("cassandra", {"cassandra_version": "5.0.9", "cassandra_gc": "ZGC"}, "17.", "ZGC Cycles, ZGC Pauses"),
+        ("cassandra", {"cassandra_version": "5.0.9", "cassandra_gc": "Shenandoah"}, "17.", "Shenandoah"),
+        ("hbase", {"hbase_version": "2.5.13-hadoop3"}, "17.", G1),
+    ],
+    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else value[:9],
+)
+def test_it_is_measured_and_says_what_it_is(
+    tmp_path: Path, system: str, variables: dict[str, Any], jdk: str, collectors: str
+) -> None:
+    assert carry_out("deploy.yml", tmp_path, deploy_systems=[system], **variables) is None
+    assert carry_out("trial.yml", tmp_path, trial_system=system, trial_dir=str(tmp_path / "raw"), **variables) is None
+    conditions = json.loads((tmp_path / "raw" / "conditions.json").read_text())
+    assert conditions["version"] == variables[f"{system}_version"]
+    assert conditions["jdk"].startswith(jdk)
+    # Shenandoah's beans are called "Shenandoah Cycles" and "Shenandoah Pauses".
+    assert conditions["gc"].startswith(collectors)
+    assert (conditions["durability"], conditions["compression"]) == ("memory", "none")
+    assert json.loads((tmp_path / "raw" / "settled.json").read_text())["rows"] == {"usertable": 1000}
+    (client,) = (tmp_path / "raw" / "run-1").glob("*/client.json")
+    assert json.loads(client.read_text())["valid"]
+    statistics = list((tmp_path / "raw" / "server").glob("*/stats-*"))
+    assert statistics
+    assert not [file.name for file in statistics if "Exception" in file.read_text()[:2000]]
+
+
+def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
+    assert carry_out("deploy.yml", tmp_path, deploy_systems=["cassandra"]) is None
+    failure = carry_out("trial.yml", tmp_path, trial_dir=str(tmp_path / "raw"), cassandra_gc="CMS")
+    assert failure is not None
+    assert "JDK 17" in str(failure)
+    assert "Unrecognized VM option 'UseConcMarkSweepGC'" in str(failure)

@@ -1,0 +1,86 @@
+"""Which versions go with which JDK, and the options of the garbage collectors, as the roles state them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+
+from dohyo.available import watcher
+from dohyo.places import ANSIBLE
+from dohyo.playbook import play
+
+
+def reasons(folder: Path, **variables: Any) -> dict[str, str]:
+    extra_vars = folder / "variables.json"
+    extra_vars.write_text(json.dumps(variables))
+    found: dict[str, str] = {}
+    assert play("list.yml", None, folder, extra_vars=extra_vars, check=lambda: None, watch=watcher(found)) is None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cassandra", "hbase"),
+    [
+        (
+            ({"version": "3.11.19", "jdk": 17}, "Cassandra 3.11 does not run on JDK 17; set cassandra_jdk to 8"),
+            ({"version": "2.6.4"}, "set hbase_version=2.6.4-hadoop3"),
+        ),
+        (
+            ({"jdk": 8}, "Cassandra 5.0 does not run on JDK 8; set cassandra_jdk to 17"),
+            ({"jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17"),
+        ),
+        (
+            ({"version": "2.2.19"}, "choose 3.11.x, 4.0.x, 4.1.x, 5.0.x"),
+            ({"version": "1.7.2"}, "choose 2.5.x-hadoop3, 2.6.x-hadoop3"),
+        ),
+        (
+            ({"version": "4.1.10", "memtable": "trie"}, "need Cassandra 5.0, not 4.1.10"),
+            ({"version": "2.5.13-hadoop3", "jdk": 17}, ""),
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_with_a_way_out(
+    tmp_path: Path, cassandra: tuple[dict[str, Any], str], hbase: tuple[dict[str, Any], str]
+) -> None:
+    variables = {
+        f"{role}_{key}": value
+        for role, (given, _) in (("cassandra", cassandra), ("hbase", hbase))
+        for key, value in given.items()
+    }
+    found = reasons(tmp_path, **variables)
+    for reason, expected in ((found["cassandra"], cassandra[1]), (found["hbase"], hbase[1])):
+        assert expected in reason
+        assert bool(expected) == bool(reason)
+
+
+def options(collector: str, jdk: int, cores: int = 4, huge_pages: bool = True) -> list[str]:
+    source = (ANSIBLE / "roles/jdk/templates/gc.options.j2").read_text(encoding="utf-8")
+    text: str = jinja2.Template(source, trim_blocks=True, undefined=jinja2.StrictUndefined).render(
+        jdk_gc=collector,
+        jdk_major=jdk,
+        jdk_gc_threads=0,
+        jdk_gc_default=["-XX:+UseSerialGC"],
+        jdk_host={"cores": cores, "huge_pages": huge_pages},
+    )
+    return text.split()
+
+
+def test_collectors_follow_the_jdk() -> None:
+    assert "-XX:+UseParNewGC" in options("CMS", 8)
+    assert "-XX:+UseParNewGC" not in options("CMS", 11)
+    assert "-XX:+UnlockExperimentalVMOptions" in options("ZGC", 11)
+    assert "-XX:+UnlockExperimentalVMOptions" not in options("ZGC", 17)
+    assert "-XX:+ZGenerational" in options("ZGC", 21)
+    assert "-XX:+ZGenerational" not in options("ZGC", 25)
+    assert "-Xloggc:gc.log" in options("G1", 8)
+    assert any(option.startswith("-Xlog:gc*") for option in options("G1", 11))
+    assert options("default", 17)[0] == "-XX:+UseSerialGC"
+
+
+def test_collectors_follow_the_host() -> None:
+    assert {"-XX:ParallelGCThreads=8", "-XX:ConcGCThreads=8"} <= set(options("G1", 17, cores=64))
+    assert "-XX:ParallelGCThreads=2" in options("Parallel", 17, cores=2)
+    assert "-XX:+UseTransparentHugePages" in options("Shenandoah", 17)
+    assert "-XX:+UseTransparentHugePages" not in options("Shenandoah", 17, huge_pages=False)
