@@ -20,7 +20,7 @@ import site.ycsb.StringByteIterator;
 
 /** The contract on a real Cassandra, in every combination of its batch modes; also that of products which speak CQL. */
 public class CassandraContractIT extends BindingContract {
-  private final String keyspace = server.properties().getProperty("cassandra.keyspace", "ycsb");
+  protected final String keyspace = server.properties().getProperty("cassandra.keyspace", "ycsb");
 
   private final Session admin = Cluster.builder()
       .addContactPoints(server.properties().getProperty("hosts").split(","))
@@ -44,7 +44,7 @@ public class CassandraContractIT extends BindingContract {
   }
 
   @Override
-  protected long readsServed(String table) {
+  protected long readsServed(String table) throws Exception {
     return execute("SELECT count FROM system_views.local_read_latency WHERE keyspace_name = '" + keyspace
         + "' AND table_name = '" + table + "'").get(0).getLong(0);
   }

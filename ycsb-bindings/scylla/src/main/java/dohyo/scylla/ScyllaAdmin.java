@@ -13,8 +13,8 @@ import java.util.Map;
 
 /**
  * What Ansible asks of a running ScyllaDB, over CQL and the web pages of the node. Arguments: those of
- * {@link CqlAdmin}; pages, the address of those pages, with their ports api and prometheus; pidfile, in which the
- * server's process stands; timeout in seconds; folder for the statistics.
+ * {@link CqlAdmin}; api and prometheus, where those pages are, as host:port; pidfile, in which the server's process
+ * stands; timeout in seconds; folder for the statistics.
  */
 public final class ScyllaAdmin {
   private static final int SECOND_LOOKS = 3;
@@ -108,10 +108,10 @@ public final class ScyllaAdmin {
   }
 
   private static WebPages api(Settings arguments) {
-    return new WebPages(arguments.required("pages"), arguments.number("api", 10000, 1, 65535));
+    return new WebPages(arguments.required("api"));
   }
 
   private static String metrics(Settings arguments) throws IOException {
-    return new WebPages(arguments.required("pages"), arguments.number("prometheus", 9180, 1, 65535)).get("/metrics");
+    return new WebPages(arguments.required("prometheus")).get("/metrics");
   }
 }

@@ -16,8 +16,9 @@ final class WebPages {
       .connectTimeout(PATIENCE).build();
   private final String server;
 
-  WebPages(String host, int port) {
-    server = "http://" + host + ":" + port;
+  /** Of the node that shows them at this host:port. */
+  WebPages(String place) {
+    server = "http://" + place;
   }
 
   /**
