@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# image.sh FOLDER: builds the hosts' root file system, unless it is there: the Debian or Ubuntu of this machine, from where
+# this machine gets its own packages, with what a host has before Ansible comes. (mmdebstrap calls it again to finish.)
+set -euo pipefail
+
+packages=(
+    systemd-sysv dbus openssh-server sudo          # a host that Ansible can reach
+    python3 python3-apt iproute2 procps nftables   # and work on
+    rsync xz-utils kmod util-linux iputils-ping e2fsprogs xfsprogs
+    openjdk-17-jdk-headless                        # the servers' Java; hosts have no way to a package mirror
+    libaio1 libncurses6                            # what MariaDB's programs link
+    chrony
+)
+
+finish() { # the new root
+    cd -- "$1"
+    rm -f -- etc/ssh/ssh_host_* etc/machine-id # every host gets its own
+    chroot . useradd --create-home --shell /bin/bash dohyo
+    echo 'dohyo ALL=(ALL) NOPASSWD: ALL' >etc/sudoers.d/dohyo
+    echo 'AuthorizedKeysFile /etc/ssh/authorized_keys' >etc/ssh/sshd_config.d/testbed.conf
+    # The clock is the machine's, so chrony only looks on.
+    echo 'DAEMON_OPTS="-F 1 -x"' >etc/default/chrony
+    mkdir etc/systemd/system/chrony.service.d etc/systemd/system/local-fs.target.wants
+    printf '[Unit]\nConditionCapability=\n' >etc/systemd/system/chrony.service.d/testbed.conf
+    # In a container systemd itself leaves alone what fstab says of devices.
+    cat >etc/systemd/system/testbed-fstab.service <<'END'
+[Unit]
+Description=Mount the disks of /etc/fstab
+DefaultDependencies=no
+After=systemd-remount-fs.service
+Before=local-fs.target
+[Service]
+Type=oneshot
+ExecStart=mount --all
+END
+    ln -s ../testbed-fstab.service etc/systemd/system/local-fs.target.wants/
+}
+
+if [[ $1 == finish ]]; then
+    finish "$2"
+    exit
+fi
+image=$1
+stamp=$(sha256sum <"${BASH_SOURCE[0]}")
+[[ $(cat -- "$image/etc/testbed" 2>/dev/null) != "$stamp" ]] || exit 0
+
+echo 'testbed: building the image (about a minute, once)' >&2
+apt-get -qq update || true # without its lists apt does not know whose packages a source has
+# shellcheck source=/dev/null
+. /etc/os-release
+sources=$(apt-get indextargets --format "deb \$(REPO_URI) \$(RELEASE) \$(COMPONENT)" 'Created-By: Packages' "Origin: ${ID^}")
+[[ -n $sources ]] || {
+    echo "testbed: ERROR: apt-get knows no package source of ${ID^} on this machine; please look into /etc/apt" >&2
+    exit 1
+}
+rm -rf --one-file-system -- "$image" "$image".*
+mkdir -- "$image.tmp"
+# The mounts and processes of a build that is killed end with its namespaces.
+TMPDIR=$image.tmp unshare --mount --pid --fork --kill-child --mount-proc \
+    mmdebstrap --quiet --mode=root --variant=minbase --format=directory \
+    --aptopt=<(apt-config dump Acquire) --aptopt='APT::Install-Recommends "false"' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt=force-unsafe-io \
+    --include="$(IFS=,; echo "${packages[*]}")" --customize-hook="$(printf %q "${BASH_SOURCE[0]}") finish \"\$1\"" \
+    "$VERSION_CODENAME" "$image.new" - <<<"$sources" >"$image.log" 2>&1 || {
+    tail -n 5 -- "$image.log" >&2
+    echo "testbed: ERROR: mmdebstrap failed; its log: $image.log" >&2
+    exit 1
+}
+echo "$stamp" >"$image.new/etc/testbed"
+mv -- "$image.new" "$image"
+rm -rf -- "$image.tmp"

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Tests testbed/testbed with real hosts; needs root and about two minutes, the first time one more for the image.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+ansible=$(cd -- "$here/../.." && pwd -P)
+root=${ansible%/*}
+state=$root/.dohyo/testbed
+
+((EUID == 0)) || { echo 'skipped: the testbed needs root'; exit 0; }
+"$ansible/testbed/tools.sh" || { echo 'skipped: the tools are missing, see above'; exit 0; }
+if ! unshare --net --mount true 2>/dev/null; then echo 'skipped: this machine lets nobody make namespaces'; exit 0; fi
+
+cd -- "$ansible"
+work=$(mktemp -d)
+foreign=
+cleanup() {
+    testbed/testbed down || true
+    [[ -z $foreign ]] || rmdir -- "$foreign"
+    rm -rf -- "$work"
+}
+trap cleanup EXIT
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
+testbed() { "$ansible/testbed/testbed" "$@"; }
+ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
+# As soon as one packet came back; a host that did not answer is looked for again after a second or so.
+reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
+
+# What a testbed could leave behind, machine-wide; the image stays on purpose.
+leftovers() {
+    find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*' -printf 'cgroup %f\n'
+    grep -F -- "$state" /proc/mounts || true
+    losetup --list --noheadings --output NAME,BACK-FILE | grep -F -- "$state" || true
+    grep -hszF -f "$work/state" /proc/[0-9]*/cmdline | tr '\0' ' ' || true
+    find "$state" -mindepth 1 -maxdepth 1 ! -name image 2>/dev/null || true
+    ip -brief link
+    ip -all netns list 2>/dev/null || true
+    ls -A /run/systemd /run/netns 2>/dev/null || true
+}
+
+echo "$state" >"$work/state"
+testbed down
+leftovers >"$work/before"
+nothing_left() {
+    local end=$((SECONDS + 5)) # in which SSH finds out that its connections are gone
+    until leftovers >"$work/after" && cmp -s -- "$work/before" "$work/after"; do
+        ((SECONDS < end)) || { diff -- "$work/before" "$work/after" >&2 || fail "something is left $*"; }
+        sleep 0.2
+    done
+}
+
+code=0
+testbed status >/dev/null || code=$?
+((code == 3)) || fail "status with nothing up ends with $code instead of 3"
+testbed up 4
+[[ $(testbed status | grep -c '^host[1-4]: 10\.') == 4 ]] || fail 'status does not show four hosts'
+for n in 1 2 3 4; do [[ $(testbed ssh "$n" 'hostname; sudo id -u' | xargs) == "host$n 0" ]] || fail "ssh $n"; done
+[[ $(ansible all -m ping | grep -c SUCCESS) == 4 ]] || fail 'ansible ping'
+ok 'four hosts, reached by SSH and Ansible'
+
+if ! reaches 1 2 || ! reaches 3 4; then fail 'hosts do not reach each other'; fi
+! testbed ssh 1 ping -c 1 -W 1 192.0.2.1 &>/dev/null || fail 'a host reaches the world'
+! ip address | grep -F "$(sed -n 's/.*ansible_host: \(.*\)\..*/\1/p' inventories/testbed/hosts.yml | head -n 1)." || fail 'the network shows outside'
+ok 'the hosts reach each other and nothing else'
+
+testbed partition 1 2
+if ! reaches 1 2 || ! reaches 4 3; then fail 'a partition divides a side of itself'; fi
+if reaches 1 3 || reaches 4 2; then fail 'a partition does not divide'; fi
+testbed heal
+if ! reaches 1 3 || ! reaches 4 2; then fail 'a healed partition divides'; fi
+ok 'partition and heal'
+
+boots=$(testbed ssh 2 'cat /proc/sys/kernel/random/boot_id; echo kept >kept')
+ansible host2 --become -m ansible.builtin.reboot >/dev/null || fail 'ansible.builtin.reboot'
+[[ $(testbed ssh 2 cat kept /proc/sys/kernel/random/boot_id) != "kept $boots" ]] || fail 'host2 did not reboot'
+ok 'a reboot by Ansible'
+
+testbed ssh 3 'echo kept >kept; sudo mkfs.xfs -q /dev/disk1; sudo mkdir /data; echo "/dev/disk1 /data xfs defaults 0 0" |
+    sudo tee -a /etc/fstab >/dev/null; sudo systemctl daemon-reload; sudo mount /data; sudo touch /data/kept; sync'
+testbed crash 3
+[[ $(testbed status | grep host3) == 'host3: off' ]] || fail 'status shows a crashed host as running'
+! reaches 1 3 || fail 'a crashed host answers'
+testbed start 3
+[[ $(testbed ssh 3 'cat kept; ls /data') == 'kept'$'\n''kept' ]] || fail 'a crash lost files or a mounted disk'
+reaches 1 3 || fail 'a host is not reached after a crash and a start'
+[[ $(ansible host3 -m ping | grep -c SUCCESS) == 1 ]] || fail 'Ansible does not reach a host after a crash and a start'
+ok 'a crash and a start, with a disk'
+
+[[ $(testbed up 4 2>&1) == *'4 hosts are up'* ]] || fail 'a second up'
+testbed down
+nothing_left 'after down'
+ok 'down leaves nothing'
+
+# up is killed at moments over its whole course; what it has started lives on, as it does when a terminal is closed hard.
+for delay in 0.1 0.3 0.5 0.8 1.2 "$((RANDOM % 3)).$((RANDOM % 10))"; do
+    "$ansible/testbed/testbed" up 4 &>/dev/null &
+    sleep "$delay"
+    kill -KILL "$!" 2>/dev/null || true
+    wait "$!" 2>/dev/null || true
+    testbed down || fail "down after a kill at $delay s"
+    nothing_left "after a kill at $delay s"
+done
+testbed up 1
+testbed down
+ok 'a kill in the middle of up leaves nothing that down does not find'
+
+# Somebody else's processes in a cgroup of our name are not ended.
+testbed up 1
+foreign=$(find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*')
+testbed down
+mkdir -- "$foreign"
+sleep 300 &
+bystander=$!
+echo "$bystander" >"$foreign/cgroup.procs"
+for verb in up down; do
+    ! testbed "$verb" 2>"$work/refusal" || fail "$verb took a foreign cgroup for its own"
+    grep -q 'was not made by' "$work/refusal" || fail "$verb refuses a foreign cgroup without a reason: $(cat "$work/refusal")"
+done
+kill -0 "$bystander" || fail 'a foreign process was ended'
+kill "$bystander"
+wait "$bystander" || true
+rmdir -- "$foreign"
+foreign=
+nothing_left 'after a refusal'
+ok 'foreign cgroups are refused'
