@@ -29,7 +29,7 @@ import site.ycsb.Status;
  * {@code packed=N}: about N records lie in one of Aerospike's, as one value ({@link Block}), so that the index, which
  * takes 64 bytes of memory per record, is N times smaller. A write reads the block and writes all of it, under the
  * condition that nobody has written it meanwhile; else it begins again, up to {@code operationtimeout}. The server
- * counts those repetitions ({@code fail_generation}, or {@code fail_key_exists} where the block is new).
+ * counts those repetitions ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
  */
 final class Packed implements Layout {
   /** Name of the one bin that a block has. */

@@ -1,6 +1,7 @@
 package dohyo.aerospike;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -78,6 +79,7 @@ class AerospikeThreeNodesIT {
         open = open.stream().filter(key -> !written.get(key).isOk()).toList();
       }
       assertEquals(List.of(), open, "not written within 40 s; failures so far: " + failures);
+      assertFalse(failures.isEmpty(), "no write was sent to the dead node");
       assertTrue(failures.keySet().stream().allMatch(name -> name.matches("[A-Z_]+")), failures.toString());
       read(db).forEach((key, status) -> assertEquals(Status.OK, status, "read of " + key));
     } finally {
