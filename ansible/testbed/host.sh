@@ -16,6 +16,7 @@ ip link add eth0 address "$mac" type veth peer name "$name" netns "$control"
 in_control ip link set "$name" master "$bridge" up
 ip address add "$address/24" dev eth0
 ip link set eth0 up
+ip route add default via "${address%.*}.1" # which leads nowhere, but some programs find their own address by it
 
 mkdir -p "$name/upper" "$name/work" "$name/root"
 mount -t overlay overlay -o "lowerdir=image,upperdir=$name/upper,workdir=$name/work" "$name/root"

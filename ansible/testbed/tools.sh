@@ -7,6 +7,7 @@ need() { command -v "$1" >/dev/null || missing+=("$2"); } # COMMAND PACKAGE
 need systemd-nspawn systemd-container
 need mmdebstrap mmdebstrap
 need ip iproute2
+need sysctl procps
 need nft nftables
 need nc netcat-openbsd
 need ssh openssh-client

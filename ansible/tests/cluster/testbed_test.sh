@@ -9,7 +9,10 @@ state=$root/.dohyo/testbed
 
 ((EUID == 0)) || { echo 'skipped: the testbed needs root'; exit 0; }
 "$ansible/testbed/tools.sh" || { echo 'skipped: the tools are missing, see above'; exit 0; }
-if ! unshare --net --mount true 2>/dev/null; then echo 'skipped: this machine lets nobody make namespaces'; exit 0; fi
+if ! unshare --net --mount true 2>/dev/null || [[ ! -w $(findmnt -n -f -t cgroup2 -o TARGET) ]]; then
+    echo 'skipped: no namespaces or cgroups can be made here'
+    exit 0
+fi
 
 cd -- "$ansible"
 work=$(mktemp -d)
@@ -71,6 +74,13 @@ testbed heal
 if ! reaches 1 3 || ! reaches 4 2; then fail 'a healed partition divides'; fi
 ok 'partition and heal'
 
+testbed freeze 4
+[[ $(testbed status) == *', frozen'* ]] || fail 'status does not show a frozen host'
+! timeout 3 "$ansible/testbed/testbed" ssh 4 true 2>/dev/null || fail 'a frozen host goes on'
+testbed thaw 4
+testbed ssh 4 true || fail 'a thawed host is not reached'
+ok 'freeze and thaw'
+
 boots=$(testbed ssh 2 'cat /proc/sys/kernel/random/boot_id; echo kept >kept')
 ansible host2 --become -m ansible.builtin.reboot >/dev/null || fail 'ansible.builtin.reboot'
 [[ $(testbed ssh 2 cat kept /proc/sys/kernel/random/boot_id) != "kept $boots" ]] || fail 'host2 did not reboot'
@@ -87,7 +97,7 @@ reaches 1 3 || fail 'a host is not reached after a crash and a start'
 [[ $(ansible host3 -m ping | grep -c SUCCESS) == 1 ]] || fail 'Ansible does not reach a host after a crash and a start'
 ok 'a crash and a start, with a disk'
 
-[[ $(testbed up 4 2>&1) == *'4 hosts are up'* ]] || fail 'a second up'
+[[ $(testbed up 4 2>&1) == *'up: host1 host2 host3 host4;'* ]] || fail 'a second up'
 testbed down
 nothing_left 'after down'
 ok 'down leaves nothing'
