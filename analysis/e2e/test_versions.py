@@ -21,6 +21,7 @@ SMALL = {
 
 G1 = "G1 Old Generation, G1 Young Generation"
 CMS = "ConcurrentMarkSweep, ParNew"
+SHENANDOAH = "Shenandoah Cycles, Shenandoah Pauses"
 
 
 def carry_out(playbook: str, folder: Path, **variables: Any) -> Failure | None:
@@ -42,7 +43,7 @@ def nothing_stays(tmp_path: Path) -> Iterator[None]:
         ("cassandra", {"cassandra_version": "4.0.19", "cassandra_jdk": 11, "cassandra_gc": "CMS"}, "11.", CMS),
         ("cassandra", {"cassandra_version": "4.1.10"}, "17.", G1),
         ("cassandra", {"cassandra_version": "5.0.9", "cassandra_gc": "ZGC"}, "17.", "ZGC Cycles, ZGC Pauses"),
-        ("cassandra", {"cassandra_version": "5.0.9", "cassandra_gc": "Shenandoah"}, "17.", "Shenandoah"),
+        ("cassandra", {"cassandra_version": "5.0.9", "cassandra_gc": "Shenandoah"}, "17.", SHENANDOAH),
         ("hbase", {"hbase_version": "2.5.13-hadoop3"}, "17.", G1),
     ],
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else value[:9],
@@ -55,15 +56,14 @@ def test_it_is_measured_and_says_what_it_is(
     conditions = json.loads((tmp_path / "raw" / "conditions.json").read_text())
     assert conditions["version"] == variables[f"{system}_version"]
     assert conditions["jdk"].startswith(jdk)
-    # Shenandoah's beans are called "Shenandoah Cycles" and "Shenandoah Pauses".
-    assert conditions["gc"].startswith(collectors)
+    assert conditions["gc"] == collectors
     assert (conditions["durability"], conditions["compression"]) == ("memory", "none")
     assert json.loads((tmp_path / "raw" / "settled.json").read_text())["rows"] == {"usertable": 1000}
     (client,) = (tmp_path / "raw" / "run-1").glob("*/client.json")
     assert json.loads(client.read_text())["valid"]
     statistics = list((tmp_path / "raw" / "server").glob("*/stats-*"))
     assert statistics
-    assert not [file.name for file in statistics if "Exception" in file.read_text()[:2000]]
+    assert not [file.name for file in statistics if "Exception:" in file.read_text()]
 
 
 def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
