@@ -63,8 +63,9 @@ final class Commands implements Shared.Connection {
     timeouts(writes, settings, "aerospike.writeretries", 0);
     batchReads = new BatchPolicy(reads);
     batchWrites = new BatchPolicy(writes);
+    // The other half is left to the threads of the workload; on two processors one loop was faster than two.
     int threads = settings.number("aerospike.eventloops",
-        Math.min(4, Runtime.getRuntime().availableProcessors()), 1, 64);
+        Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors() / 2)), 1, 64);
     int connections = settings.number("aerospike.maxconnections", 128, threads, 100_000);
     loops = loops(threads, connections);
     client = connect(settings, connections);
