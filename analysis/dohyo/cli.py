@@ -141,7 +141,8 @@ def _list(inventory: Path | None, console: Console) -> None:
     console.print(f"systems on {inventory or 'this machine'}:", highlight=False)
     reasons = available.ask(inventory)
     for name, system in systems.all_systems().items():
-        state = f"skipped: {reasons[name]}" if reasons[name] else "available" if inventory else system.availability()
+        here = "installed" if inventory is None and system.installed() else "available"
+        state = f"skipped: {reasons[name]}" if reasons[name] else here
         console.print(f"  {name:{width}}{system.title}: {state}", highlight=False, markup=False, soft_wrap=True)
 
 

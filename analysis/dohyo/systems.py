@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE, BINDINGS, LOCAL_HOME
+from dohyo.places import ANSIBLE, LOCAL_HOME
 
 # Python's types for those of an argument spec; a "list" or "dict" is written in YAML's flow style: [a, b], {a: 1}.
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -30,13 +30,9 @@ class System:
     # Role variables that set it apart from other systems of the same role.
     variables: tuple[str, ...] = ()
 
-    def availability(self) -> str:
-        """How far it is prepared on this machine, in words for ``--list``."""
-        if (LOCAL_HOME / "install" / self.role).is_dir():
-            return "installed"
-        if any((BINDINGS / self.binding / "target" / "bundle").glob("*.jar")):
-            return "available, its server is fetched by the first run"
-        return "available, its client is built and its server fetched by the first run"
+    def installed(self) -> bool:
+        """Whether its server was put on this machine before."""
+        return (LOCAL_HOME / "install" / self.role).is_dir()
 
 
 @dataclass(frozen=True)

@@ -203,8 +203,8 @@ def _print(console: Console, text: Text | str = "", wrap: bool = False) -> None:
 
 
 def _measured(summary: Summary) -> list[Trial]:
-    """Trials of whose conditions something is known."""
-    return [trial for trial in summary.trials if len(conditions.readable(trial)) > 1]
+    """Trials with numbers, or with servers that were up and said what they are."""
+    return [trial for trial in summary.trials if trial.rows or trial.conditions.version]
 
 
 def _common(trials: Sequence[Trial], summary: Summary) -> str:
