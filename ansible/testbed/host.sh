@@ -44,5 +44,6 @@ code=133
 while ((code == 133)); do # what a reboot of the guest comes to
     code=0
     systemd-nspawn --quiet --boot --directory="$name/root" --machine="$name" --register=no --keep-unit --console=pipe \
-        --link-journal=no --resolv-conf=off --timezone=off --capability=CAP_NET_ADMIN "${disks[@]}" || code=$?
+        --link-journal=no --resolv-conf=off --timezone=off --capability=CAP_NET_ADMIN,CAP_IPC_LOCK "${disks[@]}" ||
+        code=$?
 done
