@@ -17,7 +17,7 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Aerospike through its asynchronous commands: a table is a set of the namespace, a batch is one request per node,
+ * Aerospike through its own client: a table is a set of the namespace, a batch is one request per node,
  * each record of which has its own status. An insert is an upsert, as in the other bindings; an update of a record
  * that is not there is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
  *

@@ -35,16 +35,21 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import site.ycsb.DBException;
 
 /**
- * The one client of this process, with the asynchronous commands that the layouts need. Each command answers within
+ * The one client of this process, with the commands that the layouts need. Each command answers within
  * {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
+ *
+ * <p>Where a thread has one operation in flight, it waits for the server itself: the way to an event loop and back
+ * halves the rate. Batches and several operations in flight go through the event loops.
  */
 final class Commands implements Shared.Connection {
   /** Above this a query counts as long for the server, which then schedules it beside the others. */
   private static final int SHORT_QUERY = 100;
 
+  private final boolean waits;
   private final long millis;
   private final CommitLevel commitLevel;
   private final Policy reads = new Policy();
@@ -55,6 +60,7 @@ final class Commands implements Shared.Connection {
   private final AerospikeClient client;
 
   Commands(Settings settings) throws DBException {
+    waits = settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1;
     millis = Binding.operationTimeout(settings);
     commitLevel = CommitLevel.valueOf("COMMIT_" + settings.choice("aerospike.commitlevel", "ALL", "MASTER"));
     reads.readModeAP = ReadModeAP.valueOf(settings.choice("aerospike.readmode", "ONE", "ALL"));
@@ -95,7 +101,8 @@ final class Commands implements Shared.Connection {
     ClientPolicy policy = new ClientPolicy();
     policy.eventLoops = loops;
     policy.asyncMaxConnsPerNode = connections;
-    policy.maxConnsPerNode = connections;
+    // A thread that waits has a connection, and one that finds none is refused at once.
+    policy.maxConnsPerNode = Math.max(connections, settings.number("threadcount", 1, 1, Integer.MAX_VALUE));
     policy.timeout = (int) Math.min(millis, policy.timeout);
     // After 100 errors in a second the driver would answer by itself, without asking the server.
     policy.maxErrorRate = 0;
@@ -136,6 +143,9 @@ final class Commands implements Shared.Connection {
 
   /** Reads a record: {@code null} where there is none; {@code bins} may be {@code null} for all. */
   CompletableFuture<Record> get(Key key, String[] bins) {
+    if (waits) {
+      return now(() -> bins == null ? client.get(reads, key) : client.get(reads, key, bins));
+    }
     Got answer = new Got();
     if (bins == null) {
       client.get(loops.next(), answer, reads, key);
@@ -146,6 +156,12 @@ final class Commands implements Shared.Connection {
   }
 
   CompletableFuture<Void> put(WritePolicy policy, Key key, Bin... bins) {
+    if (waits) {
+      return now(() -> {
+        client.put(policy, key, bins);
+        return null;
+      });
+    }
     Done answer = new Done();
     client.put(loops.next(), answer, policy, key, bins);
     return answer;
@@ -153,9 +169,20 @@ final class Commands implements Shared.Connection {
 
   /** Removes a record; tells whether there was one. */
   CompletableFuture<Boolean> delete(WritePolicy policy, Key key) {
+    if (waits) {
+      return now(() -> client.delete(policy, key));
+    }
     Deleted answer = new Deleted();
     client.delete(loops.next(), answer, policy, key);
     return answer;
+  }
+
+  private static <T> CompletableFuture<T> now(Supplier<T> command) {
+    try {
+      return CompletableFuture.completedFuture(command.get());
+    } catch (AerospikeException e) {
+      return CompletableFuture.failedFuture(e);
+    }
   }
 
   /** Reads a batch, one request per node; each record holds its own result code, and the future never fails. */

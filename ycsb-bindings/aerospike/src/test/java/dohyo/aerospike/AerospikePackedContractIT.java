@@ -19,14 +19,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import site.ycsb.Status;
 
-/** The contract once more, with ten records in one of Aerospike's. */
+/** The contract once more, with ten records in one of Aerospike's, and through the event loops. */
 class AerospikePackedContractIT extends AerospikeContractIT {
   private static final Map<String, String> ORDERED = Map.of("insertorder", "ordered");
   private static final Columns COLUMNS = Columns.of(List.of("field0", "field1"));
 
   @Override
   protected Map<String, String> settings() {
-    return Map.of("aerospike.layout", "packed=10");
+    return Map.of("aerospike.layout", "packed=10", "inflight", "64");
   }
 
   /** Names of fields are not limited here, but keys are. */

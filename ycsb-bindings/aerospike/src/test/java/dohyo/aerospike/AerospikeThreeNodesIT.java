@@ -62,7 +62,7 @@ class AerospikeThreeNodesIT {
     awaitCluster();
 
     AerospikeBinding db = new AerospikeBinding();
-    db.setProperties(server.with(Map.of("aerospike.hosts", hosts(), "operationtimeout", "3000")));
+    db.setProperties(server.with(Map.of("aerospike.hosts", hosts(), "operationtimeout", "3000", "inflight", "2")));
     db.init();
     try {
       write(db, all()).forEach((key, status) -> assertEquals(Status.OK, status, key));
