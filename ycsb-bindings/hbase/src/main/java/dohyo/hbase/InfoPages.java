@@ -1,5 +1,6 @@
 package dohyo.hbase;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -50,9 +51,12 @@ final class InfoPages {
     return running;
   }
 
+  /** Keeps a page; one that this version does not have yet (/prometheus came with 2.6) leaves no file. */
   void save(String page, Path file) throws IOException {
     try (InputStream in = get(page)) {
       Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
+    } catch (FileNotFoundException e) {
+      Files.deleteIfExists(file);
     }
   }
 
