@@ -69,6 +69,9 @@ final class Commands implements Shared.Connection {
     timeouts(writes, settings, "aerospike.writeretries", 0);
     batchReads = new BatchPolicy(reads);
     batchWrites = new BatchPolicy(writes);
+    boolean inline = settings.flag("aerospike.inline", false);
+    batchReads.allowInlineSSD = inline;
+    batchWrites.allowInlineSSD = inline;
     // The other half is left to the threads of the workload; on two processors one loop was faster than two.
     int threads = settings.number("aerospike.eventloops",
         Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors() / 2)), 1, 64);
