@@ -141,7 +141,9 @@ def best_threads(side: Side, properties: dict[str, str]) -> int:
 
 
 def compare(title: str, stock: Side, ours: Side, mode: Mode, arguments: argparse.Namespace) -> None:
-    """Runs both sides in turns and prints their ratios."""
+    """Runs both sides in turns and prints their ratios, unless other modes were asked for."""
+    if arguments.only and not any(part in f"{title} {mode.name}" for part in arguments.only):
+        return
     stock_threads = best_threads(stock, mode.properties)
     our_threads = best_threads(ours, mode.properties)
     pairs: list[tuple[Measured, Measured]] = []
@@ -363,6 +365,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pairs of runs per mode (default %(default)s)")
     parser.add_argument("--seconds", type=int, default=8, help="measured per run (default %(default)s)")
     parser.add_argument("--warmup", type=int, default=6, help="before that, per run (default %(default)s)")
+    parser.add_argument(
+        "--only", action="append", metavar="TEXT", help="only modes whose name has this text; repeatable"
+    )
     parser.add_argument("--records", type=int, default=100_000, help="rows in the table (default %(default)s)")
     arguments = parser.parse_args()
     print(
