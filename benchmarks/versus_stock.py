@@ -208,6 +208,8 @@ def server(system: str, fields: int, records: int) -> Iterator[dict[str, str]]:
         "trial_threads": 4,
         # Stock's binding writes strings, which Cassandra does not take for its blobs.
         "cassandra_column_type": "text",
+        # The role counts our client's connections; stock has one per thread.
+        "mysql_settings": {"max_connections": 200},
     }
     playbook("deploy.yml", variables)
     try:
