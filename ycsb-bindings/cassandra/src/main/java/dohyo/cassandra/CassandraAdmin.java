@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import javax.management.JMException;
 
 /**
  * What Ansible asks of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
@@ -24,9 +25,22 @@ public final class CassandraAdmin {
   private CassandraAdmin() {
   }
 
-  /** Runs one verb: schema or settle. */
+  /** Runs one verb: ready, schema or settle. */
   public static void main(String[] words) {
-    Admin.main("Cassandra", Map.of("schema", CassandraAdmin::schema, "settle", CassandraAdmin::settle), words);
+    Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "schema", CassandraAdmin::schema, "settle",
+        CassandraAdmin::settle), words);
+  }
+
+  /** Looks once whether this node sees as many as there should be; an error says how many it does. */
+  private static Map<String, ?> ready(Settings arguments) throws IOException, JMException {
+    int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
+    try (ServerJvm jvm = jvm(arguments)) {
+      int live = jvm.liveNodes();
+      if (live < nodes) {
+        throw new IOException("this node sees %d of %d nodes".formatted(live, nodes));
+      }
+      return Map.of("nodes", live);
+    }
   }
 
   /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */

@@ -46,6 +46,12 @@ final class ServerJvm implements AutoCloseable {
         "gc", collectors);
   }
 
+  /** Nodes that this one takes for alive, itself among them. */
+  int liveNodes() throws IOException, JMException {
+    return ((Collection<?>) beans.getAttribute(
+        new ObjectName("org.apache.cassandra.db:type=StorageService"), "LiveNodes")).size();
+  }
+
   void flush(String keyspace) throws IOException, JMException {
     beans.invoke(new ObjectName("org.apache.cassandra.db:type=StorageService"), "forceKeyspaceFlush",
         new Object[] {keyspace, new String[0]}, new String[] {String.class.getName(), String[].class.getName()});
