@@ -47,7 +47,14 @@ def configure(
     """
     homes = [folder / f"node{i}" for i in range(1, nodes + 1)]
     # Addresses on which nobody listens.
-    hosts = {home.name: {"dohyo_home": str(home), "scylla_address": f"127.9.9.{i}"} for i, home in enumerate(homes, 1)}
+    hosts = {
+        home.name: {
+            "dohyo_home": str(home),
+            "dohyo_data": [str(home / "disk1"), str(home / "disk2")],
+            "scylla_address": f"127.9.9.{i}",
+        }
+        for i, home in enumerate(homes, 1)
+    }
     tasks = [
         {"include_role": {"name": "scylla", "tasks_from": "configure", "public": True}},
         {"set_fact": {"command": "{{ _scylla_command }}"}},
@@ -71,7 +78,8 @@ def test_one_node_that_shares_its_host_with_a_client(tmp_path: Path) -> None:
     assert config["commitlog_sync"] == "periodic"
     assert config["commitlog_sync_period_in_ms"] == 10000
     assert config["developer_mode"] is True
-    assert config["workdir"] == str(tmp_path / "node1/data/scylla")
+    assert config["workdir"] == str(tmp_path / "node1/disk1/scylla")
+    assert config["commitlog_directory"] == str(tmp_path / "node1/disk2/scylla/commitlog")
     assert config["api_doc_dir"] == "/opt/scylladb/api/api-doc/"
     assert config["hinted_handoff_enabled"] is False
     ports = [value for key, value in config.items() if key.endswith("_port")]

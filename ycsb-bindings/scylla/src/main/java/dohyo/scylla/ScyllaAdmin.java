@@ -29,10 +29,21 @@ public final class ScyllaAdmin {
   private ScyllaAdmin() {
   }
 
-  /** Runs one verb: schema, settle or stats. */
+  /** Runs one verb: ready, schema, settle or stats. */
   public static void main(String[] words) {
-    Admin.main("ScyllaDB",
-        Map.of("schema", ScyllaAdmin::schema, "settle", ScyllaAdmin::settle, "stats", ScyllaAdmin::stats), words);
+    Admin.main("ScyllaDB", Map.of("ready", ScyllaAdmin::ready, "schema", ScyllaAdmin::schema, "settle",
+        ScyllaAdmin::settle, "stats", ScyllaAdmin::stats), words);
+  }
+
+  /** Looks once whether this node sees as many as there should be; an error says which it does. */
+  private static Map<String, ?> ready(Settings arguments) throws IOException {
+    int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
+    // The page is a list of addresses, as in ["10.0.0.1","10.0.0.2"].
+    String live = api(arguments).get("/gossiper/endpoint/live").strip();
+    if (live.split("\"").length / 2 < nodes) {
+      throw new IOException("this node sees %s, and should see %d nodes".formatted(live, nodes));
+    }
+    return Map.of("nodes", live);
   }
 
   /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
