@@ -13,6 +13,7 @@ import org.mariadb.jdbc.Driver;
 final class Login {
   private static final String PREFIX = "jdbc:mariadb://";
 
+  private final Settings settings;
   private final String url;
   private final Properties options = new Properties();
 
@@ -22,8 +23,18 @@ final class Login {
    * @throws SettingException if the URL is not one of the driver's
    */
   Login(Settings settings) {
+    this(settings, settings.text("mysql.url", PREFIX + "127.0.0.1:3306/ycsb"));
+  }
+
+  /**
+   * The same account at another server.
+   *
+   * @param url in place of {@code mysql.url}
+   */
+  private Login(Settings settings, String url) {
     String millis = Long.toString(Binding.operationTimeout(settings));
-    url = settings.text("mysql.url", PREFIX + "127.0.0.1:3306/ycsb");
+    this.url = url;
+    this.settings = settings;
     if (!url.startsWith(PREFIX)) {
       throw new SettingException("mysql.url=" + place() + ": must begin with " + PREFIX + ", for MySQL too");
     }
@@ -48,6 +59,16 @@ final class Login {
    */
   Connection connect() throws SQLException {
     return new Driver().connect(url, options);
+  }
+
+  /** The same database and account on another server, {@code HOST:PORT}. */
+  Login at(String server) {
+    return new Login(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
+  }
+
+  /** Where the server is: {@code HOST:PORT}. */
+  String server() {
+    return url.replaceFirst("^" + PREFIX + "([^/?]*).*", "$1");
   }
 
   /** The URL without what may stand behind it, such as a password. */

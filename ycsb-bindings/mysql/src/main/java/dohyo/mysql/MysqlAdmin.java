@@ -6,10 +6,7 @@ import java.io.IOException;
 import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -18,8 +15,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What Ansible asks of a running MariaDB or MySQL. The argument {@code connection} names a file with the binding's own
@@ -32,62 +29,131 @@ public final class MysqlAdmin implements AutoCloseable {
   private static final int MEBIBYTE = 1 << 20;
 
   private final Settings arguments;
-  private final Connection connection;
-  private final String place;
+  private final Server primary;
+  private final List<Server> replicas = new ArrayList<>();
 
+  /** Connects to the server of {@code connection}, and with the same account to all of {@code replicas}. */
   private MysqlAdmin(Settings arguments) throws IOException, SQLException {
     this.arguments = arguments;
-    Properties properties = new Properties();
-    properties.setProperty("operationtimeout", Integer.toString(CALL_MILLIS));
-    try (Reader file = Files.newBufferedReader(Path.of(arguments.required("connection")))) {
-      properties.load(file);
+    Login login = login(arguments);
+    primary = new Server(login);
+    for (String place : arguments.text("replicas", "").split(",")) {
+      if (!place.isEmpty()) {
+        replicas.add(new Server(login.at(place)));
+      }
     }
-    Login login = new Login(new Settings(properties));
-    place = login.place().replaceFirst("^jdbc:mariadb://([^/]*).*", "$1");
-    connection = login.connect();
+  }
+
+  private static Login login(Settings arguments) throws IOException {
+    Properties properties = properties(arguments.required("connection"));
+    properties.setProperty("operationtimeout", Integer.toString(CALL_MILLIS));
+    return new Login(new Settings(properties));
+  }
+
+  private static Properties properties(String file) throws IOException {
+    Properties properties = new Properties();
+    try (Reader reader = Files.newBufferedReader(Path.of(file))) {
+      properties.load(reader);
+    }
+    return properties;
   }
 
   @Override
   public void close() throws SQLException {
-    connection.close();
+    for (Server server : servers()) {
+      server.close();
+    }
   }
 
-  /** Runs one verb: schema, settle or stats. */
+  private List<Server> servers() {
+    return Stream.concat(Stream.of(primary), replicas.stream()).toList();
+  }
+
+  /** Runs one verb: follow, schema, settle or stats. */
   public static void main(String[] words) {
-    Admin.main("MySQL", Map.of("schema", MysqlAdmin::schema, "settle", MysqlAdmin::settle, "stats", MysqlAdmin::stats),
-        words);
+    Admin.main("MySQL", Map.of("follow", MysqlAdmin::follow, "schema", MysqlAdmin::schema, "settle", MysqlAdmin::settle,
+        "stats", MysqlAdmin::stats), words);
   }
 
-  /** Runs the SQL of {@code file}, then reads back from the server under which conditions it works. */
+  /** Makes this server a replica of the one that the file {@code primary} names: host, port, user, password. */
+  private static Map<String, ?> follow(Settings arguments) throws Exception {
+    Settings source = new Settings(properties(arguments.required("primary")));
+    try (Server replica = new Server(login(arguments))) {
+      replica.follow(source.required("host"), source.number("port", 3306, 1, 65_535), source.required("user"),
+          source.required("password"), end(arguments));
+    }
+    return Map.of();
+  }
+
+  /**
+   * Waits for {@code replicas}, of which {@code wait} shall acknowledge a write; runs the SQL of {@code file}, then
+   * reads back from the servers under which conditions they work.
+   */
   private static Map<String, ?> schema(Settings arguments) throws Exception {
-    try (MysqlAdmin mysql = new MysqlAdmin(arguments); Statement statement = mysql.connection.createStatement()) {
+    try (MysqlAdmin mysql = new MysqlAdmin(arguments)) {
+      mysql.waitForReplicas(end(arguments));
       for (String sql : statements(Files.readString(Path.of(arguments.required("file"))))) {
-        statement.execute(sql);
+        mysql.primary.execute(sql);
       }
       return Map.of("conditions", mysql.conditions(), "pid", mysql.pid());
     }
   }
 
-  /** Has everything written that is in memory only, then counts the rows of {@code tables}. */
+  private void waitForReplicas(Instant end) throws Exception {
+    boolean semiSync = arguments.number("wait", 0, 0, Integer.MAX_VALUE) > 0;
+    int here;
+    while ((here = semiSync ? primary.semiSync().clients() : primary.replicas()) < replicas.size()) {
+      if (Instant.now().isAfter(end)) {
+        throw new IOException("%d of %d replicas have connected to the primary %s; their logs say why"
+            .formatted(here, replicas.size(), primary.place()));
+      }
+      Thread.sleep(LOOK_MILLIS);
+    }
+  }
+
+  /** Has everything on all copies, and written that is in memory only; then counts the rows of {@code tables}. */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
-    try (MysqlAdmin mysql = new MysqlAdmin(arguments); Statement statement = mysql.connection.createStatement()) {
+    try (MysqlAdmin mysql = new MysqlAdmin(arguments)) {
       Instant start = Instant.now();
-      statement.execute("FLUSH TABLES");
-      mysql.writePages(statement, start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE)));
+      Instant end = end(arguments);
+      String position = mysql.replicas.isEmpty() ? "" : mysql.primary.position();
+      for (Server replica : mysql.replicas) {
+        replica.waitFor(position, end);
+      }
+      for (Server server : mysql.servers()) {
+        server.execute("FLUSH LOCAL TABLES");
+        mysql.writePages(server, end);
+      }
+      refuseLonelyWrites(mysql.primary);
       long seconds = Duration.between(start, Instant.now()).toSeconds();
       return Map.of("seconds", seconds, "rows", mysql.countRows());
     }
   }
 
+  private static Instant end(Settings arguments) {
+    return Instant.now().plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+  }
+
+  /** A write that went on without its replicas was measured under other conditions than the table says. */
+  private static void refuseLonelyWrites(Server server) throws SQLException, IOException {
+    Server.SemiSync semiSync = server.semiSync();
+    if (semiSync.no() > 0) {
+      throw new IOException(("the primary %s has committed %d transactions without its replicas' acknowledgement,"
+          + " and %d with it").formatted(server.place(), semiSync.no(), semiSync.yes()));
+    }
+  }
+
   /** Writes the server's own view of itself into files of {@code folder}. */
   private static Map<String, ?> stats(Settings arguments) throws Exception {
-    try (MysqlAdmin mysql = new MysqlAdmin(arguments)) {
+    try (Server server = new Server(login(arguments))) {
       Map<String, String> views = Map.of("status", "SHOW GLOBAL STATUS", "variables", "SHOW GLOBAL VARIABLES",
-          "tables", "SHOW TABLE STATUS", "innodb", "SHOW ENGINE INNODB STATUS");
+          "tables", "SHOW TABLE STATUS", "innodb", "SHOW ENGINE INNODB STATUS", "replica", "SHOW REPLICA STATUS",
+          "connections", "SHOW PROCESSLIST");
       for (Map.Entry<String, String> view : views.entrySet()) {
         Path file = Path.of(arguments.required("folder"), "stats-" + view.getKey() + ".txt");
-        Files.write(file, mysql.lines(view.getValue()));
+        Files.write(file, lines(server.rows(view.getValue())));
       }
+      refuseLonelyWrites(server);
       return Map.of();
     }
   }
@@ -101,29 +167,37 @@ public final class MysqlAdmin implements AutoCloseable {
   }
 
   private Map<String, Object> conditions() throws SQLException {
-    Map<String, String> variables = pairs("SHOW GLOBAL VARIABLES");
-    Map<String, String> engines = pairs("SELECT DISTINCT ENGINE, CREATE_OPTIONS FROM information_schema.TABLES"
+    Map<String, String> variables = primary.variables();
+    Map<String, String> engines = primary.pairs("SELECT DISTINCT ENGINE, CREATE_OPTIONS FROM information_schema.TABLES"
         + " WHERE TABLE_SCHEMA = DATABASE()");
     boolean innodb = engines.containsKey("InnoDB");
-    boolean log = variables.get("log_bin").equals("ON");
     String options = engines.values().stream().distinct().collect(Collectors.joining(", "));
+    Server.SemiSync semiSync = primary.semiSync();
+    // Counted by the primary: semi-synchronously only those that acknowledge.
+    int replication = 1 + (semiSync.on() ? semiSync.clients() : primary.replicas());
+    int writeCopies = 1 + semiSync.acknowledge();
 
     Map<String, Object> conditions = new LinkedHashMap<>();
-    conditions.put("title", "%s (%s)".formatted(connection.getMetaData().getDatabaseProductName(),
-        String.join(", ", engines.keySet())));
+    conditions.put("title", "%s (%s)".formatted(primary.product(), String.join(", ", engines.keySet())));
     conditions.put("version", variables.get("version").replaceAll("-MariaDB.*", ""));
-    conditions.put("nodes", 1);
-    // One server, without replication: one, a quorum and all are the same.
-    conditions.put("replication", 1);
-    conditions.put("write_acks", arguments.required("write_acks"));
-    conditions.put("read_acks", arguments.required("read_acks"));
-    conditions.put("write_copies", 1);
+    conditions.put("nodes", replication);
+    conditions.put("replication", replication);
+    conditions.put("write_acks", acks(writeCopies, replication, arguments.required("write_acks")));
+    conditions.put("read_acks", acks(1, replication, arguments.required("read_acks")));
+    conditions.put("write_copies", writeCopies);
     conditions.put("read_copies", 1);
-    conditions.put("durability", durable(engines, variables) ? "disk" : "memory");
+    // All reads ask the primary, which has all writes, whoever else has them.
+    conditions.put("consistency", "strong");
+    conditions.put("durability", durable(engines, semiSync.on() ? servers() : List.of(primary)) ? "disk" : "memory");
     conditions.put("compression", innodb ? compression(options, variables) : "none");
     conditions.put("memory", innodb ? "buffer pool " + mebibytes(variables.get("innodb_buffer_pool_size"))
         : "key buffer " + mebibytes(variables.get("key_buffer_size")) + ", data in the cache of the operating system");
-    conditions.put("endpoints", List.of(place));
+    conditions.put("endpoints", List.of(primary.place()));
+    conditions.put("notes", notes(variables, innodb, options, semiSync));
+    return conditions;
+  }
+
+  private List<String> notes(Map<String, String> variables, boolean innodb, String options, Server.SemiSync semiSync) {
     List<String> notes = new ArrayList<>();
     notes.add("tables: " + options);
     if (innodb) {
@@ -134,18 +208,59 @@ public final class MysqlAdmin implements AutoCloseable {
     } else {
       notes.add("every write is flushed to disk: " + variables.get("flush"));
     }
-    notes.add("binary log: " + (log ? "ON, sync_binlog " + variables.get("sync_binlog") : "OFF"));
-    conditions.put("notes", notes);
-    return conditions;
+    notes.add(variables.get("log_bin").equals("ON")
+        ? "binary log: ON, %s, %s, sync_binlog %s".formatted(variables.get("binlog_format"),
+            variables.get("binlog_row_image"), variables.get("sync_binlog"))
+        : "binary log: OFF");
+    if (!replicas.isEmpty()) {
+      notes.add("reads and writes: the primary %s; replicas: %s".formatted(
+          primary.place(), replicas.stream().map(Server::place).collect(Collectors.joining(", "))));
+      notes.add(semiSync.on()
+          ? "semi-synchronous replication: a write waits until %d of %d replicas have logged it, %s".formatted(
+              semiSync.acknowledge(), semiSync.clients(), semiSync.point())
+          : "asynchronous replication: a write waits for no replica");
+    }
+    if (!replicas.isEmpty() && !innodb) {
+      notes.add("MyISAM has no transactions: a write can be read before a replica has it, and stays if none ever has");
+    }
+    return notes;
   }
 
-  /** Whether an acknowledged write is on disk: MyISAM has no log, so the data themselves must be. */
-  private static boolean durable(Map<String, String> engines, Map<String, String> variables) {
-    return engines.keySet().stream().allMatch(engine -> switch (engine) {
-      case "InnoDB" -> variables.get("innodb_flush_log_at_trx_commit").equals("1")
-          && !variables.get("innodb_flush_method").equals("nosync");
-      default -> variables.get("flush").equals("ON");
+  /** In the words of the scenarios, which for few copies mean the same: then the word that was asked for. */
+  private static String acks(int copies, int replication, String asked) {
+    Map<String, Integer> words = new LinkedHashMap<>();
+    words.put(asked, switch (asked) {
+      case "one" -> 1;
+      case "quorum" -> replication / 2 + 1;
+      default -> replication;
     });
+    words.putIfAbsent("one", 1);
+    words.putIfAbsent("all", replication);
+    words.putIfAbsent("quorum", replication / 2 + 1);
+    return words.entrySet().stream().filter(word -> word.getValue() == copies).map(Map.Entry::getKey).findFirst()
+        .orElse("%d of %d".formatted(copies, replication));
+  }
+
+  /**
+   * Whether an acknowledged write is on disk wherever it was acknowledged. MyISAM has no log, so the data themselves
+   * must be; a primary with a binary log looks there, after a crash, which transactions it had committed.
+   */
+  private static boolean durable(Map<String, String> engines, List<Server> servers) throws SQLException {
+    for (Server server : servers) {
+      Map<String, String> variables = server.variables();
+      boolean log = variables.get("log_bin").equals("ON");
+      boolean replica = variables.get("read_only").equals("ON");
+      boolean durable = engines.keySet().stream().allMatch(engine -> switch (engine) {
+        case "InnoDB" -> variables.get("innodb_flush_log_at_trx_commit").equals("1")
+            && !variables.get("innodb_flush_method").equals("nosync")
+            && (!log || variables.get("sync_binlog").equals("1"));
+        default -> variables.get("flush").equals("ON");
+      });
+      if (!durable || replica && !variables.get("sync_relay_log").equals("1")) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** In the words of the scenarios; MariaDB has the algorithm in a variable, MySQL in the table's options. */
@@ -164,66 +279,54 @@ public final class MysqlAdmin implements AutoCloseable {
   }
 
   private long pid() throws SQLException, IOException {
-    Map<String, String> variables = pairs("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('datadir', 'pid_file')");
+    Map<String, String> variables = primary.variables();
     Path file = Path.of(variables.get("datadir")).resolve(variables.get("pid_file"));
     return Long.parseLong(Files.readString(file).strip());
   }
 
   /** InnoDB writes its pages at leisure, unless hardly any may wait. */
-  private void writePages(Statement statement, Instant end) throws Exception {
-    String limit = pairs("SHOW GLOBAL VARIABLES LIKE 'innodb_max_dirty_pages_pct'").get("innodb_max_dirty_pages_pct");
-    statement.execute("SET GLOBAL innodb_max_dirty_pages_pct = 0");
+  private void writePages(Server server, Instant end) throws Exception {
+    String limit = server.value("SELECT @@GLOBAL.innodb_max_dirty_pages_pct");
+    server.execute("SET GLOBAL innodb_max_dirty_pages_pct = 0");
     try {
       String pages;
-      while (!(pages = pairs("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
+      while (!(pages = server.pairs("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
           .get("Innodb_buffer_pool_pages_dirty")).equals("0")) {
         if (Instant.now().isAfter(end)) {
-          throw new IOException("%s pages are not written after %s s; raise mysql_settle_timeout"
-              .formatted(pages, arguments.required("timeout")));
+          throw new IOException("%s pages of %s are not written after %s s; raise mysql_settle_timeout"
+              .formatted(pages, server.place(), arguments.required("timeout")));
         }
         Thread.sleep(LOOK_MILLIS);
       }
     } finally {
-      statement.execute("SET GLOBAL innodb_max_dirty_pages_pct = " + limit);
+      server.execute("SET GLOBAL innodb_max_dirty_pages_pct = " + limit);
     }
   }
 
-  /** Rows by table; none where more were loaded than is worth counting. */
-  private Map<String, Long> countRows() throws SQLException {
+  /** Rows by table, the same on every copy; none where more were loaded than is worth counting. */
+  private Map<String, Long> countRows() throws SQLException, IOException {
     Map<String, Long> rows = new LinkedHashMap<>();
     long records = arguments.whole("recordcount", 0, 0, Long.MAX_VALUE);
     if (records <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
       for (String table : arguments.required("tables").split(",")) {
-        String count = pairs("SELECT '" + table + "', COUNT(*) FROM `" + table + "`").get(table);
-        rows.put(table, Long.parseLong(count));
+        String count = "SELECT COUNT(*) FROM `" + table + "`";
+        rows.put(table, Long.parseLong(primary.value(count)));
+        for (Server replica : replicas) {
+          long copied = Long.parseLong(replica.value(count));
+          if (copied != rows.get(table)) {
+            throw new IOException("the replica %s has %d rows in %s, the primary %s has %d".formatted(
+                replica.place(), copied, table, primary.place(), rows.get(table)));
+          }
+        }
       }
     }
     return rows;
   }
 
-  /** The first two columns of a query's answer. */
-  private Map<String, String> pairs(String query) throws SQLException {
-    Map<String, String> pairs = new TreeMap<>();
-    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
-      while (rows.next()) {
-        pairs.put(rows.getString(1), rows.getString(2));
-      }
-    }
-    return pairs;
-  }
-
-  private List<String> lines(String query) throws SQLException {
-    List<String> lines = new ArrayList<>();
-    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
-      while (rows.next()) {
-        List<String> fields = new ArrayList<>();
-        for (int i = 1; i <= rows.getMetaData().getColumnCount(); i++) {
-          fields.add(rows.getMetaData().getColumnLabel(i).matches("Variable_name|Value|Status|Type")
-              ? rows.getString(i) : rows.getMetaData().getColumnLabel(i) + "=" + rows.getString(i));
-        }
-        lines.add(String.join("\t", fields));
-      }
-    }
-    return lines;
+  private static List<String> lines(List<Map<String, String>> rows) {
+    return rows.stream().map(row -> row.entrySet().stream()
+        .map(field -> field.getKey().matches("Variable_name|Value|Status|Type")
+            ? field.getValue() : field.getKey() + "=" + field.getValue())
+        .collect(Collectors.joining("\t"))).toList();
   }
 }

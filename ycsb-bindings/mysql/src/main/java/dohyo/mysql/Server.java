@@ -1,0 +1,192 @@
+package dohyo.mysql;
+
+import java.io.IOException;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** One running MariaDB or MySQL, as its administrator sees it: the primary, or a replica. */
+final class Server implements AutoCloseable {
+  private static final long LOOK_MILLIS = 200;
+
+  private final String place;
+  private final Connection connection;
+
+  /**
+   * Connects.
+   *
+   * @throws SQLException if the server cannot be reached
+   */
+  Server(Login login) throws SQLException {
+    place = login.server();
+    connection = login.connect();
+  }
+
+  @Override
+  public void close() throws SQLException {
+    connection.close();
+  }
+
+  /** {@code HOST:PORT}. */
+  String place() {
+    return place;
+  }
+
+  String product() throws SQLException {
+    return connection.getMetaData().getDatabaseProductName();
+  }
+
+  boolean isMariaDb() throws SQLException {
+    return product().equals("MariaDB");
+  }
+
+  void execute(String sql) throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      statement.execute(sql);
+    }
+  }
+
+  /** The first two columns of a query's answer. */
+  Map<String, String> pairs(String query) throws SQLException {
+    Map<String, String> pairs = new TreeMap<>();
+    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
+      while (rows.next()) {
+        pairs.put(rows.getString(1), rows.getString(2));
+      }
+    }
+    return pairs;
+  }
+
+  /** A query's answer: a map from column to value per row. */
+  List<Map<String, String>> rows(String query) throws SQLException {
+    List<Map<String, String>> all = new ArrayList<>();
+    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
+      while (rows.next()) {
+        Map<String, String> row = new LinkedHashMap<>();
+        for (int i = 1; i <= rows.getMetaData().getColumnCount(); i++) {
+          row.put(rows.getMetaData().getColumnLabel(i), rows.getString(i));
+        }
+        all.add(row);
+      }
+    }
+    return all;
+  }
+
+  /** A query's one value; {@code null} where the server says NULL. */
+  String value(String query) throws SQLException {
+    return rows(query).get(0).values().iterator().next();
+  }
+
+  Map<String, String> variables() throws SQLException {
+    return pairs("SHOW GLOBAL VARIABLES");
+  }
+
+  // ---- replication: MariaDB says master and slave, MySQL source and replica ----
+
+  /** Follows a primary from the first of its transactions on, and waits until that works. */
+  void follow(String host, int port, String user, String password, Instant end) throws Exception {
+    String[] words = isMariaDb()
+        ? new String[] {"CHANGE MASTER TO MASTER_", "MASTER_", "MASTER_USE_GTID = slave_pos"}
+        : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
+            "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"};
+    // What Ansible has made holds no character that would have to be quoted.
+    execute(("%1$sHOST = '%4$s', %2$sPORT = %5$d, %2$sUSER = '%6$s', %2$sPASSWORD = '%7$s', %2$sCONNECT_RETRY = 1,"
+        + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], host, port, user, password));
+    execute("START REPLICA");
+    while (!follows()) {
+      if (Instant.now().isAfter(end)) {
+        throw new IOException("%s does not follow %s:%d: %s".formatted(place, host, port, replication()));
+      }
+      Thread.sleep(LOOK_MILLIS);
+    }
+  }
+
+  private boolean follows() throws SQLException {
+    Map<String, String> status = replication();
+    return "Yes".equals(status.get("io_running")) && "Yes".equals(status.get("sql_running"));
+  }
+
+  /** What SHOW REPLICA STATUS says in the end: whether it runs, the last errors, the lag; empty on a primary. */
+  private Map<String, String> replication() throws SQLException {
+    Map<String, String> status = new TreeMap<>();
+    for (Map<String, String> row : rows("SHOW REPLICA STATUS")) {
+      row.forEach((name, value) -> {
+        String known = name.toLowerCase(Locale.ROOT).replaceFirst("^(slave|replica)_", "");
+        if (known.matches("io_running|sql_running|last_io_error|last_sql_error|seconds_behind_(master|source)")
+            && value != null && !value.isEmpty()) {
+          status.put(known, value);
+        }
+      });
+    }
+    return status;
+  }
+
+  /** Everything that the primary has committed, as a position that {@link #waitFor} takes. */
+  String position() throws SQLException {
+    return value(isMariaDb() ? "SELECT @@gtid_binlog_pos" : "SELECT @@gtid_executed").replace("\n", "");
+  }
+
+  /**
+   * Waits until a replica has applied all up to a position of its primary.
+   *
+   * @throws IOException if it has stopped to follow, or if that takes too long
+   */
+  void waitFor(String position, Instant end) throws SQLException, IOException {
+    String wait = isMariaDb() ? "SELECT MASTER_GTID_WAIT('%s', 1)" : "SELECT WAIT_FOR_EXECUTED_GTID_SET('%s', 1)";
+    while (!"0".equals(value(wait.formatted(position)))) {
+      if (!follows()) {
+        throw new IOException("the replica %s has stopped to follow the primary: %s".formatted(place, replication()));
+      }
+      if (Instant.now().isAfter(end)) {
+        throw new IOException("the replica %s has not caught up with the primary (%s); raise mysql_settle_timeout"
+            .formatted(place, replication()));
+      }
+    }
+  }
+
+  /** How many replicas receive from this primary. */
+  int replicas() throws SQLException {
+    return (int) rows("SHOW PROCESSLIST").stream().filter(row -> row.get("Command").startsWith("Binlog Dump")).count();
+  }
+
+  /** How this primary waits for its replicas. */
+  SemiSync semiSync() throws SQLException {
+    Map<String, String> known = pairs("SHOW GLOBAL VARIABLES LIKE 'rpl_semi_sync_%'");
+    known.putAll(pairs("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%'"));
+    Map<String, String> plain = new TreeMap<>();
+    known.forEach((name, value) -> plain.put(name.toLowerCase(Locale.ROOT)
+        .replaceFirst("rpl_semi_sync_(master|source)_", "").replace("slave", "replica"), value));
+    return new SemiSync(
+        "ON".equals(plain.get("enabled")) && "ON".equals(plain.get("status")),
+        Integer.parseInt(plain.getOrDefault("clients", "0")),
+        Integer.parseInt(plain.getOrDefault("wait_for_replica_count", "1")),
+        plain.getOrDefault("wait_point", ""),
+        Long.parseLong(plain.getOrDefault("yes_tx", "0")),
+        Long.parseLong(plain.getOrDefault("no_tx", "0")));
+  }
+
+  /**
+   * Semi-synchronous replication as a primary sees it.
+   *
+   * @param on       whether it is at work, and has not fallen back to asynchronous replication
+   * @param clients  replicas that acknowledge
+   * @param waitsFor for how many of them a write waits; MariaDB knows no other number than one
+   * @param point    where it waits
+   * @param yes      transactions that were acknowledged by replicas
+   * @param no       transactions that were not
+   */
+  record SemiSync(boolean on, int clients, int waitsFor, String point, long yes, long no) {
+    /** Replicas that have a write when it is acknowledged. */
+    int acknowledge() {
+      return on ? Math.min(waitsFor, clients) : 0;
+    }
+  }
+}
