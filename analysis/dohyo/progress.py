@@ -122,6 +122,8 @@ class Progress:
         """Takes an event of Ansible's callback."""
         if event["event"] == "failed" and not event.get("ignored"):
             self._cut_short = True
+        if event["event"] == "note":
+            self.say(event["text"])
         if event["event"] == "phase":
             if event["phase"] != self._phase or (event["run"] or 0) != self._run:
                 self._enter(event["phase"], event["run"] or 0)

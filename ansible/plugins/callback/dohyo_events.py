@@ -4,6 +4,8 @@
     a task named "Phase …" was reached; its message holds the fields
 {"time": …, "event": "system", "system": str, "unavailable": str}
     a task named "System …" was reached: whether that system can be had, else why not
+{"time": …, "event": "note", "text": str}
+    a task had something to say to people
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
     ignored: the play goes on, or a rescue section takes over and will fail with a message of its own
 {"time": …, "event": "end"}
@@ -74,6 +76,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._write("phase", phase=phase["phase"], run=phase.get("run"), client_dirs=phase.get("client_dirs", []))
         elif result.task.name.startswith("System "):
             self._write("system", **result.result["msg"])
+        for text in result.result.get("notes", []):
+            self._write("note", text=text)
 
     def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         """Report a failed task."""

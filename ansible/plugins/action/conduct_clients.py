@@ -1,0 +1,127 @@
+"""Ansible action plugin: drives the clients of all hosts through one load or run; see the module of the same name."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.module_utils.common.text.converters import to_text
+from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import connection_loader
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from conducting.agents import clock, conduct
+from conducting.conductor import Conductor, Plan
+from conducting.report import report, sentence
+
+# A dead host is noticed within ten seconds, also where nothing tells ssh so. ssh takes the first value that it is given.
+SSH_OPTIONS = ("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5")
+# Own connections: others' traffic shall not share them, and they end when this task does.
+OWN_CONNECTION = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """Runs on the controller alone, once for all hosts."""
+
+    _requires_connection = False
+    _supports_check_mode = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Entry point."""
+        super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(
+            {
+                "agents": {"type": "dict", "required": True},
+                "folder": {"type": "path", "required": True},
+                "phase": {"type": "str", "required": True},
+                "measured": {"type": "bool", "required": True},
+                "ready_timeout": {"type": "float", "required": True},
+                "start_delay_ms": {"type": "float", "required": True},
+                "launch_interval_ms": {"type": "float", "default": 0},
+                "warmup": {"type": "float", "required": True},
+                "duration": {"type": "float", "required": True},
+                "bound": {"type": "float", "required": True},
+                "silence": {"type": "float", "required": True},
+                "skew_limit_ms": {"type": "float", "required": True},
+            }
+        )
+        plan = Plan(
+            agents=arguments["agents"],
+            ready_timeout=arguments["ready_timeout"],
+            start_delay=arguments["start_delay_ms"] / 1e3,
+            launch_interval=arguments["launch_interval_ms"] / 1e3,
+            warmup=arguments["warmup"],
+            duration=arguments["duration"] or None,
+            bound=arguments["bound"],
+            silence=arguments["silence"],
+        )
+        folder = Path(arguments["folder"])
+        hosts = (task_vars or {})["hostvars"]
+        commands = {name: self._command(hosts[name], begin["tool"]) for name, begin in plan.agents.items()}
+        conductor = Conductor(plan, clock())
+        conduct(conductor, commands, Mirror(folder).keep)
+        outcome = report(conductor, arguments["skew_limit_ms"], measured=arguments["measured"])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "clients.json").write_text(json.dumps(outcome, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        said = sentence(arguments["phase"], outcome)
+        return {
+            "changed": True,
+            "failed": not outcome["valid"],
+            "msg": outcome["failure"] or said,
+            "notes": [said] if said else [],
+            "vanished": [name for name, host in conductor.hosts.items() if host.lost],
+            "clients": outcome,
+        }
+
+    def _command(self, host: dict[str, Any], tool: str) -> Sequence[str | bytes]:
+        """What starts a host's agent from here: Ansible's own way to that host, with all that its variables say."""
+        name = host["inventory_hostname"]
+        agent = [_python(host), str(Path(tool).with_name("agent"))]
+        kind = host.get("ansible_connection", self._play_context.connection)
+        if kind == "local":
+            return agent
+        if kind not in ("ssh", "smart"):
+            raise AnsibleActionFail(f"ansible_connection={kind} of {name}: clients are driven over ssh or local")
+        connection = connection_loader.get("ssh", self._play_context, None)
+        task_keys = {**self._task.dump_attrs(), "timeout": self._play_context.timeout}
+        task_keys.pop("retries")
+        if self._play_context.password:
+            task_keys["password"] = self._play_context.password
+        connection.set_options(
+            task_keys=task_keys, var_options=connection._resolve_option_variables(host, self._templar)
+        )
+        address = connection.get_option("host")
+        ssh = connection.get_option("ssh_executable")
+        command = connection._build_command(ssh, "ssh", address, f"exec {shlex.join(agent)}")
+        at = command.index(ssh.encode()) + 1
+        # With a password: over the connection that Ansible has logged in on, and keeps for a while.
+        own = () if connection.get_option("password") else OWN_CONNECTION
+        return [ssh, *SSH_OPTIONS, *own, *map(to_text, command[at:])]
+
+
+def _python(host: dict[str, Any]) -> str:
+    """Python on the host: the one that is set, else the one that Ansible has found."""
+    given = str(host.get("ansible_python_interpreter", "auto"))
+    if not given.startswith("auto"):
+        return given
+    return str(host.get("ansible_facts", {}).get("discovered_interpreter_python", "python3"))
+
+
+class Mirror:
+    """The clients' growing logs, on the controller: live progress reads them, and they stay if a host does not."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, host: str, log: str, text: str) -> None:
+        """Appends what is new in a log."""
+        folder = self._folder / host
+        folder.mkdir(parents=True, exist_ok=True)
+        # The name comes from another machine: it must not lead out of the folder.
+        with (folder / Path(log).name).open("ab") as file:
+            file.write(text.encode("latin-1"))

@@ -1,0 +1,135 @@
+"""The connections to the hosts' agents: processes, pipes and the controller's clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any
+
+from .conductor import Conductor
+
+TICK_SECONDS = 0.05
+# Wall-clock time that does not step: what it was when this program began, and what has passed since.
+_EPOCH = time.time() - time.monotonic()
+
+
+def clock() -> float:
+    """Seconds since 1970 by the controller's clock."""
+    return _EPOCH + time.monotonic()
+
+
+class Connection:
+    """One agent's process (here, or ssh) and its pipes. Bytes that the host's login prints are not taken for answers."""
+
+    def __init__(self, host: str, command: Sequence[str | bytes]) -> None:
+        self.host = host
+        self.words = b""  # of standard error: ssh's own complaints
+        self._rest = b""
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        )
+        self.input, self.output, self.errors = self._pipes()
+        for pipe in (self.input, self.output, self.errors):
+            os.set_blocking(pipe.fileno(), False)
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        process = self._process
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise ValueError("made without pipes")
+        return process.stdin, process.stdout, process.stderr
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Sends at once; what a stuck connection does not take is lost, as its host soon is."""
+        if message["do"] == "ping":
+            message["sent"] = clock()
+        with suppress(OSError):
+            self.input.write(json.dumps(message).encode() + b"\n")
+
+    def receive(self) -> list[dict[str, Any]] | None:
+        """The messages that have come; None at the end."""
+        fresh = self.output.read(1 << 20)
+        if fresh == b"":
+            return None
+        *lines, self._rest = (self._rest + (fresh or b"")).split(b"\n")
+        return [json.loads(line) for line in lines if line.startswith(b'{"is": ')]
+
+    def receive_errors(self) -> bool:
+        """False at the end."""
+        fresh = self.errors.read(65536)
+        self.words = (self.words + (fresh or b""))[-4096:]
+        return fresh != b""
+
+    def why_gone(self) -> str:
+        """What is known of the end of the connection."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.5)
+        self.receive_errors()
+        lines = [line for line in self.words.decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1].strip() if lines else f"its connection ended with exit code {self._process.returncode}"
+
+    def close(self) -> None:
+        """Lets go of the host: an agent that still runs sees the end of its input, and stops its client."""
+        self.input.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self.output.close()
+        self.errors.close()
+
+
+def conduct(
+    conductor: Conductor,
+    commands: Mapping[str, Sequence[str | bytes]],
+    keep: Callable[[str, str, str], None],
+) -> None:
+    """Opens a connection to every host and lets the conductor have its way until it is over.
+
+    :param commands: by host, what starts its agent
+    :param keep: gets host, file name and new text of every log
+    """
+    parent = os.getppid()
+    connections: dict[str, Connection] = {}
+    selector = selectors.DefaultSelector()
+    try:
+        for host, command in commands.items():
+            connection = connections[host] = Connection(host, command)
+            selector.register(connection.output, selectors.EVENT_READ, connection)
+            selector.register(connection.errors, selectors.EVENT_READ, connection)
+        while not conductor.over:
+            for host, message in conductor.take_outbox():
+                connections[host].send(message)
+            for key, _ in selector.select(TICK_SECONDS):
+                connection = key.data
+                if key.fileobj is connection.errors:
+                    if not connection.receive_errors():
+                        selector.unregister(connection.errors)
+                elif not _deliver(connection, conductor, keep):
+                    selector.unregister(connection.output)
+            if os.getppid() != parent:
+                conductor.fail("ansible-playbook was killed", clock())
+            conductor.tick(clock())
+    finally:
+        selector.close()
+        for connection in connections.values():
+            connection.close()
+
+
+def _deliver(connection: Connection, conductor: Conductor, keep: Callable[[str, str, str], None]) -> bool:
+    """Hands on what a connection has brought; False at its end."""
+    messages = connection.receive()
+    now = clock()
+    if messages is None:
+        conductor.lost(connection.host, connection.why_gone(), now)
+        return False
+    for message in messages:
+        if message["is"] == "log":
+            keep(connection.host, message["file"], message["text"])
+        conductor.heard(connection.host, message, now)
+    return True

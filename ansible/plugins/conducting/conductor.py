@@ -1,0 +1,330 @@
+"""When to do what with the clients of one load or run. Only decisions: messages and times in, messages out.
+
+All times are seconds of the controller's clock, which runs evenly (agents.py); hosts' clocks are converted at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .clock import HostClock, Reading
+
+Message = dict[str, Any]
+
+# A clock is read that often, one round trip after the other, before clients may begin; about 10 ms on one network.
+READINGS = 20
+# Between two pings, which also tell an agent that its controller lives.
+PING_SECONDS = 1.0
+# A host that answers no ping for that long has vanished.
+SILENCE_SECONDS = 10.0
+# For an agent to start: a connection, and Python.
+CONNECT_SECONDS = 30.0
+# For clients to end after they were told to; the agent kills after 10.
+STOP_SECONDS = 14.0
+# For the agents' last words.
+FINISH_SECONDS = 5.0
+# One client alone begins that soon; it only has to notice its start file.
+ALONE_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be conducted.
+
+    :ivar agents: by host, what its agent is told to begin with: ``tool``, ``client`` (None without one), ``servers``
+    :ivar start_delay: from "all are ready" to the agreed instant, so that all hear of it in time
+    :ivar launch_interval: between the launches of two clients
+    :ivar warmup: from the agreed instant to the measured window
+    :ivar duration: length of the measured window; None where clients end by their count of operations
+    :ivar bound: from the agreed instant to when a client must have ended
+    :ivar silence: a client whose logs do not grow for so long in the measured window hangs
+    """
+
+    agents: Mapping[str, Message]
+    ready_timeout: float = 120
+    start_delay: float = 2
+    launch_interval: float = 0
+    warmup: float = 0
+    duration: float | None = None
+    bound: float = 21600
+    silence: float = 30
+
+
+@dataclass
+class Client:
+    """The client of one host.
+
+    :ivar state: waiting, launched, ready, running; in the end: ended, failed, vanished or stopped
+    :ivar started: when it really began, and
+    :ivar finished: when its last operation was answered, where it has said so
+    :ivar at: when its end was seen
+    """
+
+    state: str = "waiting"
+    exit: int | None = None
+    reason: str = ""
+    started: float | None = None
+    finished: float | None = None
+    at: float | None = None
+    launched: float = 0.0
+    grew: float = 0.0
+
+    @property
+    def is_active(self) -> bool:
+        """There may be a process."""
+        return self.state in ("launched", "ready", "running")
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more will happen to it."""
+        return self.state in ("ended", "failed", "vanished", "stopped")
+
+
+@dataclass
+class Node:
+    """The servers of one host.
+
+    :ivar state: ran, ended (one of its processes, at least) or vanished
+    :ivar at: when that was seen
+    """
+
+    state: str = "ran"
+    at: float | None = None
+    reason: str = ""
+    cpu: float | None = None
+    memory: float | None = None
+
+
+@dataclass
+class Host:
+    """A host with a client, servers, or both."""
+
+    name: str
+    client: Client | None
+    node: Node | None
+    heard: float
+    clock: HostClock = field(default_factory=HostClock)
+    reading: Reading | None = None  # of its clock, when the start was agreed
+    greeted: bool = False
+    lost: bool = False
+    finished: bool = False
+    pinged: float = 0.0
+
+
+class Conductor:
+    """Feed it with `heard`, `lost` and, often, `tick`; send what `take_outbox` gives; until `over`."""
+
+    def __init__(self, plan: Plan, now: float) -> None:
+        self.plan = plan
+        self.hosts = {
+            name: Host(name, Client() if begin["client"] else None, Node() if begin["servers"] else None, heard=now)
+            for name, begin in plan.agents.items()
+        }
+        self.agreed: float | None = None
+        self.failure = ""
+        self.events: list[tuple[float, str, str]] = []  # when, host, what
+        self.over = False
+        self._outbox: list[tuple[str, Message]] = []
+        self._began = now
+        self._deadline: float | None = None  # of stopping, or of the agents' last words
+        self._finishing = False
+        self._next_launch = now
+        for name, begin in plan.agents.items():
+            self._send(name, "begin", **begin)
+            self._ping(self.hosts[name], now)
+
+    def take_outbox(self) -> list[tuple[str, Message]]:
+        """The messages to send since the last call, each with its host."""
+        messages, self._outbox = self._outbox, []
+        return messages
+
+    # ---- What comes in ----
+
+    def heard(self, name: str, message: Message, now: float) -> None:
+        """A host's agent has said something."""
+        host = self.hosts[name]
+        if host.lost:
+            return
+        host.heard = now
+        match message["is"]:
+            case "pong":
+                host.clock.add(message["sent"], message["time"] / 1e9, now)
+                if host.clock.count < READINGS:
+                    self._ping(host, now)
+            case "hello":
+                host.greeted = True
+            case "ready":
+                if host.client is not None and host.client.state == "launched":
+                    host.client.state = "ready"
+            case "log":
+                if host.client is not None:
+                    host.client.grew = now
+            case "ended":
+                self._client_ended(host, message, now)
+            case "server":
+                self._server_ended(host, message)
+            case "finished":
+                host.finished = True
+                if host.node is not None:
+                    host.node.cpu, host.node.memory = message["cpu"], message["memory"]
+
+    def lost(self, name: str, why: str, now: float) -> None:
+        """The connection to a host is gone."""
+        host = self.hosts[name]
+        if host.lost or host.finished:
+            return
+        host.lost = True
+        if not host.greeted:
+            what = f"no agent could be started on {name}: {why}"
+        else:
+            what = f"{name} vanished{self._when(host.heard)}: {why}"
+        self.events.append((host.heard, name, what))
+        if host.node is not None and host.node.state == "ran":
+            host.node.state, host.node.at, host.node.reason = "vanished", host.heard, what
+        if host.client is not None and not host.client.is_over:
+            host.client.state, host.client.at, host.client.reason = "vanished", host.heard, what
+        # Servers alone may vanish: how the others do without them is a result.
+        if host.client is not None or self.agreed is None:
+            self.fail(what, now)
+
+    def fail(self, why: str, now: float) -> None:
+        """Gives everything up: no client goes on."""
+        if self.failure:
+            return
+        self.failure = why
+        self._deadline = now + STOP_SECONDS
+        for host in self.hosts.values():
+            client = host.client
+            if client is not None and client.is_active:
+                self._send(host.name, "stop")
+            elif client is not None and client.state == "waiting":
+                client.state = "stopped"
+
+    def tick(self, now: float) -> None:
+        """To be called some ten times a second at least."""
+        for host in self._living():
+            silent = now - host.heard
+            if not host.greeted and silent > CONNECT_SECONDS:
+                self.lost(host.name, f"it has not said anything for {silent:.0f} s", now)
+            elif host.greeted and silent > SILENCE_SECONDS:
+                self.lost(host.name, f"no answer for {silent:.0f} s (powered off, hung, or cut off)", now)
+            elif now - host.pinged >= PING_SECONDS:
+                self._ping(host, now)
+        if not self.failure and not self._finishing:
+            if self.agreed is None:
+                self._prepare(now)
+            else:
+                self._watch(now)
+        self._conclude(now)
+
+    # ---- Steps ----
+
+    def _prepare(self, now: float) -> None:
+        """Launches clients on hosts that have answered, and agrees on the start when all is ready."""
+        for host in self._living():
+            client = host.client
+            if client is None or not host.greeted:
+                continue
+            if client.state == "waiting" and now >= self._next_launch:
+                self._next_launch = now + self.plan.launch_interval
+                client.state, client.launched = "launched", now
+                self._send(host.name, "launch")
+            elif client.state == "launched" and now - client.launched > self.plan.ready_timeout:
+                self.fail(f"the client on {host.name} is not ready after {self.plan.ready_timeout:.0f} s", now)
+                return
+        if all(
+            host.greeted and host.clock.count >= READINGS and (host.client is None or host.client.state == "ready")
+            for host in self.hosts.values()
+        ):
+            self._agree(now)
+
+    def _agree(self, now: float) -> None:
+        self.agreed = now + (self.plan.start_delay if len(self._clients()) > 1 else ALONE_SECONDS)
+        begin = self.agreed + self.plan.warmup
+        end = begin + self.plan.duration if self.plan.duration is not None else None
+        for host in self._living():
+            host.reading = host.clock.best
+            offset = host.reading.offset
+            window = [begin + offset, end + offset if end is not None else None]
+            self._send(host.name, "start", at=self.agreed + offset, window=window)
+            if host.client is not None:
+                host.client.state, host.client.grew = "running", begin
+
+    def _watch(self, now: float) -> None:
+        assert self.agreed is not None  # noqa: S101 - for the type checker
+        for host in self._living():
+            client = host.client
+            if client is None or client.state != "running":
+                continue
+            if now > self.agreed + self.plan.bound:
+                self.fail(f"the client on {host.name} still runs {now - self.agreed:.0f} s after the start", now)
+            elif now - client.grew > self.plan.silence:
+                self.fail(
+                    f"the client on {host.name} hangs: it has reported nothing since{self._when(client.grew)}", now
+                )
+
+    def _conclude(self, now: float) -> None:
+        """Asks for last words when all clients have ended, and ends when they have come, or will not come."""
+        if not self._finishing and all(client.is_over for client in self._clients().values()):
+            self._finishing = True
+            self._deadline = now + FINISH_SECONDS
+            for host in self._living():
+                self._send(host.name, "finish")
+        late = self._deadline is not None and now > self._deadline
+        if self._finishing:
+            self.over = late or all(host.finished or host.lost for host in self.hosts.values())
+        elif late:
+            for name, client in self._clients().items():
+                if not client.is_over:
+                    client.state, client.reason = "stopped", f"{name} has not said that its client ended"
+            self.over = True
+
+    def _client_ended(self, host: Host, message: Message, now: float) -> None:
+        client = host.client
+        if client is None or client.is_over:
+            return
+        offset = host.clock.best.offset
+        client.exit, client.at = message["exit"], message["at"] - offset
+        times = message["summary"]
+        if times["agreed_start_ms"] is not None:
+            start = times["agreed_start_ms"] / 1e3 - (host.reading.offset if host.reading else offset)
+            if times["skew_ms"] is not None:
+                client.started = start + times["skew_ms"] / 1e3
+            if times.get("finished_ms") is not None:
+                client.finished = start + times["finished_ms"] / 1e3
+        if self.failure:
+            client.state = "stopped"
+        elif message["exit"] == 0 and self.agreed is not None:
+            client.state = "ended"
+        else:
+            client.state, client.reason = "failed", message["words"]
+            self.events.append((client.at, host.name, f"its client failed: {message['words']}"))
+            self.fail(f"the client on {host.name} failed: {message['words']}", now)
+
+    def _server_ended(self, host: Host, message: Message) -> None:
+        at = message["at"] - host.clock.best.offset
+        words = message["words"]
+        self.events.append((at, host.name, words))
+        if host.node is not None and host.node.state == "ran":
+            host.node.state, host.node.at = "ended", at
+            host.node.reason = f"{message['name']} on {host.name} ended{self._when(at)}: {words}"
+
+    # ---- Small things ----
+
+    def _living(self) -> list[Host]:
+        return [host for host in self.hosts.values() if not host.lost and not host.finished]
+
+    def _clients(self) -> dict[str, Client]:
+        return {name: host.client for name, host in self.hosts.items() if host.client is not None}
+
+    def _when(self, at: float) -> str:
+        return f" {at - self.agreed:.1f} s after the start" if self.agreed is not None else " before the start"
+
+    def _ping(self, host: Host, now: float) -> None:
+        host.pinged = now
+        self._send(host.name, "ping")
+
+    def _send(self, name: str, do: str, **fields: Any) -> None:
+        self._outbox.append((name, {"do": do, **fields}))

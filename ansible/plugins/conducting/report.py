@@ -1,0 +1,102 @@
+"""What conducting came to: clients.json, the sentence for people, and whether the phase counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .conductor import Client, Conductor, Node
+
+
+def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dict[str, Any]:
+    """The contents of clients.json.
+
+    :param skew_limit_ms: how far apart clients may begin, and how exactly clocks must be known
+    :param measured: it is a run; how exactly the clients of a load begin together does not matter
+    """
+    agreed = conductor.agreed
+    clients = {name: host.client for name, host in conductor.hosts.items() if host.client is not None}
+    ends = [client.finished or client.at for client in clients.values() if client.state == "ended"]
+    first_end = min((end for end in ends if end is not None), default=None)
+    starts = [client.started for client in clients.values() if client.started is not None]
+
+    def after_start(at: float | None) -> float | None:
+        return None if at is None or agreed is None else round(at - agreed, 3)
+
+    def client_row(name: str, client: Client) -> dict[str, Any]:
+        reading = conductor.hosts[name].reading
+        end = client.finished or client.at
+        return {
+            "offset_ms": milliseconds(reading.offset if reading else None),
+            "offset_error_ms": milliseconds(reading.error if reading else None),
+            "start_ms": milliseconds(client.started - agreed if client.started is not None and agreed else None),
+            "end_ms": milliseconds(end - first_end if end is not None and first_end is not None else None),
+            "state": client.state,
+            "exit": client.exit,
+            "reason": client.reason,
+        }
+
+    def node_row(node: Node) -> dict[str, Any]:
+        return {
+            "state": node.state,
+            "at": after_start(node.at),
+            "reason": node.reason,
+            "cpu_seconds": round(node.cpu, 2) if node.cpu is not None else None,
+            "memory_mb": round(node.memory, 1) if node.memory is not None else None,
+        }
+
+    result: dict[str, Any] = {
+        "agreed": agreed,
+        "offset_limit_ms": skew_limit_ms,
+        "clients": {name: client_row(name, client) for name, client in clients.items()},
+        "nodes": {name: node_row(host.node) for name, host in conductor.hosts.items() if host.node is not None},
+        "start_skew_ms": milliseconds(max(starts) - min(starts) if starts else None),
+        "end_skew_ms": milliseconds(max(e for e in ends if e is not None) - first_end if first_end else None),
+    }
+    failure = _failure(conductor, result, skew_limit_ms, measured=measured)
+    return {
+        **result,
+        "valid": not failure,
+        "failure": failure,
+        "events": [
+            {"at": after_start(at), "host": host, "what": what} for at, host, what in sorted(conductor.events)
+        ],
+    }
+
+
+def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float, *, measured: bool) -> str:
+    """Why the phase does not count; empty if it does."""
+    broken = [row["reason"] for row in result["nodes"].values() if row["state"] != "ran"]
+    if conductor.failure or broken:
+        return "; ".join(dict.fromkeys([conductor.failure] * bool(conductor.failure) + broken))
+    if not measured or len(result["clients"]) == 1:
+        return ""
+    skew = result["start_skew_ms"]
+    if skew is None or skew > skew_limit_ms:
+        return (
+            f"the clients began {skew} ms apart, and client_skew_limit_ms is {skew_limit_ms:g}:"
+            " look for hosts with busy processors, and raise client_start_delay if they were told too late"
+        )
+    for name, row in result["clients"].items():
+        if row["offset_error_ms"] > skew_limit_ms:
+            return (
+                f"the clock of {name} is known to ±{row['offset_error_ms']} ms only, and client_skew_limit_ms is"
+                f" {skew_limit_ms:g}: its connection is too slow to agree on a start over it"
+            )
+    return ""
+
+
+def sentence(phase: str, result: dict[str, Any]) -> str:
+    """What people are told of several clients; empty for one alone, or for a phase that did not come to its end."""
+    rows = result["clients"].values()
+    if len(rows) < 2 or result["start_skew_ms"] is None or not result["valid"]:
+        return ""
+    error = max(row["offset_error_ms"] for row in rows)
+    return (
+        f"{phase}: {len(rows)} clients, start skew {result['start_skew_ms']:.1f} ms, end skew"
+        f" {result['end_skew_ms']:.1f} ms, clock offsets within ±{error:.1f} ms"
+    )
+
+
+def milliseconds(seconds: float | None) -> float | None:
+    """Seconds in ms, to the µs; None stays."""
+    return None if seconds is None else round(seconds * 1e3, 3)
