@@ -2,6 +2,7 @@
 # Brings this machine to the point where Dohyo can work. run.sh and test.sh call it; calling it by hand is fine too.
 #
 #   ./setup.sh python   Python >= 3.11 and the project's venv (.venv) with the command `dohyo`
+#   ./setup.sh aws      the same plus AWS's client, for ansible/aws.yml
 #   ./setup.sh test     the same plus the linters and test tools
 #   ./setup.sh client   JDK 17, Maven >= 3.6 and the built benchmark client
 #   ./setup.sh          python and client
@@ -81,7 +82,7 @@ python_package() {
 # What an installation from the requirements file $1 depends on, the place of the checkout included: a venv cannot move.
 python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/analysis/pyproject.toml" | sha256sum)"; }
 
-# $1: the requirements file to install; requirements-test.txt holds everything that requirements.txt does.
+# $1: the requirements file to install; those behind it are held in it.
 setup_python() {
     local stamp="$state/python" venv="$root/.venv" python
     if [[ -x "$venv/bin/python" ]] && grep -qsxF -- "$(python_inputs "$1")" "$stamp"; then
@@ -99,10 +100,10 @@ setup_python() {
     rm -f -- "$stamp"
     logged pip "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$root/analysis/$1"
     logged pip "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e "$root/analysis"
-    python_inputs "$1" >"$stamp"
-    if [[ $1 == requirements-test.txt ]]; then
-        python_inputs requirements.txt >>"$stamp"
-    fi
+    local file
+    for file in "$@"; do
+        python_inputs "$file" >>"$stamp"
+    done
 }
 
 # ---- Java -----------------------------------------------------------------------------------------------------------
@@ -171,14 +172,15 @@ fi
 
 case "${1:-all}" in
     python) setup_python requirements.txt ;;
-    test) setup_python requirements-test.txt ;;
+    aws) setup_python requirements-aws.txt requirements.txt ;;
+    test) setup_python requirements-test.txt requirements-aws.txt requirements.txt ;;
     client) setup_client ;;
     all)
         setup_python requirements.txt
         setup_client
         ;;
     *)
-        printf 'setup: ERROR: unknown step "%s"; there are: python, test, client, all\n' "$1" >&2
+        printf 'setup: ERROR: unknown step "%s"; there are: python, aws, test, client, all\n' "$1" >&2
         exit 2
         ;;
 esac

@@ -1,0 +1,508 @@
+"""Ansible module: create or remove a cluster of EC2 instances, and everything around them, by their tag."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+try:
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+except ImportError:
+    boto3 = None
+
+DOCUMENTATION = r"""
+module: ec2_cluster
+short_description: Create or remove a cluster of EC2 instances
+description:
+  - Key pair, cluster placement group, security group and instances, all with the tag C(dohyo:project), the project's name.
+    What carries another tag or none is neither used nor touched.
+  - In check mode nothing is created; RV(todo) says what would be.
+  - Needs boto3. Credentials and endpoint come from boto3's own places (environment variables, ~/.aws).
+options:
+  state:
+    description: V(present) or V(absent).
+    type: str
+    choices: [present, absent]
+    default: present
+  project:
+    description: Name and tag of everything.
+    type: str
+    required: true
+  region:
+    description: Region of EC2.
+    type: str
+    required: true
+  count:
+    description: Number of instances.
+    type: int
+    default: 4
+  type:
+    description: Instance type.
+    type: str
+  image_owner:
+    description: Account that published the image.
+    type: str
+  image_name:
+    description: Name of the image, with wildcards; the newest one of that name is taken.
+    type: str
+  public_key:
+    description: Public SSH key that the instances let in, as it stands in its file.
+    type: str
+  controller:
+    description: Addresses that may connect by SSH, as ADDRESS/BITS.
+    type: str
+  subnet:
+    description: Id of the subnet; none for a default subnet of a zone that has the instance type.
+    type: str
+    default: ""
+  disk_gb:
+    description: Size of the system's disk in GB; databases use the instance's own disks.
+    type: int
+    default: 30
+  known_hosts:
+    description: File of an earlier call's RV(known_hosts); an instance whose keys are in it is not asked again.
+    type: path
+  timeout:
+    description: Seconds to wait for the instances, and again for their host keys.
+    type: int
+    default: 600
+"""
+
+EXAMPLES = r"""
+- name: Remove the instances
+  ec2_cluster:
+    state: absent
+    project: dohyo
+    region: us-east-1
+"""
+
+RETURN = r"""
+todo:
+  description: What was done, or in check mode would be.
+  type: list
+  elements: str
+  returned: success
+launched:
+  description: How many instances were started, or in check mode would be.
+  type: int
+  returned: success
+hosts:
+  description: Name, id, address and private_address of every instance.
+  type: list
+  elements: dict
+  returned: success, when present and not in check mode
+known_hosts:
+  description: Host keys of the instances, in the form of ssh's known_hosts.
+  type: list
+  elements: str
+  returned: success, when present and not in check mode
+left:
+  description: What bears the project's name or tag and is still there.
+  type: list
+  elements: str
+  returned: success, when absent
+"""
+
+TAG = "dohyo:project"
+ALIVE = ["pending", "running", "stopping", "stopped"]
+LOOK_SECONDS = 5
+HOST_KEYS = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
+HOST_KEY = re.compile(r"\b(ssh-ed25519|ecdsa-sha2-nistp\d+|ssh-rsa) (AAAA[0-9A-Za-z+/]+=*)")
+
+
+class RefusedError(Exception):
+    """Something is as it must not be; the message says what and the way out."""
+
+
+class Cluster:
+    """The project's things in one region: what is there, and what has still to be done."""
+
+    def __init__(self, options: dict[str, Any], check: bool) -> None:
+        self.options = options
+        self.project = options["project"]
+        self.check = check
+        self.todo: list[str] = []
+        self.launched = 0
+        self.ec2 = boto3.client("ec2", region_name=options["region"])
+
+    # ---- what is there ----------------------------------------------------------------------------------------------
+
+    def tagged(self, call: Callable[..., dict[str, Any]], result: str, **arguments: Any) -> list[dict[str, Any]]:
+        """The things of one kind that carry the tag."""
+        found: list[dict[str, Any]] = call(
+            Filters=[{"Name": f"tag:{TAG}", "Values": [self.project]}, *arguments.pop("Filters", [])], **arguments
+        )[result]
+        return found
+
+    def named(self, call: Callable[..., dict[str, Any]], result: str, name: str) -> list[dict[str, Any]]:
+        """The things of one kind that have the project's name and not its tag: not ours."""
+        found = call(Filters=[{"Name": name, "Values": [self.project]}])[result]
+        return [thing for thing in found if tags_of(thing).get(TAG) != self.project]
+
+    def instances(self, states: list[str]) -> list[dict[str, Any]]:
+        """Instances in one of these states, in the order of their names; those without a name yet come last."""
+        filters = [
+            {"Name": f"tag:{TAG}", "Values": [self.project]},
+            {"Name": "instance-state-name", "Values": states},
+        ]
+        found = [
+            instance
+            for page in self.ec2.get_paginator("describe_instances").paginate(Filters=filters)
+            for reservation in page["Reservations"]
+            for instance in reservation["Instances"]
+        ]
+        return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
+
+    def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
+        """What there is beside instances, in the order of removal: how to list it, where its id and name stand."""
+        ec2 = self.ec2
+        return {
+            "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),
+            "placement group": (ec2.describe_placement_groups, "PlacementGroups", "GroupId", "group-name"),
+            "key pair": (ec2.describe_key_pairs, "KeyPairs", "KeyPairId", "key-name"),
+        }
+
+    # ---- present ----------------------------------------------------------------------------------------------------
+
+    def do(self, what: str, call: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
+        """Do it, or in check mode only note it."""
+        self.todo.append(what)
+        return {} if self.check else call(**arguments)
+
+    def present(self) -> None:
+        """Bring everything about."""
+        instances = self.instances(ALIVE)
+        missing = self.options["count"] - len(instances)
+        if missing < 0:
+            raise RefusedError(
+                f"{len(instances)} instances of {self.project} are there and aws_count is {self.options['count']}:"
+                " remove all with aws_state=absent first, or terminate some yourself"
+            )
+        for instance in instances:
+            if instance["State"]["Name"] in {"stopping", "stopped"}:
+                raise RefusedError(
+                    f"{instance['InstanceId']} is {instance['State']['Name']}, and its disks' data are lost:"
+                    " start it or terminate it yourself, or remove all with aws_state=absent"
+                )
+        for kind, (call, result, key, name) in self.kinds().items():
+            for foreign in self.named(call, result, name):
+                raise RefusedError(
+                    f"there is a {kind} {self.project} ({foreign[key]}) without the tag {TAG}={self.project}:"
+                    " it is not ours; choose another name with aws_project"
+                )
+        self.key_pair()
+        if not self.tagged(self.ec2.describe_placement_groups, "PlacementGroups"):
+            self.do(
+                f"placement group {self.project}, cluster",
+                self.ec2.create_placement_group,
+                GroupName=self.project,
+                Strategy="cluster",
+                TagSpecifications=self.tags("placement-group"),
+            )
+        subnet = self.subnet(instances)
+        group = self.security_group(subnet["VpcId"])
+        self.rules(group)
+        if missing:
+            self.launch(missing, subnet, group)
+        if not self.check:
+            self.settle()
+
+    def tags(self, *resources: str) -> list[dict[str, Any]]:
+        """Tag specifications: a thing carries its tag from its first moment."""
+        tags = [{"Key": TAG, "Value": self.project}, {"Key": "Name", "Value": self.project}]
+        return [{"ResourceType": resource, "Tags": tags} for resource in resources]
+
+    def key_pair(self) -> None:
+        """The public key; the private one stays where it is."""
+        asked = self.options["public_key"].split()[:2]
+        found = self.tagged(self.ec2.describe_key_pairs, "KeyPairs", IncludePublicKey=True)
+        if not found:
+            self.do(
+                f"key pair {self.project}",
+                self.ec2.import_key_pair,
+                KeyName=self.project,
+                PublicKeyMaterial=" ".join(asked).encode(),
+                TagSpecifications=self.tags("key-pair"),
+            )
+        elif found[0]["PublicKey"].split()[:2] != asked:
+            raise RefusedError(
+                f"the key pair {self.project} on EC2 is another one than aws_public_key:"
+                " name that key's file, or remove all with aws_state=absent first"
+            )
+
+    def subnet(self, instances: list[dict[str, Any]]) -> dict[str, Any]:
+        """Where the instances are; else the subnet asked for; else the first default one whose zone has the type."""
+        wanted = instances[0]["SubnetId"] if instances else self.options["subnet"]
+        if wanted:
+            found: dict[str, Any] = self.ec2.describe_subnets(SubnetIds=[wanted])["Subnets"][0]
+            return found
+        offers = self.ec2.describe_instance_type_offerings(
+            LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [self.options["type"]]}]
+        )["InstanceTypeOfferings"]
+        zones = {offer["Location"] for offer in offers}
+        subnets = self.ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
+        for subnet in sorted(subnets, key=lambda subnet: str(subnet["AvailabilityZone"])):
+            if subnet["AvailabilityZone"] in zones:
+                return dict(subnet)
+        raise RefusedError(
+            f"no default subnet in {self.options['region']} is in a zone that has {self.options['type']}"
+            f" ({', '.join(sorted(zones)) or 'none has'}): name a subnet with aws_subnet, or take another aws_region"
+        )
+
+    def security_group(self, vpc: str) -> str:
+        """Its id; "" in check mode, as long as there is none."""
+        found = self.tagged(self.ec2.describe_security_groups, "SecurityGroups")
+        if found:
+            return str(found[0]["GroupId"])
+        made = self.do(
+            f"security group {self.project}",
+            self.ec2.create_security_group,
+            GroupName=self.project,
+            Description="Dohyo: open among its members, and to the controller for SSH",
+            VpcId=vpc,
+            TagSpecifications=self.tags("security-group"),
+        )
+        return str(made.get("GroupId", ""))
+
+    def rules(self, group: str) -> None:
+        """What may come in: everything from members, SSH from the controller, nothing else."""
+        members = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
+        controller = {
+            "IpProtocol": "tcp",
+            "FromPort": 22,
+            "ToPort": 22,
+            "IpRanges": [{"CidrIp": self.options["controller"]}],
+        }
+        asked = {
+            ("-1", group): ("everything from its members", members),
+            ("tcp 22-22", self.options["controller"]): (f"SSH from {self.options['controller']}", controller),
+        }
+        found = {}
+        if group:
+            rules = self.ec2.describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])
+            found = {rule_of(rule): rule for rule in rules["SecurityGroupRules"] if not rule["IsEgress"]}
+        for rule, (words, permission) in asked.items():
+            if rule not in found:
+                self.do(
+                    f"let in {words}",
+                    self.ec2.authorize_security_group_ingress,
+                    GroupId=group,
+                    IpPermissions=[permission],
+                )
+        for rule, details in found.items():
+            if rule not in asked:
+                self.do(
+                    f"no longer let in {' from '.join(rule)}",
+                    self.ec2.revoke_security_group_ingress,
+                    GroupId=group,
+                    SecurityGroupRuleIds=[details["SecurityGroupRuleId"]],
+                )
+
+    def launch(self, count: int, subnet: dict[str, Any], group: str) -> None:
+        """All in one request, as EC2 advises for a cluster placement group: it finds room for all or for none."""
+        images = self.ec2.describe_images(
+            Owners=[self.options["image_owner"]],
+            Filters=[
+                {"Name": "name", "Values": [self.options["image_name"]]},
+                {"Name": "architecture", "Values": ["x86_64"]},
+                {"Name": "state", "Values": ["available"]},
+            ],
+        )["Images"]
+        if not images:
+            raise RefusedError(
+                f"account {self.options['image_owner']} has no image {self.options['image_name']} for x86_64 in"
+                f" {self.options['region']}: set aws_image_owner and aws_image_name"
+            )
+        image = max(images, key=lambda image: str(image["CreationDate"]))
+        self.launched = count
+        self.do(
+            f"{count} instances {self.options['type']} with {image['Name']} in {subnet['AvailabilityZone']}",
+            self.ec2.run_instances,
+            ImageId=image["ImageId"],
+            InstanceType=self.options["type"],
+            MinCount=count,
+            MaxCount=count,
+            KeyName=self.project,
+            Placement={"GroupName": self.project},
+            NetworkInterfaces=[
+                {
+                    "DeviceIndex": 0,
+                    "SubnetId": subnet["SubnetId"],
+                    "Groups": [group],
+                    "AssociatePublicIpAddress": True,
+                    "DeleteOnTermination": True,
+                }
+            ],
+            BlockDeviceMappings=[
+                {
+                    "DeviceName": image["RootDeviceName"],
+                    "Ebs": {"VolumeSize": self.options["disk_gb"], "VolumeType": "gp3", "DeleteOnTermination": True},
+                }
+            ],
+            MetadataOptions={"HttpTokens": "required"},
+            TagSpecifications=self.tags("instance", "volume"),
+        )
+
+    def settle(self) -> None:
+        """Give every instance its number, and wait until all run."""
+        instances = self.instances(ALIVE)
+        taken = {number_of(instance) for instance in instances}
+        free = iter(sorted(set(range(1, len(instances) + 1)) - taken))
+        for instance in instances:
+            if number_of(instance) > len(instances):
+                name = f"{self.project}-{next(free)}"
+                self.do(
+                    f"name {name}",
+                    self.ec2.create_tags,
+                    Resources=[instance["InstanceId"]],
+                    Tags=[{"Key": "Name", "Value": name}],
+                )
+        self.wait("instance_running", instances)
+
+    def wait(self, what: str, instances: list[dict[str, Any]]) -> None:
+        """Until all instances are in that state."""
+        if instances:
+            self.ec2.get_waiter(what).wait(
+                InstanceIds=[instance["InstanceId"] for instance in instances],
+                WaiterConfig={"Delay": LOOK_SECONDS, "MaxAttempts": max(1, self.options["timeout"] // LOOK_SECONDS)},
+            )
+
+    # ---- the hosts' addresses and keys ------------------------------------------------------------------------------
+
+    def hosts(self) -> list[dict[str, str]]:
+        """How to reach the instances."""
+        return [
+            {
+                "name": tags_of(instance)["Name"],
+                "id": instance["InstanceId"],
+                "address": instance.get("PublicIpAddress", instance["PrivateIpAddress"]),
+                "private_address": instance["PrivateIpAddress"],
+            }
+            for instance in self.instances(ALIVE)
+        ]
+
+    def known_hosts(self, hosts: list[dict[str, str]]) -> list[str]:
+        """The hosts' keys, as cloud-init wrote them on the console at the first boot.
+
+        The console's output comes through EC2's own interface, so it is as trustworthy as the account; what a scan of
+        the network finds is not. An instance whose keys are known is not asked again: later output replaces the first.
+        """
+        file = Path(self.options["known_hosts"] or "/nonexistent")
+        known = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+        lines = []
+        end = time.monotonic() + self.options["timeout"]
+        for host in hosts:
+            keys = [line[1:3] for line in known if line[0] == host["address"] and line[3:] == [host["id"]]]
+            while not keys:
+                output = self.ec2.get_console_output(InstanceId=host["id"], Latest=True).get("Output", "")
+                told = HOST_KEYS.search(output)
+                keys = [list(key) for key in HOST_KEY.findall(told[1])] if told else []
+                if not keys and time.monotonic() > end:
+                    raise RefusedError(
+                        f"{host['name']} ({host['id']}) has not shown its SSH host keys on its console within"
+                        f" {self.options['timeout']} s: look at the console's output in EC2, and call again;"
+                        " an image without cloud-init does not show them"
+                    )
+                if not keys:
+                    time.sleep(LOOK_SECONDS)
+            lines += [" ".join([host["address"], *key, host["id"]]) for key in keys]
+        return lines
+
+    # ---- absent -----------------------------------------------------------------------------------------------------
+
+    def absent(self) -> list[str]:
+        """Remove what carries the tag, and say what could not be removed or is not ours in spite of its name."""
+        instances = self.instances([*ALIVE, "shutting-down"])
+        going = [instance["InstanceId"] for instance in instances if instance["State"]["Name"] != "shutting-down"]
+        if going:
+            self.do(f"terminate {', '.join(going)}", self.ec2.terminate_instances, InstanceIds=going)
+        if not self.check:
+            self.wait("instance_terminated", instances)
+        left = []
+        remove: dict[str, Callable[[dict[str, Any]], tuple[Callable[..., dict[str, Any]], dict[str, Any]]]] = {
+            "security group": lambda thing: (self.ec2.delete_security_group, {"GroupId": thing["GroupId"]}),
+            "placement group": lambda thing: (self.ec2.delete_placement_group, {"GroupName": thing["GroupName"]}),
+            "key pair": lambda thing: (self.ec2.delete_key_pair, {"KeyName": thing["KeyName"]}),
+        }
+        for kind, (call, result, key, name) in self.kinds().items():
+            for thing in self.tagged(call, result):
+                delete, arguments = remove[kind](thing)
+                try:
+                    self.do(f"remove {kind} {thing[key]}", delete, **arguments)
+                except ClientError as error:
+                    left.append(f"{kind} {thing[key]}, tagged, was not removed: {error}")
+            left += [
+                f"{kind} {thing[key]} is called {self.project} and has no tag {TAG}={self.project}"
+                for thing in self.named(call, result, name)
+            ]
+        volumes = [] if self.check else self.tagged(self.ec2.describe_volumes, "Volumes")
+        left += [f"volume {volume['VolumeId']}, tagged, is {volume['State']}" for volume in volumes]
+        return left
+
+
+def tags_of(thing: dict[str, Any]) -> dict[str, str]:
+    """Tags as a dictionary."""
+    return {tag["Key"]: tag["Value"] for tag in thing.get("Tags", [])}
+
+
+def number_of(instance: dict[str, Any]) -> int:
+    """The number in the instance's name; a very large one before it has one."""
+    number = re.search(r"-(\d+)$", tags_of(instance).get("Name", "").removeprefix(tags_of(instance).get(TAG, "")))
+    return int(number[1]) if number else 1 << 30
+
+
+def rule_of(rule: dict[str, Any]) -> tuple[str, str]:
+    """What a rule lets in, and from where."""
+    ports = "" if rule["IpProtocol"] == "-1" else f" {rule.get('FromPort')}-{rule.get('ToPort')}"
+    source = rule.get("ReferencedGroupInfo", {}).get("GroupId")
+    return rule["IpProtocol"] + ports, str(
+        source or rule.get("CidrIpv4") or rule.get("CidrIpv6") or rule.get("PrefixListId")
+    )
+
+
+def main() -> None:
+    """Read the parameters, work, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "project": {"type": "str", "required": True},
+            "region": {"type": "str", "required": True},
+            "count": {"type": "int", "default": 4},
+            "type": {"type": "str"},
+            "image_owner": {"type": "str"},
+            "image_name": {"type": "str"},
+            "public_key": {"type": "str", "no_log": False},
+            "controller": {"type": "str"},
+            "subnet": {"type": "str", "default": ""},
+            "disk_gb": {"type": "int", "default": 30},
+            "known_hosts": {"type": "path"},
+            "timeout": {"type": "int", "default": 600},
+        },
+        required_if=[("state", "present", ["type", "image_owner", "image_name", "public_key", "controller"])],
+        supports_check_mode=True,
+    )
+    if boto3 is None:
+        module.fail_json(msg="the Python package boto3 is missing: ./setup.sh aws installs it")
+    answer: dict[str, Any] = {}
+    try:
+        cluster = Cluster(module.params, module.check_mode)
+        if module.params["state"] == "absent":
+            answer["left"] = cluster.absent()
+        else:
+            cluster.present()
+            if not module.check_mode:
+                answer["hosts"] = cluster.hosts()
+                answer["known_hosts"] = cluster.known_hosts(answer["hosts"])
+    except (RefusedError, BotoCoreError, ClientError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=bool(cluster.todo), todo=cluster.todo, launched=cluster.launched, **answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Ansible module: ask AWS what an EC2 instance costs."""
+
+from __future__ import annotations
+
+import json
+
+from ansible.module_utils.basic import AnsibleModule
+
+try:
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+except ImportError:
+    boto3 = None
+
+DOCUMENTATION = r"""
+module: ec2_price
+short_description: Ask AWS what an EC2 instance costs
+description:
+  - Asks the AWS Price List API for the on-demand price of a Linux instance on shared hardware. Needs boto3.
+  - That the API does not answer, or knows no price, is no failure.
+options:
+  region:
+    description: Region of EC2.
+    type: str
+    required: true
+  type:
+    description: Instance type.
+    type: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Ask for the price
+  ec2_price:
+    region: us-east-1
+    type: i3en.6xlarge
+  register: price
+"""
+
+RETURN = r"""
+usd_per_hour:
+  description: Price of an instance in US dollars per hour; none where it could not be had.
+  type: float
+  returned: success
+reason:
+  description: Why there is no price.
+  type: str
+  returned: success
+"""
+
+# The region of the API itself; it knows the prices of all.
+API_REGION = "us-east-1"
+
+
+def ask(region: str, instance_type: str) -> float:
+    """US dollars per hour; raises LookupError where the API has none."""
+    quick = Config(connect_timeout=5, read_timeout=15, retries={"max_attempts": 1})
+    wanted = {
+        "instanceType": instance_type,
+        "regionCode": region,
+        "operatingSystem": "Linux",
+        "preInstalledSw": "NA",
+        "tenancy": "Shared",
+        "capacitystatus": "Used",
+    }
+    products = boto3.client("pricing", region_name=API_REGION, config=quick).get_products(
+        ServiceCode="AmazonEC2",
+        Filters=[{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()],
+    )["PriceList"]
+    for product in map(json.loads, products):
+        for term in product["terms"].get("OnDemand", {}).values():
+            for dimension in term["priceDimensions"].values():
+                if dimension["unit"] == "Hrs" and float(dimension["pricePerUnit"]["USD"]) > 0:
+                    return float(dimension["pricePerUnit"]["USD"])
+    raise LookupError(f"the AWS Price List API has no price of {instance_type} in {region}")
+
+
+def main() -> None:
+    """Read the parameters, ask, answer."""
+    module = AnsibleModule(
+        argument_spec={"region": {"type": "str", "required": True}, "type": {"type": "str", "required": True}},
+        supports_check_mode=True,
+    )
+    if boto3 is None:
+        module.fail_json(msg="the Python package boto3 is missing: ./setup.sh aws installs it")
+    price, reason = None, ""
+    try:
+        price = ask(module.params["region"], module.params["type"])
+    except (BotoCoreError, ClientError, LookupError) as error:
+        reason = str(error)
+    module.exit_json(changed=False, usd_per_hour=price, reason=reason)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""A server that answers as EC2 does, for aws_test.sh: moto's, with what moto lacks and aws.yml needs.
+
+Usage: aws_server.py STATE. Listens on a free port of loopback and writes its URL to STATE/url. Added to moto: images as
+Debian publishes them, placement groups, the price of one instance type, and the SSH host keys that a booted Debian
+shows on its console; STATE/INSTANCE-ID holds them, too, for the test to compare.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+state = Path(sys.argv[1])
+
+IMAGE = {
+    "state": "available",
+    "public": True,
+    "root_device_type": "ebs",
+    "root_device_name": "/dev/xvda",
+    "architecture": "x86_64",
+    "virtualization_type": "hvm",
+}
+IMAGES = [
+    ("ami-0000000a", "136693071363", "debian-12-amd64-20260901-1", "2026-09-01T00:00:00.000Z"),
+    ("ami-0000000b", "136693071363", "debian-12-amd64-20261101-1", "2026-11-01T00:00:00.000Z"),
+    ("ami-0000000c", "136693071363", "debian-12-amd64-20261001-1", "2026-10-01T00:00:00.000Z"),
+    # Of the same name, by somebody else, and newer.
+    ("ami-0000000d", "999999999999", "debian-12-amd64-20261102-1", "2026-11-02T00:00:00.000Z"),
+]
+PRICED = {"instanceType": "i3en.3xlarge", "regionCode": "us-east-1"}
+
+# moto reads its images when it is imported.
+os.environ["MOTO_AMIS_PATH"] = str(state / "images.json")
+(state / "images.json").write_text(
+    json.dumps([IMAGE | dict(zip(("ami_id", "owner_id", "name", "creation_date"), i, strict=True)) for i in IMAGES])
+)
+
+from moto.core.responses import ActionResult  # noqa: E402
+from moto.ec2.responses import EC2Response  # noqa: E402
+from moto.ec2.utils import Base64EncodedString  # noqa: E402
+from moto.server import DomainDispatcherApplication, create_backend_app  # noqa: E402
+from werkzeug.serving import make_server  # noqa: E402
+from werkzeug.wrappers import Request, Response  # noqa: E402
+
+placement_groups: dict[str, dict[str, Any]] = {}
+
+
+def create_placement_group(call: Any) -> ActionResult:
+    """Note it."""
+    name = call._get_param("GroupName")
+    placement_groups[name] = {
+        "GroupId": f"pg-{secrets.token_hex(8)}",
+        "GroupName": name,
+        "Strategy": call._get_param("Strategy"),
+        "State": "available",
+        "Tags": [tag for part in call._get_param("TagSpecifications", []) for tag in part["Tags"]],
+    }
+    return ActionResult({"PlacementGroup": placement_groups[name]})
+
+
+def describe_placement_groups(call: Any) -> ActionResult:
+    """Those that pass all filters, by name and by tag."""
+
+    def passes(group: dict[str, Any]) -> bool:
+        values = {f"tag:{tag['Key']}": tag["Value"] for tag in group["Tags"]} | {"group-name": group["GroupName"]}
+        return all(values.get(one["Name"]) in one["Values"] for one in call._get_param("Filters", []))
+
+    return ActionResult({"PlacementGroups": [group for group in placement_groups.values() if passes(group)]})
+
+
+def delete_placement_group(call: Any) -> ActionResult:
+    """Forget it."""
+    del placement_groups[call._get_param("GroupName")]
+    return ActionResult({})
+
+
+moto_run_instances = EC2Response.run_instances
+
+
+def run_instances(call: Any) -> ActionResult:
+    """As moto does it, and in the placement group."""
+    group = placement_groups[call._get_param("Placement.GroupName")] if call._get_param("Placement.GroupName") else None
+    answer = moto_run_instances(call)
+    for instance in answer.result.instances if group else []:
+        instance.placement.group_name = group["GroupName"]
+    return answer
+
+
+def get_console_output(call: Any) -> ActionResult:
+    """What stands on the console after the first boot."""
+    file = state / call._get_param("InstanceId")
+    if not file.exists():
+        blob = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + secrets.token_bytes(32)
+        file.write_text(f"ssh-ed25519 {base64.b64encode(blob).decode()}")
+    lines = [
+        "Cloud-init v. 22.4.2 running 'modules:final'",
+        "-----BEGIN SSH HOST KEY FINGERPRINTS-----",
+        "256 SHA256:xxxxxxxx root@ip-172-31-0-1 (ED25519)",
+        "-----END SSH HOST KEY FINGERPRINTS-----",
+        "-----BEGIN SSH HOST KEY KEYS-----",
+        f"{file.read_text()} root@ip-172-31-0-1",
+        "-----END SSH HOST KEY KEYS-----",
+    ]
+    return ActionResult({"InstanceId": file.name, "Output": Base64EncodedString.from_raw_string("\r\n".join(lines))})
+
+
+for action in (
+    create_placement_group,
+    describe_placement_groups,
+    delete_placement_group,
+    run_instances,
+    get_console_output,
+):
+    setattr(EC2Response, action.__name__, action)
+
+moto = DomainDispatcherApplication(create_backend_app)
+
+
+def serve(environ: dict[str, Any], start_response: Any) -> Any:
+    """The price list is not EC2's."""
+    if environ.get("HTTP_X_AMZ_TARGET") != "AWSPriceListService.GetProducts":
+        return moto(environ, start_response)
+    asked = {one["Field"]: one["Value"] for one in json.loads(Request(environ).get_data())["Filters"]}
+    price = {"unit": "Hrs", "pricePerUnit": {"USD": "1.4000000000"}}
+    product = {"terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": price}}}}}
+    found = [json.dumps(product)] if asked.items() >= PRICED.items() else []
+    return Response(json.dumps({"FormatVersion": "aws_v1", "PriceList": found}))(environ, start_response)
+
+
+server = make_server("127.0.0.1", 0, serve, threaded=True)
+(state / "url").write_text(f"http://127.0.0.1:{server.port}")
+server.serve_forever()
