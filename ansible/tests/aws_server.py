@@ -2,14 +2,17 @@
 
 Usage: aws_server.py STATE. Listens on a free port of loopback and writes its URL to STATE/url. Added to moto: images as
 Debian publishes them, placement groups, the price of one instance type, and the SSH host keys that a booted Debian
-shows on its console; STATE/INSTANCE-ID holds them, too, for the test to compare.
+shows on its console. For the test to look at: STATE/INSTANCE-ID holds the host keys, STATE/changes the names of all
+calls that change something.
 """
 
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
+import re
 import secrets
 import sys
 from pathlib import Path
@@ -123,9 +126,15 @@ moto = DomainDispatcherApplication(create_backend_app)
 
 def serve(environ: dict[str, Any], start_response: Any) -> Any:
     """The price list is not EC2's."""
+    body = Request(environ).get_data()
+    environ["wsgi.input"] = io.BytesIO(body)
     if environ.get("HTTP_X_AMZ_TARGET") != "AWSPriceListService.GetProducts":
+        action = re.search(rb"Action=(\w+)", body)
+        if action and not action[1].startswith((b"Describe", b"Get")):
+            with (state / "changes").open("ab") as file:
+                file.write(action[1] + b"\n")
         return moto(environ, start_response)
-    asked = {one["Field"]: one["Value"] for one in json.loads(Request(environ).get_data())["Filters"]}
+    asked = {one["Field"]: one["Value"] for one in json.loads(body)["Filters"]}
     price = {"unit": "Hrs", "pricePerUnit": {"USD": "1.4000000000"}}
     product = {"terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": price}}}}}
     found = [json.dumps(product)] if asked.items() >= PRICED.items() else []

@@ -52,14 +52,13 @@ aws() {
   "${python%python}ansible-playbook" aws.yml -e "aws_public_key=$work/key.pub aws_inventory=$work/inventory" \
     -e aws_controller=203.0.113.7/32 -e aws_timeout=20 "$@" < /dev/null > "$work/out" 2>&1
 }
-refuses() { # WORDS ARGUMENTS...: fails, says so, and creates nothing
+refuses() { # WORDS ARGUMENTS...: fails, says so, and asks EC2 for no change
   local words=$1
   shift
-  everything before
+  cp "$work/server/changes" "$work/before"
   if aws "$@"; then fail "not refused: $*"; fi
   tr -s '\n ' ' ' < "$work/out" | grep -qF -- "$words" || fail "does not say '$words': $(cat "$work/out")"
-  everything after
-  cmp -s -- "$work/before" "$work/after" || fail "changed something although it was refused: $*"
+  cmp -s -- "$work/before" "$work/server/changes" || fail "changed something although it was refused: $*"
 }
 aws_ok() { aws "$@" || fail "aws.yml $*: $(cat "$work/out")"; }
 recap() { grep -E "^localhost .*changed=$1 .*failed=0" "$work/out" > /dev/null || fail "not changed=$1: $(cat "$work/out")"; }
@@ -83,10 +82,10 @@ refuses 'has no image debian-99' -e 'aws_image_name=debian-99-*' -e aws_confirm=
 mkdir "$work/mine"
 refuses 'a folder that is not there yet' -e "aws_inventory=$work/mine"
 
+cp "$work/server/changes" "$work/before"
 aws_ok -e aws_type=i3en.3xlarge --check
 grep -qF '5.62 US dollars per hour: 4 × (1.4 per' "$work/out" || fail "the price of the price list API: $(cat "$work/out")"
-everything now
-cmp -s -- "$work/foreign" "$work/now" || fail '--check creates something'
+cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
 aws_ok -e aws_confirm=yes-10.87
 ec2 'if True:
@@ -147,8 +146,6 @@ ec2 'assert not any(map(ours, things)), [ours(kind) for kind in things]'
 [[ ! -e $work/inventory ]] || fail 'the inventory is still there'
 everything now
 cmp -s -- "$work/foreign" "$work/now" || fail 'what is somebody else'\''s has changed'
-aws_ok -e aws_state=absent
-recap 0
 aws_ok -e aws_state=absent -e aws_project=taken
 recap 0
 grep -qF 'is called taken and has no tag' "$work/out" || fail 'does not say what it left'

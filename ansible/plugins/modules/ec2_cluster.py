@@ -20,7 +20,7 @@ DOCUMENTATION = r"""
 module: ec2_cluster
 short_description: Create or remove a cluster of EC2 instances
 description:
-  - Key pair, cluster placement group, security group and instances, all with the tag C(dohyo:project), the project's name.
+  - Key pair, cluster placement group, security group and instances, all with the tag C(dohyo:project).
     What carries another tag or none is neither used nor touched.
   - In check mode nothing is created; RV(todo) says what would be.
   - Needs boto3. Credentials and endpoint come from boto3's own places (environment variables, ~/.aws).
