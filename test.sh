@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# ./test.sh [part…]: sets up what is needed and runs the tests; without a part the first four. Real servers, no mocks.
+# ./test.sh [part…]: sets up what is needed and runs the tests, without a part all of them. Real servers, no mocks.
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
 #   unit      what needs no database: Python, Java, Ansible's service tool
 #   contract  every binding against its real server; `./test.sh contract hbase` tests that system alone
 #   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
-#   cluster   four hosts on this machine (docs/testbed.md); needs root, and runs only when it is named
+#   cluster   four hosts on this machine (docs/testbed.md): clusters, synchronized clients, crashes; needs root, and
+#             says so where it cannot run; `./test.sh cluster hbase` tests that system alone
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 parts=(lint unit contract run cluster)
 reports="$root/.setup/reports"
 passed=0 failed=0
-servers_up=false
+servers_up=false testbed_up=false
 
 # Ctrl-C shall not leave a server behind either; run.sh sees to its own.
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-trap 'if $servers_up; then trap "" INT TERM HUP; playbook stop.yml >/dev/null; fi' EXIT
+trap 'trap "" INT TERM HUP; if $servers_up; then playbook stop.yml >/dev/null; fi; if $testbed_up; then testbed_down; fi' EXIT
 
 # check NAME COMMAND...: one line per check, its output only when it fails. Test cases are counted from the JUnit
 # reports that the command leaves (Maven's, or pytest's in $reports); a check without any counts as one.
@@ -133,11 +134,27 @@ run_run() {
     check end-to-end python -m pytest e2e --junitxml="$reports/e2e.xml"
 }
 
+# The testbed's own test comes first, as it wants none; the others share one.
 run_cluster() {
-    local script
-    for script in "$root"/ansible/tests/cluster/*.sh; do
-        check "$(basename -- "$script" .sh)" "$script"
+    local tests="$root/ansible/tests/cluster" script name
+    if ((${#only[@]} == 0)); then
+        check testbed_test "$tests/testbed_test.sh"
+    fi
+    mkdir -p -- "$reports"
+    testbed_up=true
+    "$root/ansible/testbed/testbed" up >"$reports/testbed.log" 2>&1 || true # the tests say why there is none
+    for script in "$tests"/*_test.sh; do
+        name=$(basename -- "$script" .sh)
+        if [[ $name != testbed_test && (${#only[@]} == 0 || " ${only[*]/%-*/} " == *" ${name%_test} "*) ]]; then
+            check "$name" "$script"
+        fi
     done
+    testbed_down
+}
+
+testbed_down() {
+    "$root/ansible/testbed/testbed" down
+    testbed_up=false
 }
 
 chosen=() only=()
@@ -151,7 +168,7 @@ for word in "$@"; do
         exit 2
     fi
 done
-((${#chosen[@]})) || chosen=(lint unit contract run)
+((${#chosen[@]})) || chosen=("${parts[@]}")
 
 "$root/setup.sh" test
 "$root/setup.sh" client

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 
 from ansible.module_utils.basic import AnsibleModule
@@ -22,6 +24,11 @@ options:
     description: Preferred port of each purpose.
     type: dict
     required: true
+  kept:
+    description:
+      - File for the choice. While it is there and was made for the same wishes it is the answer, because the server
+        that has been started with these ports occupies them.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -76,18 +83,39 @@ def choose(address: str, preferred: dict[str, int]) -> tuple[dict[str, int], lis
     return ports, moved
 
 
+def read_choice(file: str | None, wishes: dict[str, object]) -> tuple[dict[str, int], list[str]] | None:
+    """An earlier choice for the same wishes, if there is one."""
+    if not file or not os.path.exists(file):
+        return None
+    with open(file, encoding="utf-8") as lines:
+        choice = json.load(lines)
+    return (choice["ports"], choice["moved"]) if choice["wishes"] == wishes else None
+
+
+def keep_choice(file: str, wishes: dict[str, object], ports: dict[str, int], moved: list[str]) -> None:
+    """Write down a choice; makes the folder where it is not there yet."""
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, "w", encoding="utf-8") as lines:
+        json.dump({"wishes": wishes, "ports": ports, "moved": moved}, lines)
+
+
 def main() -> None:
     """Read the parameters, choose, answer."""
     module = AnsibleModule(
         argument_spec={
             "address": {"type": "str", "default": "127.0.0.1"},
             "preferred": {"type": "dict", "required": True},
+            "kept": {"type": "path"},
         },
         supports_check_mode=True,
     )
     try:
         preferred = {name: int(port) for name, port in module.params["preferred"].items()}
-        ports, moved = choose(module.params["address"], preferred)
+        kept = module.params["kept"]
+        wishes = {"address": module.params["address"], "preferred": preferred}
+        ports, moved = read_choice(kept, wishes) or choose(module.params["address"], preferred)
+        if kept and not module.check_mode:
+            keep_choice(kept, wishes, ports, moved)
     except ValueError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, ports=ports, moved=moved)

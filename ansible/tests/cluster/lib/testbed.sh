@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# What the tests on four hosts share; sourced by them. The testbed is made for the test and removed after it, unless it
+# is up already: then it stays, so that several tests need to make it only once.
+ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd -P)
+# shellcheck disable=SC2034 # for those that source this file
+root=${ansible%/*}
+cd -- "$ansible" || exit
+work=$(mktemp -d)
+SECONDS=0
+
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
+testbed() { "$ansible/testbed/testbed" "$@"; }
+playbook() { "$root/.venv/bin/ansible-playbook" -i inventories/testbed "$@"; }
+
+# Says why, and ends the test without a failure, where there can be no testbed.
+testbed_or_skip() {
+    ((EUID == 0)) || { echo 'skipped: the testbed needs root'; exit 0; }
+    "$ansible/testbed/tools.sh" || { echo 'skipped: the tools are missing, see above'; exit 0; }
+    if ! unshare --net --mount true 2>/dev/null || [[ ! -w $(findmnt -n -f -t cgroup2 -o TARGET) ]]; then
+        echo 'skipped: no namespaces or cgroups can be made here'
+        exit 0
+    fi
+}
+
+use_testbed() {
+    testbed_or_skip
+    if testbed status >/dev/null; then
+        trap 'rm -rf -- "$work"' EXIT
+    else
+        trap 'testbed down || true; rm -rf -- "$work"' EXIT
+    fi
+    testbed up
+}
+
+# quietly COMMAND...: its output only when it fails
+quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }; }
+
+# A second deploy.yml with the same words changes nothing.
+deploy_twice() {
+    quietly playbook deploy.yml "$@"
+    quietly playbook deploy.yml "$@"
+    if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log"; then
+        grep -B 3 '^changed:' "$work/log"
+        fail 'the second deploy.yml has changed something'
+    fi
+}
+
+# No server may listen on all interfaces; sshd of the testbed's hosts does.
+listens_privately() {
+    local n
+    for n in 1 2 3 4; do
+        if testbed ssh "$n" "ss -ltnH | awk '{ print \$4 }' | grep -E '^(0.0.0.0|\*|\[::\]):' | grep -v ':22\$'"; then
+            fail "host$n listens on all interfaces, see above"
+        fi
+    done
+}
+
+# Nothing that was started for a trial runs on any host.
+nothing_runs() {
+    local n
+    for n in 1 2 3 4; do
+        if testbed ssh "$n" 'pgrep -u dohyo -a "java|mariadbd|mysqld|asd"; systemctl list-units --plain --no-legend "dohyo-*.service" | grep running'; then
+            fail "host$n still runs the above"
+        fi
+    done
+}
