@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What Ansible asks of a running Aerospike, from 6.0 on, through its info protocol. Arguments of all verbs: hosts,
@@ -29,6 +30,8 @@ import java.util.stream.Collectors;
  */
 public final class AerospikeAdmin {
   private static final int SECOND_LOOKS = 3;
+  private static final String SETTLING =
+      "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
   private static final long LOOK_MILLIS = 200;
   private static final int MEBIBYTE = 1 << 20;
 
@@ -41,7 +44,10 @@ public final class AerospikeAdmin {
         "settle", AerospikeAdmin::settle, "stats", AerospikeAdmin::stats), words);
   }
 
-  /** Fails unless the cluster has all its nodes (argument nodes) and takes a write; an open port says neither. */
+  /**
+   * Fails unless the cluster has all its nodes (argument nodes), has given each its partitions, and takes a write; an
+   * open port says nothing of that.
+   */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
       int nodes = arguments.number("nodes", 1, 1, 1000);
@@ -52,8 +58,13 @@ public final class AerospikeAdmin {
               node, size, client.getNodes().length, nodes));
         }
       }
-      admit(client.getNodes(), arguments.required("namespace"));
-      Key key = new Key(arguments.required("namespace"), null, "dohyo");
+      String namespace = arguments.required("namespace");
+      admit(client.getNodes(), namespace);
+      List<String> busy = busy(client, namespace, "migrate_partitions_remaining");
+      if (!busy.isEmpty()) {
+        throw new IOException("partitions migrate: " + String.join(", ", busy));
+      }
+      Key key = new Key(namespace, null, "dohyo");
       client.put(null, key, new Bin("ready", 1));
       client.delete(null, key);
       return Map.of("nodes", nodes);
@@ -75,13 +86,14 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Makes nothing, because sets come into being with their first record; reads back under which conditions the cluster
-   * works. Arguments: write_acks and read_acks, as asked of the client; layout, as the binding's property; pid, a file
-   * that begins with the server's.
+   * Makes nothing, because sets come into being with their first record; reads back from all nodes under which
+   * conditions the cluster works. Arguments: write_acks and read_acks, as asked of the client; layout, as the binding's
+   * property; pid, a file that begins with the server's.
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
       Node node = client.getNodes()[0];
+      refuseDifferentNodes(client.getNodes(), arguments.required("namespace"));
       Map<String, String> namespace = pairs(ask(node, "namespace/" + arguments.required("namespace")), ";");
       Map<String, String> config = namespaceConfig(node, arguments.required("namespace"));
       int replication = Integer.parseInt(namespace.get("effective_replication_factor"));
@@ -118,6 +130,25 @@ public final class AerospikeAdmin {
     }
   }
 
+  /** What one node says holds for the cluster only if all say it; their files and sizes may differ. */
+  private static void refuseDifferentNodes(Node[] nodes, String namespace) throws IOException {
+    Map<String, List<String>> answers = new LinkedHashMap<>();
+    for (Node node : nodes) {
+      Map<String, String> counters = pairs(ask(node, "statistics") + ";" + ask(node, "namespace/" + namespace), ";");
+      Map<String, String> config = namespaceConfig(node, namespace);
+      String answer = "%s %s, cluster_size=%s, effective_replication_factor=%s".formatted(ask(node, "edition"),
+          ask(node, "build"), counters.get("cluster_size"), counters.get("effective_replication_factor"))
+          + Stream.of("strong-consistency", "storage-engine", "storage-engine.commit-to-device",
+              "storage-engine.compression", "index-type")
+              .filter(config::containsKey).map(key -> ", " + key + "=" + config.get(key)).collect(Collectors.joining());
+      answers.computeIfAbsent(answer, any -> new ArrayList<>()).add(node.getHost().toString());
+    }
+    if (answers.size() > 1) {
+      throw new IOException("the nodes are not alike: " + answers.entrySet().stream()
+          .map(entry -> String.join(" ", entry.getValue()) + ": " + entry.getKey()).collect(Collectors.joining("; ")));
+    }
+  }
+
   private static String storage(Map<String, String> config) {
     boolean files = config.keySet().stream().anyMatch(key -> key.matches("storage-engine\\.file\\[\\d+]"));
     String engine = config.getOrDefault("storage-engine", "memory");
@@ -150,7 +181,7 @@ public final class AerospikeAdmin {
     Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
     try (AerospikeClient client = connect(arguments)) {
       for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
-        List<String> busy = busy(client, arguments.required("namespace"));
+        List<String> busy = busy(client, arguments.required("namespace"), SETTLING);
         quiet = busy.isEmpty() ? quiet + 1 : 0;
         if (Instant.now().isAfter(end)) {
           throw new IOException("still busy after %s s: %s; raise aerospike_settle_timeout"
@@ -162,14 +193,13 @@ public final class AerospikeAdmin {
     }
   }
 
-  private static List<String> busy(AerospikeClient client, String namespace) throws IOException {
+  /** Counters of any node that are not zero, of those whose names match. */
+  private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {
       Map<String, String> counters = pairs(ask(node, "statistics") + ";" + ask(node, "namespace/" + namespace), ";");
       counters.forEach((name, value) -> {
-        boolean matters = name.equals("migrate_partitions_remaining") || name.equals("rw_in_progress")
-            || name.matches("storage-engine\\..*\\.(write_q|defrag_q)");
-        if (matters && !value.equals("0")) {
+        if (name.matches(names) && !value.equals("0")) {
           busy.add(node.getHost() + " " + name + "=" + value);
         }
       });
