@@ -60,8 +60,11 @@ def _number(count: int | None, what: str) -> str:
 
 
 def _overlap(of: Conditions) -> str:
-    """NW + NR > RF with its figures, where they are what decides."""
-    if None in (of.write_copies, of.read_copies, of.replication) or of.consistency not in ("strong", "eventual"):
+    """NW + NR > RF with its figures, where they are what decides, and not that all ask one primary."""
+    if of.write_copies is None or of.read_copies is None or not (of.replication or "").isdecimal():
+        return ""
+    overlap = of.write_copies + of.read_copies > int(of.replication or 0)
+    if of.consistency != ("strong" if overlap else "eventual"):
         return ""
     sign = ">" if of.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
     return f" ({of.write_copies} + {of.read_copies} {sign} {of.replication})"
