@@ -42,6 +42,8 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("compression", f"{of.compression}", ("compression",))
     threads = f" \N{MULTIPLICATION SIGN} {_number(of.threads, 'thread')}" if of.threads else ""
     yield Condition("load", f"{_number(of.clients, 'client')}{threads}", ("clients", "threads"))
+    if (of.clients or 0) > 1 and of.start_skew_ms is not None:
+        yield Condition("skew", _skew(of), ("start_skew_ms", "end_skew_ms", "clock_error_ms"))
     yield Condition("batch", f"{of.batchsize}", ("batchsize",))
     yield Condition("in flight", f"{of.inflight}", ("inflight",))
     if of.target is not None:
@@ -57,6 +59,12 @@ def _all(of: Conditions) -> Iterator[Condition]:
 
 def _number(count: int | None, what: str) -> str:
     return f"{count or '?'} {what}{'' if count == 1 else 's'}"
+
+
+def _skew(of: Conditions) -> str:
+    """How far apart the clients began and ended; the worst of the repeats."""
+    parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
+    return ", ".join(f"{name} {value:.1f} ms" for name, value in parts if value is not None)
 
 
 def _overlap(of: Conditions) -> str:

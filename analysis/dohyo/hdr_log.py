@@ -18,7 +18,7 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
@@ -58,6 +58,11 @@ class Latencies:
         if self._merged is None:
             self._merged = HdrHistogram(interval.lowest_trackable_value, MAX_LATENCY_US, interval.significant_figures)
         self._merged.add(interval)
+
+    def add_all(self, other: Latencies) -> None:
+        """Adds what another one has merged."""
+        if other._merged is not None:
+            self.add(other._merged)
 
     @property
     def count(self) -> int:
@@ -156,6 +161,7 @@ class Interval:
     start: float  # seconds since the epoch (since the start of the log, where the log names no start time)
     seconds: float
     histogram: HdrHistogram
+    since_start: float  # seconds from the start time that the log names to `start`
 
 
 class LogParser:
@@ -178,7 +184,8 @@ class LogParser:
         found = _INTERVAL.fullmatch(line)
         if not found:
             raise ValueError("not a line of a histogram log, or cut off")
-        return Interval(self._absolute(float(found[1])), float(found[2]), decode(found[3]))
+        start = self._absolute(float(found[1]))
+        return Interval(start, float(found[2]), decode(found[3]), start - (self._start_time or 0.0))
 
     def _comment(self, line: str) -> None:
         if time := _TIME.match(line):
@@ -198,8 +205,12 @@ class LogParser:
         return stamp
 
 
-def merge_log(path: Path, merged: dict[str, Latencies], warn: Warn) -> tuple[str, int]:
+def merge_log(
+    path: Path, merged: dict[str, Latencies], warn: Warn, seen: Callable[[str, Interval], None] | None = None
+) -> tuple[str, int]:
     """Adds one interval log (plain or gzip) to `merged`, which is keyed by operation type.
+
+    `seen` gets each interval, too, with its operation type.
 
     Logs of other things than operations (CLEANUP) are left out. Returns the log's operation and the number of
     operations added. Lines that cannot be read are reported through `warn` as `file:line: what` and left out.
@@ -217,6 +228,8 @@ def merge_log(path: Path, merged: dict[str, Latencies], warn: Warn) -> tuple[str
         if interval is not None and (name := operation(parser.operation) or ""):
             merged.setdefault(name, Latencies()).add(interval.histogram)
             added += int(interval.histogram.get_total_count())
+            if seen is not None:
+                seen(name, interval)
     return name, added
 
 

@@ -6,48 +6,21 @@ The schema of `summary.json` is described in docs/summary-json.md.
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo import table
-from dohyo.hdr_log import Latencies
-from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, order
-from dohyo.ycsb_log import NOT_FOUND, OK, Operation
+from dohyo.conducted import Client, Node
+from dohyo.events import Event
+from dohyo.rows import Row
 
 if TYPE_CHECKING:
     import polars as pl
 
 SCHEMA_VERSION = 1
-Phase = Literal["load", "run"]
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One operation type of one system. None: not known; never a guess."""
-
-    phase: Phase
-    operation: str
-    repeats: int
-    operations: int | None = None  # sum over clients and repeats
-    records: int | None = None
-    ops_per_second: float | None = None  # mean over the repeats
-    ops_per_second_stddev: float | None = None  # sample standard deviation; None for a single repeat
-    records_per_second: float | None = None
-    records_per_second_stddev: float | None = None
-    mean_ms: float | None = None
-    p50_ms: float | None = None
-    p95_ms: float | None = None
-    p99_ms: float | None = None
-    p99_9_ms: float | None = None
-    max_ms: float | None = None
-    errors: int | None = None  # records that were neither OK nor NOT_FOUND
-    not_found: int | None = None
-    latency_source: Literal["histograms", "log"] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +38,9 @@ class Conditions:
     read_copies: int | None = None  # copies that answer a read
     consistency: str | None = None  # strong, eventual, or what the system itself says
     clients: int | None = None
+    start_skew_ms: float | None = None  # between the first and the last client to begin, worst of the repeats
+    end_skew_ms: float | None = None  # and to end
+    clock_error_ms: float | None = None  # how exactly the clocks of the clients' hosts are known
     threads: int | None = None  # per client
     batchsize: int | None = None
     inflight: int | None = None
@@ -91,7 +67,10 @@ class Trial:
     conditions: Conditions = Conditions()
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     notes: list[str] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)  # of the whole cluster
+    clients: list[Client] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -109,24 +88,24 @@ class Summary:
         return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, indent=2, ensure_ascii=False) + "\n"
 
     def frame(self) -> pl.DataFrame:
-        """One line per trial and operation; one line with a status and no numbers for a trial without rows."""
+        """Rows of the whole cluster, then, where there are several, of each client and each node; `scope` says which.
+
+        A trial without rows of the run has one line with a status and no numbers.
+        """
         import polars as pl  # noqa: PLC0415  half a second, which `dohyo --help` and the live display need not wait for
 
-        names = ["name", "trial", "system", "title", "status", "reason"]
-        numbers = [each.name for each in fields(Row)]
-        # Names of rows and conditions are distinct: all are columns of one line.
-        conditions = [each.name for each in fields(Conditions)]
-        records = []
+        records: list[dict[str, Any]] = []
         for trial in self.trials:
-            of_trial = dict(
-                zip(names, [self.name, trial.name, trial.system, trial.title, trial.status, trial.reason], strict=True)
-            )
-            # A failed trial with a good load still needs the line that says that it failed.
-            rows: list[dict[str, Any]] = [asdict(row) for row in trial.rows]
-            if not any(row.phase == "run" for row in trial.rows) and trial.status != "ok":
-                rows.insert(0, {})
-            records += [{**of_trial, **row, **asdict(trial.conditions)} for row in rows]
-        return pl.DataFrame(records, schema=names + numbers + conditions, infer_schema_length=None)
+            of_trial = {
+                "name": self.name,
+                "trial": trial.name,
+                "system": trial.system,
+                "title": trial.title,
+                "status": trial.status,
+                "reason": trial.reason,
+            }
+            records += [{**of_trial, **line, **asdict(trial.conditions)} for line in _lines(trial)]
+        return pl.DataFrame(records, schema=_COLUMNS, infer_schema_length=None)
 
     def csv(self) -> str:
         """`frame()` as comma-separated values with a header."""
@@ -139,159 +118,28 @@ class Summary:
         (experiment / "summary.md").write_text(table.markdown(self), encoding="utf-8")
 
 
-@dataclass
-class Run:
-    """One repetition: what all clients together did in it."""
-
-    seconds: float | None = None  # of the client that took longest
-    operations: int | None = None  # attempted, of all types
-    records: int | None = None
-    by_operation: dict[str, Operation] = field(default_factory=dict)
-
-
-def merge(parts: Sequence[Operation]) -> Operation:
-    """Adds up what several clients or repeats say about one operation type.
-
-    What one of them does not say is unknown of the whole. Percentiles survive only when there is one part: they
-    cannot be added.
-    """
-    if len(parts) == 1:
-        return replace(parts[0])
-    operations = _sum([part.operations for part in parts])
-    weights = [(part.operations, part.mean_us) for part in parts]
-    known = [(count, mean) for count, mean in weights if count and mean is not None]
-    maxima = [part.max_us for part in parts if part.max_us is not None]
-    returns: dict[str, int] = {}
-    if all(part.returns for part in parts):
-        for part in parts:
-            for name, count in part.returns.items():
-                returns[name] = returns.get(name, 0) + count
-    return Operation(
-        operations=operations,
-        records=_sum([part.records for part in parts]),
-        mean_us=sum(count * mean for count, mean in known) / operations
-        if operations and sum(count for count, _ in known) == operations
-        else None,
-        max_us=max(maxima) if len(maxima) == len(parts) else None,
-        returns=returns,
-        whole_milliseconds=any(part.whole_milliseconds for part in parts),
-    )
+_OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
+_OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
+# Names of rows, clients, nodes and conditions are distinct but for host and state: all are columns of one line.
+_COLUMNS = [
+    *("name", "trial", "system", "title", "status", "reason", "scope", "host", "state"),
+    *(each.name for each in fields(Row)),
+    *_OF_CLIENT[2:],
+    *_OF_NODE[2:],
+    *(each.name for each in fields(Conditions)),
+]
 
 
-def rows(phase: Phase, runs: Sequence[Run], latencies: Mapping[str, Latencies]) -> list[Row]:
-    """One row per operation type, [OVERALL] first.
-
-    Rates are operations of all clients / measured seconds, per repeat, then their mean. Latencies are those of
-    `latencies` (merged over all clients and repeats) where these hold every operation that the result lines count;
-    else those that the log states, as far as `merge` leaves any.
-    """
-    names = sorted({name for run in runs for name in run.by_operation} | set(latencies), key=order)
-    result = [_overall(phase, runs)]
-    for name in names:
-        per_run = [run.by_operation.get(name) for run in runs]
-        known = [operation for operation in per_run if operation is not None]
-        total = merge(known) if known else Operation(operations=latencies[name].count)
-        errors, not_found = _failures(total.returns)
-        # An operation type that a repeat does not list did not happen in it.
-        ops = _rate([0 if each is None else each.operations for each in per_run], runs)
-        records = _rate([0 if each is None else _records(name, each) for each in per_run], runs)
-        result.append(
-            replace(
-                _with_latency(Row(phase, name, len(runs)), total, latencies.get(name)),
-                operations=total.operations,
-                records=_records(name, total),
-                ops_per_second=ops[0] if known else None,
-                ops_per_second_stddev=ops[1] if known else None,
-                records_per_second=records[0] if known else None,
-                records_per_second_stddev=records[1] if known else None,
-                errors=errors,
-                not_found=not_found,
-            )
-        )
-    return result
-
-
-def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
-    ops = _rate([run.operations for run in runs], runs)
-    records = _rate([run.records for run in runs], runs)
-    # A READ-MODIFY-WRITE's statuses are those of its READ and its UPDATE over again.
-    parts = [
-        _failures(operation.returns)
-        for run in runs
-        for name, operation in run.by_operation.items()
-        if is_call(name) and "-" not in name and name != READ_MODIFY_WRITE
-    ]
-    return Row(
-        phase,
-        OVERALL,
-        len(runs),
-        operations=_sum([run.operations for run in runs]),
-        records=_sum([run.records for run in runs]),
-        ops_per_second=ops[0],
-        ops_per_second_stddev=ops[1],
-        records_per_second=records[0],
-        records_per_second_stddev=records[1],
-        errors=_sum([errors for errors, _ in parts]),
-        not_found=_sum([not_found for _, not_found in parts]),
-    )
-
-
-def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
-    if merged is not None and merged.count and merged.count == stated.operations:
-        at = merged.percentiles_ms([50, 95, 99, 99.9])
-        return replace(
-            row,
-            mean_ms=merged.mean_ms,
-            p50_ms=at[50],
-            p95_ms=at[95],
-            p99_ms=at[99],
-            p99_9_ms=at[99.9],
-            max_ms=merged.max_ms,
-            latency_source="histograms",
-        )
-    at = stated.percentiles_us
-    return replace(
-        row,
-        mean_ms=_ms(stated.mean_us),
-        p50_ms=_ms(at.get(50)),
-        p95_ms=_ms(at.get(95)),
-        p99_ms=_ms(at.get(99)),
-        p99_9_ms=_ms(at.get(99.9)),
-        max_ms=_ms(stated.max_us),
-        latency_source="log" if at or stated.mean_us is not None else None,
-    )
-
-
-def _records(name: str, of: Operation) -> int | None:
-    """Records that succeeded.
-
-    There is one return code per record. A SCAN has one for any number of records, so only its own line tells.
-    """
-    if name.startswith("SCAN") or not of.returns:
-        return of.records
-    return sum(count for status, count in of.returns.items() if status in OK)
-
-
-def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
-    """Errors and not found; unknown where a log has no `Return=` lines."""
-    if not returns:
-        return None, None
-    errors = sum(count for name, count in returns.items() if name not in OK | NOT_FOUND)
-    return errors, sum(returns.get(name, 0) for name in NOT_FOUND)
-
-
-def _rate(counts: Sequence[int | None], runs: Sequence[Run]) -> tuple[float | None, float | None]:
-    """Mean and sample standard deviation of counts per second; None where a count or a duration is not known."""
-    rates = [count / run.seconds for count, run in zip(counts, runs, strict=True) if count is not None and run.seconds]
-    if not rates or len(rates) < len(runs):
-        return None, None
-    return statistics.fmean(rates), statistics.stdev(rates) if len(rates) > 1 else None
-
-
-def _sum(values: Sequence[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
-
-
-def _ms(microseconds: float | None) -> float | None:
-    return None if microseconds is None else microseconds / 1000
+def _lines(trial: Trial) -> list[dict[str, Any]]:
+    """What tells the lines of a trial in summary.csv apart."""
+    lines: list[dict[str, Any]] = [{"scope": "cluster", **asdict(row)} for row in trial.rows]
+    # A failed trial with a good load still needs the line that says that it failed.
+    if not any(row.phase == "run" for row in trial.rows) and trial.status != "ok":
+        lines.insert(0, {"scope": "cluster"})
+    if len(trial.clients) > 1:
+        for client in trial.clients:
+            of_client = {"scope": "client", **{name: getattr(client, name) for name in _OF_CLIENT}}
+            lines += [{**of_client, **asdict(row)} for row in client.rows] or [of_client]
+    if len(trial.clients) > 1 or len(trial.nodes) > 1:
+        lines += [{"scope": "node", **{name: getattr(node, name) for name in _OF_NODE}} for node in trial.nodes]
+    return lines

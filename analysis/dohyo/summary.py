@@ -6,20 +6,24 @@ A trial gets numbers only when all its clients report a valid run and their logs
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo.hdr_log import Latencies, merge_log
-from dohyo.results import Conditions, Phase, Row, Run, Status, Summary, Trial, merge, rows
-from dohyo.text_file import Warn, lines
-from dohyo.ycsb_log import ClientLog, Operation, read_log
-
-__all__ = ["Conditions", "Row", "Summary", "Trial", "summarise"]
+from dohyo import client_folder
+from dohyo.client_folder import ClientFolder
+from dohyo.conducted import Client, Conducted, furthest, nodes
+from dohyo.conducted import client as conducted_client
+from dohyo.events import Event, Seconds, in_order
+from dohyo.hdr_log import Latencies
+from dohyo.json_values import listing, mapping, number, read_object, whole
+from dohyo.results import Conditions, Status, Summary, Trial
+from dohyo.rows import Phase, Row, Run, in_sequence, rows, together
+from dohyo.text_file import Warn
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last six itself, for all alike, but a
 # number of clients or a property given by hand can still differ.
@@ -91,30 +95,60 @@ def _size(size: int) -> str:
     return f"{size} B"
 
 
-@dataclass
-class _ClientPhase:
-    """One client's part of a phase: `load/<host>` or `run-<n>/<host>`."""
-
-    host: str
-    report: dict[str, Any]  # client.json
-    log: ClientLog | None
-
-    @property
-    def seconds(self) -> float | None:
-        measured = self.report.get("measured_seconds")
-        if isinstance(measured, int | float):
-            return float(measured)
-        return self.log.runtime_ms / 1000 if self.log and self.log.runtime_ms is not None else None
-
-
-@dataclass
 class _Phase:
     """One phase of a trial, over all clients."""
 
-    name: str  # folder: load, run-1, …
-    clients: list[_ClientPhase] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)  # why its numbers must not be shown
-    run: Run = field(default_factory=Run)
+    def __init__(self, folder: Path, warn: Warn) -> None:
+        self.folder = folder
+        self.name = folder.name  # load, run-1, …
+        self.kind: Phase = "load" if self.name == "load" else "run"
+        self.number = None if self.kind == "load" else int(self.name.removeprefix("run-"))
+        self.conducted = Conducted(read_object(folder / "clients.json", warn))
+        self.clients: list[ClientFolder] = []
+        self.missing: list[str] = []  # hosts whose client has left nothing
+        self.seconds = Seconds()
+
+    def hosts(self) -> set[str]:
+        """Hosts that have, or should have, left results."""
+        return {path.name for path in self.folder.iterdir() if path.is_dir()} | set(self.conducted.clients)
+
+    def read(self, host: str, latencies: dict[str, Latencies], warn: Warn) -> None:
+        """Reads what the client on a host has left."""
+        if (self.folder / host).is_dir():
+            self.clients.append(client_folder.read(self.folder / host, latencies, self.seconds, warn))
+        else:
+            self.missing.append(host)
+
+    @cached_property
+    def run(self) -> Run:
+        """What all clients did together."""
+        return together([client.run for client in self.clients])
+
+    @property
+    def problems(self) -> list[str]:
+        """Why its numbers must not be shown."""
+        if self.conducted.failure:
+            return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
+        found = []
+        for client in self.clients:
+            # What was seen from outside says more of a client that has left nothing than its folder does.
+            reason = self.conducted.reason(client.host) if not client.report else ""
+            found += [
+                f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else client.problems)
+            ]
+        if not self.clients:
+            return [*found, f"{self.name}: no client has left results"]
+        return found + [
+            f"{self.name} on {host}: {self.conducted.reason(host) or 'the client has left nothing'}"
+            for host in self.missing
+        ]
+
+    def events(self, warmup: float) -> list[Event]:
+        """What happened in it. The load has no dips: it may wait for compactions as it likes."""
+        events = self.conducted.events(self.number)
+        if self.number is not None:
+            events += self.seconds.events(self.number, warmup, self.run.seconds)
+        return in_order(events)
 
 
 class _Evidence:
@@ -123,45 +157,83 @@ class _Evidence:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.warnings: list[str] = []
-        self._settings = self._read_json("trial.json")
-        self._properties = _mapping(self._settings.get("trial_properties"))
+        self._settings = self._read("trial.json")
+        self._properties = mapping(self._settings.get("trial_properties"))
 
     def trial(self) -> Trial:
-        status, reason = self._state()
-        facts = self._read_json("conditions.json")
+        facts = self._read("conditions.json")
+        phases = [_Phase(folder, self._warn) for folder in self._folders("load") + self._folders(r"run-\d+")]
         latencies: dict[Phase, dict[str, Latencies]] = {"load": {}, "run": {}}
-        load = [self._phase(path, latencies["load"]) for path in self._folders("load")]
-        runs = [self._phase(path, latencies["run"]) for path in self._folders(r"run-\d+")]
-        problems = [problem for phase in [*load, *runs] for problem in phase.problems]
-        wanted = self._settings.get("trial_repeats")
-        if status == "ok" and isinstance(wanted, int) and len(runs) != wanted:
-            problems.append(f"{len(runs)} of {wanted} repeats have left results")
-        if status == "ok" and problems:
-            status, reason = "invalid", _first(problems)
-        elif reason is None and problems:
-            reason = _first(problems)
+        clients = self._clients(phases, latencies)
+        load = [phase for phase in phases if phase.kind == "load"]
+        runs = [phase for phase in phases if phase.kind == "run"]
+        status, reason = self._judged(phases, len(runs))
 
-        result: list[Row] = []
+        shown: set[Phase] = set()
         if runs and status == "ok":
-            result += rows("run", [phase.run for phase in runs], latencies["run"])
+            shown.add("run")
         if load and not any(phase.problems for phase in load):
-            result += rows("load", [phase.run for phase in load], latencies["load"])
+            shown.add("load")
+        result: list[Row] = []
+        phases_by_kind: list[tuple[Phase, list[_Phase]]] = [("run", runs), ("load", load)]
+        for kind, of_kind in phases_by_kind:
+            if kind in shown:
+                result += rows(kind, [phase.run for phase in of_kind], latencies[kind])
+        measured = Run() if status != "ok" else in_sequence([phase.run for phase in runs])
         system = str(self._settings.get("trial_system") or self.folder.name)
-        conditions = self._conditions(facts, runs or load)
         return Trial(
             name=self.folder.name,
             system=system,
             title=str(facts.get("title") or system),
             status=status,
             reason=reason,
-            conditions=conditions,
-            deviations=[str(difference) for difference in _list(facts.get("differences"))],
-            notes=[str(note) for note in _list(facts.get("notes"))] + self._remarks([*load, *runs]),
+            conditions=self._conditions(facts, runs or load),
+            deviations=[str(difference) for difference in listing(facts.get("differences"))],
+            notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases),
             rows=result,
+            clients=[replace(client, rows=[row for row in client.rows if row.phase in shown]) for client in clients],
+            nodes=nodes([phase.conducted for phase in runs or load], measured.seconds, measured.records),
+            events=[event for phase in phases for event in phase.events(self._warmup(phase))],
         )
 
+    def _clients(self, phases: Sequence[_Phase], latencies: dict[Phase, dict[str, Latencies]]) -> list[Client]:
+        """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""
+        result = []
+        conducted = [phase.conducted for phase in phases if phase.kind == "run"] or [p.conducted for p in phases]
+        for host in sorted({host for phase in phases for host in phase.hosts()}):
+            own: dict[Phase, dict[str, Latencies]] = {"load": {}, "run": {}}
+            for phase in phases:
+                phase.read(host, own[phase.kind], self._warn)
+            of_client: list[Row] = []
+            for kind in ("run", "load"):
+                runs = [c.run for phase in phases if phase.kind == kind for c in phase.clients if c.host == host]
+                of_client += rows(kind, runs, own[kind]) if runs else []
+                for name, merged in own[kind].items():
+                    latencies[kind].setdefault(name, Latencies()).add_all(merged)
+            result.append(conducted_client(host, conducted, of_client))
+        return result
+
+    def _judged(self, phases: Sequence[_Phase], runs: int) -> tuple[Status, str | None]:
+        """The trial's status, and why it is not "ok"."""
+        status, reason = self._state()
+        problems = [problem for phase in phases for problem in phase.problems]
+        wanted = self._settings.get("trial_repeats")
+        if status == "ok" and isinstance(wanted, int) and runs != wanted:
+            problems.append(f"{runs} of {wanted} repeats have left results")
+        if status == "ok" and problems:
+            return "invalid", _first(problems)
+        if status == "failed" and (broken := [p for p in phases if p.kind == "run" and p.conducted.failure]):
+            # It was measured, and conducting says best why that does not count.
+            return "invalid", f"{broken[0].name}: {broken[0].conducted.failure}"
+        return status, reason or (_first(problems) if problems else None)
+
+    def _warmup(self, phase: _Phase) -> float:
+        stated = [number(client.report.get("warmup_seconds")) for client in phase.clients]
+        known = [seconds for seconds in stated if seconds is not None]
+        return known[0] if known else number(self._settings.get("trial_warmup")) or 0.0
+
     def _state(self) -> tuple[Status, str | None]:
-        state = self._read_json("state.json")
+        state = self._read("state.json")
         status = str(state.get("status", "pending"))
         reason = state.get("reason")
         if status == "done":
@@ -175,47 +247,6 @@ class _Evidence:
         found = [path for path in self.folder.iterdir() if path.is_dir() and re.fullmatch(pattern, path.name)]
         return sorted(found, key=lambda path: (len(path.name), path.name))  # run-10 after run-9
 
-    def _phase(self, folder: Path, latencies: dict[str, Latencies]) -> _Phase:
-        phase = _Phase(folder.name)
-        for host in sorted(path for path in folder.iterdir() if path.is_dir()):
-            self._client(phase, host, latencies)
-        if not phase.clients:
-            phase.problems.append(f"{folder.name}: no client has left results")
-        seconds = [client.seconds for client in phase.clients]
-        phase.run.seconds = None if None in seconds or not seconds else max(cast(list[float], seconds))
-        phase.run.operations = _total(client.report.get("operations") for client in phase.clients)
-        phase.run.records = _total(client.report.get("records") for client in phase.clients)
-        return phase
-
-    def _client(self, phase: _Phase, folder: Path, latencies: dict[str, Latencies]) -> None:
-        def problem(what: str) -> None:
-            phase.problems.append(f"{phase.name} on {folder.name}: {what}")
-
-        report = self._read_json(str((folder / "client.json").relative_to(self.folder)))
-        logs = [log for log in read_log(folder / "result.txt", self._warn) if log.has_results]
-        client = _ClientPhase(folder.name, report, logs[-1] if logs else None)
-        phase.clients.append(client)
-        if (failure := _failure(folder, report)) is not None:
-            problem(failure)
-            return
-        if client.log is None or client.log.cut:
-            problem(client.log.cut if client.log and client.log.cut else "no result lines in result.txt")
-            return
-        merged = self._histograms(folder, latencies)
-        for name, operation in _agreed(client.log.operations, report, problem).items():
-            counted = merged.get(name)
-            if counted is not None and counted != operation.operations:
-                problem(f"{name}.hdr holds {counted} operations, the result lines {operation.operations}")
-            known = phase.run.by_operation.get(name)
-            phase.run.by_operation[name] = operation if known is None else merge([known, operation])
-
-    def _histograms(self, folder: Path, latencies: dict[str, Latencies]) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for path in sorted(folder.glob("*.hdr")):
-            operation, added = merge_log(path, latencies, self._warn)
-            counts[operation] = counts.get(operation, 0) + added
-        return counts
-
     def _conditions(self, facts: Mapping[str, Any], phases: Sequence[_Phase]) -> Conditions:
         """What the server and the clients report; what they do not, from the trial's settings."""
         clients = phases[0].clients if phases else []
@@ -226,27 +257,30 @@ class _Evidence:
         return Conditions(
             **stated,
             clients=len(clients) or None,
-            threads=_same(reports, "threads") or _int(self._settings.get("trial_threads")),
-            batchsize=_same(reports, "batchsize") or _int(self._properties.get("batchsize", 1)),
-            inflight=_same(reports, "inflight") or _int(self._properties.get("inflight", 1)),
+            start_skew_ms=furthest(phase.conducted.start_skew_ms for phase in phases),
+            end_skew_ms=furthest(phase.conducted.end_skew_ms for phase in phases),
+            clock_error_ms=furthest(phase.conducted.offset_error_ms() for phase in phases),
+            threads=_same(reports, "threads") or whole(self._settings.get("trial_threads")),
+            batchsize=_same(reports, "batchsize") or whole(self._properties.get("batchsize", 1)),
+            inflight=_same(reports, "inflight") or whole(self._properties.get("inflight", 1)),
             target=_target(reports),
-            recordcount=_int(self._properties.get("recordcount")),
+            recordcount=whole(self._properties.get("recordcount")),
             record_bytes=self._record_bytes(),
-            warmup_seconds=_float(self._settings.get("trial_warmup")),
+            warmup_seconds=number(self._settings.get("trial_warmup")),
             measured_seconds=statistics.fmean(seconds) if seconds and phases[0].name != "load" else None,
         )
 
     def _record_bytes(self) -> int | None:
         # YCSB's own defaults: 10 fields of 100 bytes.
-        count = _int(self._properties.get("fieldcount", 10))
-        length = _int(self._properties.get("fieldlength", 100))
+        count = whole(self._properties.get("fieldcount", 10))
+        length = whole(self._properties.get("fieldlength", 100))
         return count * length if count is not None and length is not None else None
 
     def _remarks(self, phases: Sequence[_Phase]) -> list[str]:
         remarks = []
         for phase in phases:
             for client in phase.clients:
-                skew = _float(client.report.get("skew_ms"))
+                skew = number(client.report.get("skew_ms"))
                 if skew is not None and abs(skew) > _MAX_SKEW_MS:
                     remarks.append(f"{phase.name} on {client.host} began {skew:,.0f} ms after the agreed instant")
         return remarks
@@ -254,94 +288,21 @@ class _Evidence:
     def _warn(self, message: str) -> None:
         self.warnings.append(message)
 
-    def _read_json(self, name: str) -> dict[str, Any]:
-        """The object in a file of the trial's folder; empty when there is no such file."""
-        path = self.folder / name
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            self._warn(f"{path}: cannot be read as JSON: {error}")
-            return {}
-        return _mapping(content)
-
-
-def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
-    """Why the client's run is not valid; None when it is."""
-    try:
-        code = (folder / "exit").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        code = ""
-    if report.get("valid") is False:
-        return str(report.get("reason") or "the client calls its run invalid")
-    if code not in ("", "0"):
-        errors = [line for _, line in lines(folder / "status.txt", lambda _: None) if line.startswith("ERROR: ")]
-        said = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
-        return f"the client ended with exit code {code}{said}"
-    if not report:
-        return "the client has left no client.json"
-    return None
-
-
-def _agreed(logged: Mapping[str, Operation], report: Mapping[str, Any], problem: Warn) -> dict[str, Operation]:
-    """Result lines of a client, completed from and checked against its client.json."""
-    result = {name: replace(operation) for name, operation in logged.items()}
-    for name, content in _mapping(report.get("operations_by_type")).items():
-        facts = _mapping(content)
-        operation = result.get(name)
-        if operation is None:
-            problem(f"client.json counts {name}, the result lines do not")
-            continue
-        for key, value in (("operations", operation.operations), ("recordcount", operation.records)):
-            if value is not None and facts.get(key) is not None and facts[key] != value:
-                problem(f"client.json counts {facts[key]} {key} of {name}, the result lines {value}")
-        if operation.records is None:
-            operation.records = _int(facts.get("records"))
-        statuses = {str(status): count for status, count in _mapping(facts.get("statuses")).items() if count}
-        if statuses and operation.returns and statuses != {k: v for k, v in operation.returns.items() if v}:
-            problem(f"client.json and the result lines differ in the statuses of {name}")
-    return result
+    def _read(self, name: str) -> dict[str, Any]:
+        return read_object(self.folder / name, self._warn)
 
 
 def _first(problems: Sequence[str]) -> str:
     return problems[0] if len(problems) == 1 else f"{problems[0]} (and {len(problems) - 1} more)"
 
 
-def _total(counts: Any) -> int | None:
-    known = [_int(count) for count in counts]
-    return sum(cast(list[int], known)) if known and None not in known else None
-
-
 def _same(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
     """The value that all clients report, None when they do not agree."""
-    values = {_int(report.get(key)) for report in reports}
+    values = {whole(report.get(key)) for report in reports}
     return values.pop() if len(values) == 1 else None
 
 
 def _target(reports: Sequence[Mapping[str, Any]]) -> float | None:
-    values = {_float(report.get("target")) for report in reports}
+    values = {number(report.get("target")) for report in reports}
     target = values.pop() if len(values) == 1 else None
     return target if target else None  # YCSB's 0 means no target
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _int(value: Any) -> int | None:
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _float(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None

@@ -12,12 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import conditions
+from dohyo.cluster_table import Grid, grids
+from dohyo.figures import UNKNOWN, milliseconds, rate, whole
 from dohyo.operations import INTENDED, OVERALL, order
 
 if TYPE_CHECKING:
-    from dohyo.results import Row, Summary, Trial
+    from dohyo.results import Summary, Trial
+    from dohyo.rows import Row
 
-_UNKNOWN = "\N{EN DASH}"
 _KEYS = ("operation", "system")
 _RATES = ("operations", "records", "op/s", "rec/s", "±")
 _LATENCIES = ("mean", "p50", "p95", "p99", "p99.9", "max")
@@ -46,7 +48,7 @@ class _Line:
 
     def has(self, columns: Sequence[str]) -> bool:
         """Whether anything is known in these columns."""
-        return any(self.cells.get(column, _UNKNOWN) != _UNKNOWN for column in columns)
+        return any(self.cells.get(column, UNKNOWN) != UNKNOWN for column in columns)
 
 
 def render(summary: Summary, console: Console) -> None:
@@ -62,6 +64,8 @@ def render(summary: Summary, console: Console) -> None:
         known = [line for line in lines if part is parts[0] or line.has(part)]
         _print_part(known, part, console, width)
         _print(console)
+    for grid in _grids(summary):
+        _print_grid(grid, console, width)
     _print_conditions(summary, console, width)
     for name, values in summary.unequal.items():
         shown = ", ".join(f"{_label_of(trial, summary)} {value}" for trial, value in values.items())
@@ -71,6 +75,9 @@ def render(summary: Summary, console: Console) -> None:
             _print(console, Text(f"{label(trial, summary)}: {deviation}", style="bold red"), wrap=True)
         for note in trial.notes:
             _print(console, Text(f"{label(trial, summary)}: {note}", style="yellow"), wrap=True)
+        for event in trial.events:
+            style = "yellow" if trial.status == "ok" else "red"
+            _print(console, Text(f"{label(trial, summary)}: {event}", style=style), wrap=True)
     for note in summary.notes:
         _print(console, Text(note, style="yellow"), wrap=True)
     _print(console, Text(_legend(summary), style="dim"), wrap=True)
@@ -84,15 +91,19 @@ def markdown(summary: Summary) -> str:
     out.append("|" + "|".join(["---", "---", *["--:"] * len(columns)]) + "|")
     for line in lines:
         reason = [_escape(line.reason), *[""] * (len(columns) - 1)] if line.reason else None
-        cells = [line.operation, line.system, *(reason or [line.cells.get(column, _UNKNOWN) for column in columns])]
+        cells = [line.operation, line.system, *(reason or [line.cells.get(column, UNKNOWN) for column in columns])]
         out.append("| " + " | ".join(cells) + " |")
-    out += ["", *_conditions_markdown(summary)]
+    out.append("")
+    for grid in _grids(summary):
+        out += _grid_markdown(grid)
+    out += _conditions_markdown(summary)
     for name, values in summary.unequal.items():
         shown = ", ".join(f"{_label_of(trial, summary)} {value}" for trial, value in values.items())
         out.append(f"- **unequal: {_words(name)}** ({_escape(shown)})")
     for trial in summary.trials:
         out += [f"- **{label(trial, summary)}: {_escape(deviation)}**" for deviation in trial.deviations]
         out += [f"- {label(trial, summary)}: {_escape(note)}" for note in trial.notes]
+        out += [f"- {label(trial, summary)}: {_escape(str(event))}" for event in trial.events]
     out += [f"- {_escape(text)}" for text in summary.notes]
     out += [f"- warning: {_escape(warning)}" for warning in summary.warnings]
     return "\n".join([*out, "", _legend(summary), ""])
@@ -125,25 +136,25 @@ def _lines(summary: Summary) -> list[_Line]:
     for trial in summary.trials:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
-            result.append(_Line(_UNKNOWN, label(trial, summary), {}, reason=reason))
+            result.append(_Line(UNKNOWN, label(trial, summary), {}, reason=reason))
     return result
 
 
 def _cells(row: Row) -> dict[str, str]:
     spread = row.ops_per_second_stddev
     cells = {
-        "operations": _whole(row.operations),
-        "records": _whole(row.records),
-        "op/s": _rate(row.ops_per_second),
-        "rec/s": _rate(row.records_per_second),
-        "mean": _milliseconds(row.mean_ms),
-        "p50": _milliseconds(row.p50_ms),
-        "p95": _milliseconds(row.p95_ms),
-        "p99": _milliseconds(row.p99_ms),
-        "p99.9": _milliseconds(row.p99_9_ms),
-        "max": _milliseconds(row.max_ms),
-        "errors": _whole(row.errors),
-        "not found": _whole(row.not_found),
+        "operations": whole(row.operations),
+        "records": whole(row.records),
+        "op/s": rate(row.ops_per_second),
+        "rec/s": rate(row.records_per_second),
+        "mean": milliseconds(row.mean_ms),
+        "p50": milliseconds(row.p50_ms),
+        "p95": milliseconds(row.p95_ms),
+        "p99": milliseconds(row.p99_ms),
+        "p99.9": milliseconds(row.p99_9_ms),
+        "max": milliseconds(row.max_ms),
+        "errors": whole(row.errors),
+        "not found": whole(row.not_found),
     }
     if spread is not None and row.ops_per_second:
         cells["±"] = f"{100 * spread / row.ops_per_second:.1f}%"
@@ -159,7 +170,7 @@ def _widths(lines: Sequence[_Line], columns: Sequence[str]) -> list[int]:
     widths = [max([len("operation"), *(len(line.operation) for line in lines)])]
     widths.append(max([len("system"), *(len(line.system) for line in lines)]))
     for column in _shown(lines, columns):
-        cells = [len(line.cells.get(column, _UNKNOWN)) for line in lines if not line.reason]
+        cells = [len(line.cells.get(column, UNKNOWN)) for line in lines if not line.reason]
         widths.append(max([max(map(len, column.split())), *cells]))
     return widths
 
@@ -179,7 +190,7 @@ def _print_part(lines: Sequence[_Line], columns: Sequence[str], console: Console
     _print(console, Text(_joined([lower for _, lower in heads], widths), style="bold"))
     for line in lines:
         if line.reason is None:
-            cells = [line.operation, line.system, *(line.cells.get(column, _UNKNOWN) for column in shown)]
+            cells = [line.operation, line.system, *(line.cells.get(column, UNKNOWN) for column in shown)]
             style = "dim" if line.load else "bold" if line.operation == OVERALL else ""
             _print(console, Text(_joined(cells, widths), style=style))
         else:
@@ -187,6 +198,32 @@ def _print_part(lines: Sequence[_Line], columns: Sequence[str], console: Console
             room = max(20, min(width, 120) - len(start))
             reason = f"\n{' ' * len(start)}".join(textwrap.wrap(line.reason, room) or [line.reason])
             _print(console, Text(start + reason, style="yellow" if "incomplete:" in reason else "red"))
+
+
+def _grids(summary: Summary) -> list[Grid]:
+    return grids(summary.trials, lambda trial: label(trial, summary))
+
+
+def _print_grid(grid: Grid, console: Console, width: int) -> None:
+    """As many columns of latencies as there is room for; summary.md has all."""
+    widths = [max(map(len, column)) for column in zip(grid.heads, *grid.lines, strict=True)]
+    shown = list(range(len(widths)))
+    while sum(widths[i] + 1 for i in shown) > width + 1 and len(shown) > 6:
+        del shown[-2]
+    _print(console, Text(grid.title, style="bold"))
+    for line in (grid.heads, *grid.lines):
+        text = _joined([line[i] for i in shown], [widths[i] for i in shown])
+        _print(console, Text(text, style="bold" if line is grid.heads or grid.is_sum(line) else ""))
+    _print(console)
+
+
+def _grid_markdown(grid: Grid) -> list[str]:
+    out = [f"## {grid.title}", "", "| " + " | ".join(grid.heads) + " |"]
+    out.append("|" + "|".join(["---", "---", *["--:"] * (len(grid.heads) - 2)]) + "|")
+    for line in grid.lines:
+        mark = "**" if grid.is_sum(line) else ""
+        out.append("| " + " | ".join(f"{mark}{_escape(cell)}{mark}" if cell else "" for cell in line) + " |")
+    return [*out, ""]
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -284,22 +321,3 @@ def _words(name: str) -> str:
 
 def _escape(text: str | None) -> str:
     return (text or "").replace("|", "\\|").replace("\n", " ")
-
-
-def _whole(number: int | None) -> str:
-    return _UNKNOWN if number is None else f"{number:,}"
-
-
-def _rate(number: float | None) -> str:
-    if number is None:
-        return _UNKNOWN
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def _milliseconds(number: float | None) -> str:
-    """Three digits, as many as the histograms keep; whole ms from 100 on, and never less than 1 µs is told apart."""
-    if number is None:
-        return _UNKNOWN
-    if number >= 99.95:
-        return f"{number:,.0f}"
-    return f"{number:.1f}" if number >= 9.995 else f"{number:.2f}" if number >= 0.9995 else f"{number:.3f}"

@@ -26,7 +26,8 @@ from dohyo import table
 from dohyo.bad_input import BadInputError
 from dohyo.hdr_log import Latencies, merge_log
 from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call
-from dohyo.results import Conditions, Phase, Row, Run, Summary, Trial, merge, rows
+from dohyo.results import Conditions, Summary, Trial
+from dohyo.rows import Phase, Row, Run, merge, rows
 from dohyo.summary import unequal
 from dohyo.text_file import Warn, is_binary
 from dohyo.ycsb_log import ClientLog, Operation, read_log

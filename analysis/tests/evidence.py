@@ -57,3 +57,44 @@ def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: t
         for run in range(1, repeats + 1):
             shutil.copytree(DATA / "dohyo/run", folder / f"run-{run}" / host)
     return folder
+
+
+def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:
+    """A trial with runs of several clients (`data/cluster/<which>`); `conducted`: phase -> its clients.json."""
+    hosts = sorted(path.name for path in (DATA / "cluster" / which / "run-1").iterdir())
+    repeats = len(list((DATA / "cluster" / which).iterdir()))
+    folder = trial(experiment, number, "cassandra", repeats=0, hosts=tuple(hosts))
+    edit_json(folder / "trial.json", trial_repeats=repeats, trial_warmup=2)
+    shutil.copytree(DATA / "cluster" / which, folder, dirs_exist_ok=True)
+    for phase, content in conducted.items():
+        write_json(folder / phase / "clients.json", content)
+    return folder
+
+
+def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
+    """What conducting clients writes about a run in which all went well."""
+    return {
+        "agreed": 1795266533.14,
+        "offset_limit_ms": 10,
+        "clients": {
+            host: {
+                "offset_ms": -0.25 * number,
+                "offset_error_ms": 0.1 * number,
+                "start_ms": 0.2 * number,
+                "end_ms": 1.5 * number,
+                "state": "ended",
+                "exit": 0,
+                "reason": "",
+            }
+            for number, host in enumerate(hosts)
+        },
+        "nodes": {
+            host: {"state": "ran", "at": None, "reason": "", "cpu_seconds": 1.5, "memory_mb": 400.0} for host in hosts
+        },
+        "start_skew_ms": 0.2 * (len(hosts) - 1),
+        "end_skew_ms": 1.5 * (len(hosts) - 1),
+        "valid": True,
+        "failure": "",
+        "events": [],
+        **changes,
+    }

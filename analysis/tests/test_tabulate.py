@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from dohyo.bad_input import BadInputError
-from dohyo.results import Row, Trial
+from dohyo.results import Trial
+from dohyo.rows import Row
 from dohyo.tabulate import Format, collect, tabulate
 
 STOCK = Path(__file__).parent / "data" / "stock"

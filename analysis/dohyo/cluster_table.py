@@ -1,0 +1,145 @@
+"""What the clients and the nodes of a cluster did: two small tables below that of the whole cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dohyo.figures import UNKNOWN, milliseconds, rate, whole
+from dohyo.operations import OVERALL, is_call, is_failure, order
+
+if TYPE_CHECKING:
+    from dohyo.conducted import Client, Node
+    from dohyo.results import Trial
+    from dohyo.rows import Row
+
+# Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
+_MOST_LINES = 20
+_AT_EACH_END = 5
+_TOTAL = "all"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table in words: the first two columns to the left, the others to the right.
+
+    :ivar bold: lines that are sums
+    """
+
+    title: str
+    heads: list[str]
+    lines: list[list[str]]
+
+    def is_sum(self, line: Sequence[str]) -> bool:
+        """Whether the line is the sum of those above it."""
+        return line[1] == _TOTAL
+
+
+def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
+    """The tables that there is something to put into: none for a single client with a single server."""
+    several_clients = [trial for trial in trials if len(trial.clients) > 1]
+    several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
+    found = []
+    if several_clients:
+        operations = _operations(several_clients)
+        heads = ["system", "client", "start ms", "offset ms", "rec/s"]
+        heads += [f"{name} {at}" for name in operations for at in ("p50", "p99")]
+        lines = [line for trial in several_clients for line in _clients(trial, label(trial), operations)]
+        found.append(Grid("Clients", [*heads, "errors"], lines))
+    if several:
+        heads = ["system", "node", "state", "CPU s", "cores", "µs/record", "memory MB"]
+        found.append(Grid("Nodes", heads, [line for trial in several for line in _nodes(trial, label(trial))]))
+    return found
+
+
+def _operations(trials: Sequence[Trial]) -> list[str]:
+    names = {row.operation for trial in trials for row in trial.rows if row.phase == "run"}
+    plain = {name for name in names if is_call(name) and not is_failure(name) and not name.endswith("-NOT_FOUND")}
+    return sorted(plain, key=order)
+
+
+def _clients(trial: Trial, label: str, operations: Sequence[str]) -> list[list[str]]:
+    ordered = list(trial.clients)
+    hidden: list[Client] = []
+    if len(ordered) > _MOST_LINES:
+        ordered.sort(key=lambda client: _of(client.rows, OVERALL, "records_per_second") or 0.0)
+        hidden = ordered[_AT_EACH_END:-_AT_EACH_END]
+        ordered = ordered[:_AT_EACH_END] + ordered[-_AT_EACH_END:]
+    lines = [
+        [
+            label,
+            client.host if client.state in (None, "ended") else f"{client.host} ({client.state})",
+            _signed(client.start_ms),
+            _offset(client),
+            *_numbers(client.rows, operations),
+        ]
+        for client in ordered
+    ]
+    if hidden:
+        between = [label, f"({len(hidden)} between them)", *[""] * (len(operations) * 2 + 4)]
+        lines.insert(_AT_EACH_END, between)
+    skew = trial.conditions.start_skew_ms
+    spread = UNKNOWN if skew is None else f"skew {skew:.1f}"
+    error = trial.conditions.clock_error_ms
+    worst = UNKNOWN if error is None else f"± {error:.1f}"
+    lines.append([label, _TOTAL, spread, worst, *_numbers(trial.rows, operations)])
+    return lines
+
+
+def _numbers(rows: Sequence[Row], operations: Sequence[str]) -> list[str]:
+    """Records per second, p50 and p99 of each operation, errors."""
+    cells = [rate(_of(rows, OVERALL, "records_per_second"))]
+    for name in operations:
+        cells += [milliseconds(_of(rows, name, "p50_ms")), milliseconds(_of(rows, name, "p99_ms"))]
+    errors = _of(rows, OVERALL, "errors")
+    return [*cells, whole(None if errors is None else int(errors))]
+
+
+def _of(rows: Sequence[Row], operation: str, name: str) -> float | None:
+    found = [getattr(row, name) for row in rows if (row.phase, row.operation) == ("run", operation)]
+    return found[0] if found else None
+
+
+def _offset(client: Client) -> str:
+    if client.offset_ms is None:
+        return UNKNOWN
+    error = "" if client.offset_error_ms is None else f" ± {client.offset_error_ms:.1f}"
+    return f"{_signed(client.offset_ms)}{error}"
+
+
+def _signed(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{round(value, 1) + 0.0:+.1f}"  # and no -0.0
+
+
+def _nodes(trial: Trial, label: str) -> list[list[str]]:
+    lines = [
+        [
+            label,
+            node.host,
+            node.state or UNKNOWN,
+            *_figures(node.cpu_seconds, node.cpu_cores, node.cpu_us_per_record, node.memory_mb),
+        ]
+        for node in trial.nodes
+    ]
+    columns: list[Callable[[Node], float | None]] = [
+        lambda node: node.cpu_seconds,
+        lambda node: node.cpu_cores,
+        lambda node: node.cpu_us_per_record,
+        lambda node: node.memory_mb,
+    ]
+    return [*lines, [label, _TOTAL, "", *_figures(*(_sum([of(node) for node in trial.nodes]) for of in columns))]]
+
+
+def _figures(cpu: float | None, cores: float | None, per_record: float | None, memory: float | None) -> list[str]:
+    return [
+        UNKNOWN if cpu is None else f"{cpu:,.1f}",
+        UNKNOWN if cores is None else f"{cores:,.2f}",
+        UNKNOWN if per_record is None else f"{per_record:,.1f}",
+        UNKNOWN if memory is None else f"{memory:,.0f}",
+    ]
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

@@ -1,0 +1,26 @@
+"""Numbers as people read them in tables."""
+
+from __future__ import annotations
+
+UNKNOWN = "\N{EN DASH}"
+
+
+def whole(number: int | None) -> str:
+    """With thousands separated."""
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def rate(number: float | None) -> str:
+    """Three digits at least."""
+    if number is None:
+        return UNKNOWN
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def milliseconds(number: float | None) -> str:
+    """Three digits, as many as the histograms keep; whole ms from 100 on, and never less than 1 µs is told apart."""
+    if number is None:
+        return UNKNOWN
+    if number >= 99.95:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 9.995 else f"{number:.2f}" if number >= 0.9995 else f"{number:.3f}"

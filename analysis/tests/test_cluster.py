@@ -1,0 +1,220 @@
+"""Several clients and nodes: rows of each, what makes a run invalid, what happened when."""
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+from evidence import clients_json, cluster, edit_json, trial, write_json
+from rich.console import Console
+
+from dohyo import table
+from dohyo.hdr_log import Latencies, merge_log
+from dohyo.results import Summary, Trial
+from dohyo.rows import Row
+from dohyo.summary import summarise
+
+TWO = ("host1", "host2")
+THREE = (*TWO, "host3")
+CRASH = {"at": 7.4, "host": "host3", "what": "cassandra ended with exit code 137"}
+LOST = "host3 vanished 13.9 s after the start: the connection was closed"
+
+
+def row(rows: list[Row], operation: str, phase: str = "run") -> Row:
+    return next(each for each in rows if (each.phase, each.operation) == (phase, operation))
+
+
+def only(experiment: Path) -> Trial:
+    (of,) = summarise(experiment).trials
+    return of
+
+
+def shown(summary: Summary, width: int = 120, color: bool = False) -> str:
+    file = io.StringIO()
+    table.render(
+        summary, Console(width=width, force_terminal=True, color_system="standard" if color else None, file=file)
+    )
+    return file.getvalue()
+
+
+def several(experiment: Path) -> Path:
+    nodes = {
+        host: {"state": "ran", "cpu_seconds": cpu, "memory_mb": 400} for host, cpu in zip(TWO, (1.5, 3), strict=True)
+    }
+    late = clients_json(TWO, nodes=nodes, start_skew_ms=0.8)
+    return cluster(experiment, "several", {"run-1": clients_json(TWO, nodes=nodes), "run-2": late})
+
+
+def test_each_client_has_rows_of_its_own_histograms_and_the_cluster_those_of_all(tmp_path: Path) -> None:
+    folder = several(tmp_path)
+    of = only(tmp_path)
+    assert (of.status, of.reason) == ("ok", None)
+    assert [client.host for client in of.clients] == ["host1", "host2"]
+    slow, fast = (row(client.rows, "OVERALL").ops_per_second or 0 for client in of.clients)
+    assert slow == pytest.approx(400, rel=0.02)
+    assert fast == pytest.approx(800, rel=0.02)
+    assert row(of.rows, "OVERALL").ops_per_second == pytest.approx(slow + fast)
+    for client in of.clients:
+        merged: dict[str, Latencies] = {}
+        for run in ("run-1", "run-2"):
+            merge_log(folder / run / client.host / "Intended-READ.hdr", merged, pytest.fail)
+        found = row(client.rows, "Intended-READ")
+        assert (found.p50_ms, found.p99_ms) == tuple(merged["Intended-READ"].percentiles_ms([50, 99]).values())
+        assert found.repeats == 2
+    both = [row(client.rows, "READ").operations or 0 for client in of.clients]
+    assert row(of.rows, "READ").operations == sum(both)
+
+
+def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
+    several(tmp_path)
+    of = only(tmp_path)
+    assert (of.conditions.start_skew_ms, of.conditions.end_skew_ms, of.conditions.clock_error_ms) == (0.8, 1.5, 0.1)
+    second = of.clients[1]
+    assert (second.state, second.start_ms, second.end_ms) == ("ended", 0.2, 1.5)
+    assert (second.offset_ms, second.offset_error_ms) == (-0.25, 0.1)
+    records = row(of.rows, "OVERALL").records or 0
+    one, two = of.nodes
+    assert (one.cpu_seconds, two.cpu_seconds) == (3, 6)
+    assert two.cpu_cores == pytest.approx(1.0)  # 6 s of CPU in two runs of 3 s
+    assert two.cpu_us_per_record == pytest.approx(6e6 / records)
+    text = shown(summarise(tmp_path))
+    assert "2 clients × 2 threads · skew start 0.8 ms, end 1.5 ms, clocks ± 0.1 ms" in " ".join(text.split())
+    lines = [line.split() for line in text.splitlines()]
+    assert next(each for each in lines if "host2" in each)[:6] == ["cassandra", "host2", "+0.2", "-0.2", "±", "0.1"]
+    assert [each[:3] for each in lines if "all" in each[:2]] == [
+        ["cassandra", "all", "skew"],
+        ["cassandra", "all", "9.0"],
+    ]
+    assert max(map(len, shown(summarise(tmp_path), 80).splitlines())) <= 80
+
+
+def test_lines_of_clients_and_nodes_are_told_apart_in_every_form(tmp_path: Path) -> None:
+    several(tmp_path)
+    summary = summarise(tmp_path)
+    lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    by_scope = {scope: [line for line in lines if line["scope"] == scope] for scope in ("cluster", "client", "node")}
+    assert sum(map(len, by_scope.values())) == len(lines)
+    of = summary.trials[0]
+    assert len(by_scope["cluster"]) == len(of.rows)
+    assert {line["host"] for line in by_scope["client"]} == {line["host"] for line in by_scope["node"]} == set(TWO)
+    assert [line["cpu_seconds"] for line in by_scope["node"]] == ["3.0", "6.0"]
+    page = table.markdown(summary)
+    assert "## Clients" in page
+    assert "## Nodes" in page
+
+
+def test_one_client_has_no_tables_of_its_own(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra")
+    summary = summarise(tmp_path)
+    assert "Clients" not in shown(summary)
+    assert {line["scope"] for line in csv.DictReader(io.StringIO(summary.csv()))} == {"cluster"}
+    (client,) = summary.trials[0].clients
+    assert client.rows == summary.trials[0].rows
+    assert (client.state, client.start_ms) == (None, None)
+
+
+def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
+    folder = several(tmp_path)
+    for run in ("run-1", "run-2"):
+        for log in (folder / run).glob("*/*.hdr"):  # they take the time and are not what this is about
+            log.unlink()
+        for number in range(3, 30):
+            shutil.copytree(folder / run / "host2", folder / run / f"host{number}")
+    for number in range(3, 30):
+        shutil.copytree(folder / "load/host2", folder / f"load/host{number}")
+    text = shown(summarise(tmp_path))
+    assert "(19 between them)" in text
+    assert sum(line.startswith("cassandra host") for line in text.splitlines()) == 10 + 2  # and two nodes
+
+
+def test_a_run_that_conducting_calls_invalid_has_its_reason(tmp_path: Path) -> None:
+    folder = several(tmp_path)
+    why = "the clients began 25.0 ms apart"
+    edit_json(folder / "run-2/clients.json", valid=False, failure=why)
+    of = only(tmp_path)
+    assert (of.status, of.reason) == ("invalid", f"run-2: {why}")
+    assert {each.phase for each in of.rows} == {each.phase for client in of.clients for each in client.rows} == {"load"}
+    write_json(folder / "state.json", {"status": "failed", "reason": "in run 2 of 2: task 'x' failed on host1"})
+    of = only(tmp_path)
+    assert (of.status, of.reason) == ("invalid", f"run-2: {why}")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_client_without_results_is_named(tmp_path: Path, known: bool) -> None:
+    folder = several(tmp_path)
+    shutil.rmtree(folder / "run-2/host2")
+    if not known:
+        for path in folder.rglob("clients.json"):
+            path.unlink()
+    of = only(tmp_path)
+    assert (of.status, of.reason) == ("invalid", "run-2 on host2: the client has left nothing")
+
+
+def outage(experiment: Path) -> Path:
+    """Errors from second 6 to 10; host3 was killed after that, then the others were stopped."""
+    content = clients_json(
+        THREE, valid=False, failure=LOST, events=[CRASH, {"at": 13.9, "host": "host3", "what": LOST}]
+    )
+    content["clients"]["host3"].update(state="vanished", exit=None, reason=LOST)
+    return cluster(experiment, "outage", {"run-1": content})
+
+
+def test_a_host_that_never_came_back_is_named_and_its_logs_still_tell_what_happened(tmp_path: Path) -> None:
+    outage(tmp_path)
+    summary = summarise(tmp_path)
+    of = summary.trials[0]
+    assert of.status == "invalid"
+    assert of.reason == f"run-1: {LOST}"
+    assert of.clients[2].state == "vanished"
+    assert not any(each.phase == "run" for each in of.rows)
+    crash, lost = (event for event in of.events if event.host)
+    dip, errors = (event for event in of.events if not event.host)
+    assert (crash.at, crash.what, lost.at) == (7.4, CRASH["what"], 13.9)
+    assert "throughput below half of the mean" in dip.what
+    assert (dip.run, dip.host) == (1, None)
+    assert (dip.at, dip.until) == (6, 10)
+    assert errors.at == 6
+    assert errors.until == pytest.approx(10, abs=1)
+    failed = sum(
+        count.count
+        for name, count in _merged(tmp_path / "raw/01-cassandra/run-1").items()
+        if name in ("READ-FAILED", "UPDATE-FAILED")
+    )
+    assert errors.what == f"{failed:,} failed operations"
+    text = " ".join(shown(summary).split())
+    assert "cassandra: run 1, second 7: host3: cassandra ended with exit code 137" in text
+    assert f"cassandra: run 1, seconds 6–{errors.until:.0f}: {errors.what}" in text
+    assert f"run 1, second 14: {LOST}" in text
+    assert f": {errors.what}" in table.markdown(summary)
+
+
+def _merged(run: Path) -> dict[str, Latencies]:
+    merged: dict[str, Latencies] = {}
+    for log in run.glob("*/*.hdr"):
+        merge_log(log, merged, pytest.fail)
+    return merged
+
+
+def test_a_dip_alone_is_said_of_a_good_trial(tmp_path: Path) -> None:
+    cluster(tmp_path, "dip", {})
+    summary = summarise(tmp_path)
+    of = summary.trials[0]
+    assert (of.status, row(of.rows, "OVERALL").errors) == ("ok", 0)
+    (dip,) = of.events
+    assert (dip.at, dip.until) == (6, 10)
+    assert f"\x1b[33mcassandra: run 1, seconds 6–10: {dip.what}" in shown(summary, 200, color=True)
+
+
+def test_broken_clients_json_does_not_crash(tmp_path: Path) -> None:
+    folder = cluster(tmp_path, "dip", {})
+    for log in folder.rglob("*.hdr"):
+        log.unlink()
+    good = clients_json(THREE)
+    for key in good:
+        for value in (None, "x", -1, 1e999, [], {}, [1], {"host1": 3}, {"host1": {"state": [], "start_ms": "x"}}):
+            write_json(folder / "run-1/clients.json", {**good, key: value})
+            shown(summarise(tmp_path))
+            summarise(tmp_path).csv()
+    write_json(folder / "run-1/clients.json", [])
+    assert only(tmp_path).status == "ok"
