@@ -175,15 +175,14 @@ def test_a_tail_gives_each_second_once_when_all_clients_have_it(tmp_path: Path) 
     logs = [interval_log(1_800_000_000.2, [10, 20, 30]), interval_log(1_800_000_000.2, [1, 2, 3])]
     grow(clients[0] / "READ.hdr", logs[0], 3)
     grow(clients[1] / "READ.hdr", logs[1], 2, half=True)
-    assert [second.operations for second in tail.poll()] == [10]
+    assert tail.poll() == []  # the second client's first second is not there yet
     grow(clients[1] / "READ.hdr", logs[1], 4)
     grow(clients[0] / "READ.hdr", logs[0], 4, half=True)
-    first, second = IntervalTail(clients, batchsize=100).poll()
+    first, second = tail.poll()
     assert (first.operations, first.records) == (11, 1100)
     assert first.records_per_second == pytest.approx(1100)
     assert second.operations == 22
     assert second.p99_ms == pytest.approx(2, rel=1e-3)
-    assert [each.operations for each in tail.poll()] == [22]
     assert tail.poll() == []
 
 
