@@ -17,7 +17,7 @@ from ansible.plugins.loader import connection_loader
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
-from conducting.report import report, sentence
+from conducting.report import report, sentences
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. ssh takes the first value that it is given.
 SSH_OPTIONS = ("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5")
@@ -68,12 +68,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         outcome = report(conductor, arguments["skew_limit_ms"], measured=arguments["measured"])
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "clients.json").write_text(json.dumps(outcome, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        said = sentence(arguments["phase"], outcome)
         return {
             "changed": True,
-            "failed": not outcome["valid"],
-            "msg": outcome["failure"] or said,
-            "notes": [said] if said else [],
+            "notes": sentences(arguments["phase"], outcome),
             "vanished": [name for name, host in conductor.hosts.items() if host.lost],
             "clients": outcome,
         }

@@ -81,17 +81,15 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         """Report a failed task."""
-        self._write(
-            "failed",
-            task=result.task.name,
-            host=result.host.get_name(),
-            message=message_of(result.result),
-            ignored=ignore_errors or is_rescued(result.task),
-        )
+        self._failed(result, message_of(result.result), ignored=ignore_errors or is_rescued(result.task))
 
     def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
-        """Report a host that does not answer; for the reader a failure like others."""
-        self.v2_runner_on_failed(result)
+        """Report a host that does not answer; no rescue section deals with that."""
+        reason = message_of(result.result).partition("\n")[0]
+        self._failed(result, f"the host does not answer: {reason}", ignored=bool(result.task.ignore_unreachable))
+
+    def _failed(self, result: CallbackTaskResult, message: str, *, ignored: bool) -> None:
+        self._write("failed", task=result.task.name, host=result.host.get_name(), message=message, ignored=ignored)
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:  # noqa: ARG002 - Ansible gives it by this name
         """Report that the playbook is over."""

@@ -57,9 +57,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         **result,
         "valid": not failure,
         "failure": failure,
-        "events": [
-            {"at": after_start(at), "host": host, "what": what} for at, host, what in sorted(conductor.events)
-        ],
+        "events": [{"at": after_start(at), "host": host, "what": what} for at, host, what in sorted(conductor.events)],
     }
 
 
@@ -85,16 +83,18 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
     return ""
 
 
-def sentence(phase: str, result: dict[str, Any]) -> str:
-    """What people are told of several clients; empty for one alone, or for a phase that did not come to its end."""
+def sentences(phase: str, result: dict[str, Any]) -> list[str]:
+    """What people are told at once: what went wrong, or how well several clients were together."""
     rows = result["clients"].values()
-    if len(rows) < 2 or result["start_skew_ms"] is None or not result["valid"]:
-        return ""
+    if result["failure"]:
+        return [f"{phase}: {result['failure']}"]
+    if len(rows) < 2 or result["start_skew_ms"] is None:
+        return []
     error = max(row["offset_error_ms"] for row in rows)
-    return (
+    return [
         f"{phase}: {len(rows)} clients, start skew {result['start_skew_ms']:.1f} ms, end skew"
         f" {result['end_skew_ms']:.1f} ms, clock offsets within ±{error:.1f} ms"
-    )
+    ]
 
 
 def milliseconds(seconds: float | None) -> float | None:

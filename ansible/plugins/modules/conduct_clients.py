@@ -10,7 +10,8 @@ description:
     the tool I(agents.HOST.tool). Launches the clients, measures the hosts' clocks, agrees with all of them on one
     instant, follows their logs, and ends everything on all hosts when one client fails, hangs or vanishes.
   - Writes C(clients.json), and the logs as they grow, into I(folder) on the controller.
-  - Runs once for all hosts.
+  - Runs once for all hosts, and does not fail when the clients do, because a task that runs once would fail on the
+    first host alone. C(clients.failure) says why the phase does not count, for a task that fails on all of them.
 options:
   agents:
     description:

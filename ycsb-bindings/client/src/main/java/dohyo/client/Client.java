@@ -183,8 +183,9 @@ public final class Client {
     double measured = full ? run.measuredSeconds()
         : Math.max(0, crew.lastFinished() - crew.firstMeasured()) / 1e9;
     Double skew = agreed == null ? null : (crew.firstSent() - window.begin()) / 1e6;
-    return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, connectSeconds, run.warmupSeconds(),
-        measured, cpu / 1e9, Utils.getGCTotalTime());
+    Double finished = agreed == null || crew.lastFinished() == 0 ? null : (crew.lastFinished() - window.begin()) / 1e6;
+    return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
+        run.warmupSeconds(), measured, cpu / 1e9, Utils.getGCTotalTime());
   }
 
   private int report(Results outcome) throws IOException {

@@ -34,14 +34,15 @@ final class Results {
    *
    * @param agreedStartMillis agreed instant in milliseconds since 1970, {@code null} without a start gate
    * @param skewMillis        how much later than agreed the first operation was sent; {@code null} likewise
+   * @param finishedMillis    how long after the agreed instant the last answer came; {@code null} likewise
    * @param connectSeconds    from the start of the process to all threads connected
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
    * @param cpuSeconds        processor time that this process used in the measured window
    * @param gcMillis          time in garbage collection since the start of the process
    */
-  record Timing(Long agreedStartMillis, Double skewMillis, double connectSeconds, double warmupSeconds,
-      double measuredSeconds, double cpuSeconds, long gcMillis) {
+  record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
+      double warmupSeconds, double measuredSeconds, double cpuSeconds, long gcMillis) {
   }
 
   Results(Run run, Reporter reporter, List<ThreadStatistics> threads, Timing timing, Histogram cleanup) {
@@ -249,6 +250,7 @@ final class Results {
     summary.put("tablecount", run.workload().tableCount());
     summary.put("agreed_start_ms", timing.agreedStartMillis());
     summary.put("skew_ms", timing.skewMillis());
+    summary.put("finished_ms", timing.finishedMillis());
     summary.put("connect_seconds", timing.connectSeconds());
     summary.put("warmup_seconds", timing.warmupSeconds());
     summary.put("warmup_operations", threads.stream().mapToLong(ThreadStatistics::warmups).sum());

@@ -17,10 +17,15 @@ import site.ycsb.generator.UniformLongGenerator;
  * With several tables each table has the distribution of its own: the caller names the table.
  */
 final class KeyChooser {
-  /** What all threads share: which keys are there, and the distributions that need one common state. */
+  /**
+   * What all threads share: which keys are there, and the distributions that need one common state. New records are
+   * counted from {@code recordcount} on by each client for itself; {@link Division#keynum} makes the count a key number
+   * that no other client uses.
+   */
   static final class Shared {
     private final String distribution;
     private final RecordLayout layout;
+    private final Division division;
     private final AcknowledgedCounterGenerator inserted;
     private final NumberGenerator common;
     private final long first;
@@ -29,6 +34,7 @@ final class KeyChooser {
 
     Shared(Settings settings, RecordLayout layout, double insertProportion) {
       this.layout = layout;
+      division = new Division(settings, layout);
       distribution = settings.choice("requestdistribution",
           "uniform", "zipfian", "latest", "hotspot", "sequential", "exponential");
       long records = layout.recordCount();
@@ -56,13 +62,17 @@ final class KeyChooser {
       };
     }
 
-    /** A key number for a new record; {@link #acknowledge} must follow. */
+    /** The count of a new record, for {@link #keynum}; {@link #acknowledge} must follow. */
     long nextInsert() {
       return inserted.nextValue().longValue();
     }
 
-    void acknowledge(long keynum) {
-      inserted.acknowledge(keynum);
+    void acknowledge(long count) {
+      inserted.acknowledge(count);
+    }
+
+    long keynum(long count) {
+      return division.keynum(count);
     }
 
     long lastReadable() {
@@ -93,8 +103,9 @@ final class KeyChooser {
   }
 
   int anyTable() {
-    int tables = shared.layout.tableCount();
-    return tables == 1 ? 0 : ThreadLocalRandom.current().nextInt(tables);
+    int first = shared.division.firstTable();
+    int tables = shared.division.tables();
+    return tables == 1 ? first : first + ThreadLocalRandom.current().nextInt(tables);
   }
 
   /** The key number of a record of that table which is there to be read. */
@@ -108,12 +119,12 @@ final class KeyChooser {
       } while (keynum >= end);
       return keynum;
     }
-    return switch (shared.distribution) {
+    return shared.keynum(switch (shared.distribution) {
       case "latest" -> drawUpTo(0);
       case "sequential" -> generator.nextValue().longValue();
       case "exponential" -> newestBackwards();
       default -> drawUpTo(shared.first);
-    };
+    });
   }
 
   private long drawUpTo(long first) {

@@ -49,19 +49,18 @@ final class MixSource implements OperationSource {
   }
 
   private Operation insert() {
-    long first = keys.nextInsert();
-    int table = layout.tableOf(first);
     // Later inserts go round the tables, so a batch for one table would take every n-th number; it stays one record.
-    int count = layout.tableCount() == 1 ? batchSize : 1;
-    long[] keynums = new long[count];
-    keynums[0] = first;
-    for (int i = 1; i < count; i++) {
-      keynums[i] = keys.nextInsert();
+    long[] counts = new long[layout.tableCount() == 1 ? batchSize : 1];
+    long[] keynums = new long[counts.length];
+    for (int i = 0; i < counts.length; i++) {
+      counts[i] = keys.nextInsert();
+      keynums[i] = keys.keynum(counts[i]);
     }
+    int table = layout.tableOf(keynums[0]);
     List<byte[]> names = names(keynums);
     Operation operation = new Operation(OperationType.INSERT, layout.table(table), names, null, layout.allColumns(),
-        values(names, layout.allColumns()), 0, count > 1, false);
-    operation.insertedKeys(keynums);
+        values(names, layout.allColumns()), 0, counts.length > 1, false);
+    operation.insertedKeys(counts);
     return operation;
   }
 
@@ -119,8 +118,8 @@ final class MixSource implements OperationSource {
 
   @Override
   public void finished(Operation operation) {
-    for (long keynum : operation.insertedKeys()) {
-      keys.acknowledge(keynum);
+    for (long count : operation.insertedKeys()) {
+      keys.acknowledge(count);
     }
   }
 }

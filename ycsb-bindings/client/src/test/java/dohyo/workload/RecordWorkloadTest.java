@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -101,6 +102,39 @@ class RecordWorkloadTest {
     }
     assertEquals(10, keys.size());
     assertTrue(keys.contains("user2999999999"));
+  }
+
+  @Test
+  void insertsOfSeveralClientsMeetWithoutGapsAndCollisions() {
+    for (String tables : List.of("shared", "client")) {
+      Set<String> keys = new HashSet<>();
+      for (int client = 0; client < 3; client++) {
+        OperationSource source = workload("recordcount=100", "tablecount=6", "tables=" + tables, "clients=3",
+            "clientnumber=" + client, "insertproportion=1", "readproportion=0", "updateproportion=0",
+            "insertorder=ordered", "operationcount=200").source(0, 1);
+        for (int i = 0; i < 200; i++) {
+          Operation next = source.next();
+          source.finished(next);
+          assertTrue(keys.add(text(next.keys().get(0))), "nobody else inserts it");
+          int table = Integer.parseInt(next.table().substring("usertable".length()));
+          assertTrue(tables.equals("shared") || table / 2 == client, "each has two tables of its own");
+        }
+      }
+      for (long keynum = 100; keynum < 700; keynum++) {
+        assertTrue(keys.contains("user" + keynum), keynum + " is left out with tables=" + tables);
+      }
+    }
+  }
+
+  @Test
+  void aClientWithTablesOfItsOwnLeavesTheOthersAlone() {
+    OperationSource source = workload("recordcount=100", "tablecount=4", "tables=client", "clients=2", "clientnumber=1",
+        "readproportion=0.5", "updateproportion=0.5").source(0, 1);
+    Set<String> seen = new HashSet<>();
+    for (int i = 0; i < 200; i++) {
+      seen.add(source.next().table());
+    }
+    assertEquals(Set.of("usertable2", "usertable3"), seen);
   }
 
   @Test
@@ -268,5 +302,6 @@ class RecordWorkloadTest {
     assertThrows(SettingException.class, () -> workload("scanproportion=1", "batchsize=10", "recordcount=100"));
     assertThrows(SettingException.class, () -> workload("tablecount=4", "requestdistribution=latest"));
     assertThrows(SettingException.class, () -> workload("dataintegrity=true", "fieldlengthdistribution=uniform"));
+    assertThrows(SettingException.class, () -> workload("tables=client", "tablecount=3", "clients=2"));
   }
 }
