@@ -113,6 +113,8 @@ def _signed(value: float | None) -> str:
 
 
 def _nodes(trial: Trial, label: str) -> list[list[str]]:
+    # A system may run on some of the hosts only; the others have no figures.
+    nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
     lines = [
         [
             label,
@@ -120,7 +122,7 @@ def _nodes(trial: Trial, label: str) -> list[list[str]]:
             node.state or UNKNOWN,
             *_figures(node.cpu_seconds, node.cpu_cores, node.cpu_us_per_record, node.memory_mb),
         ]
-        for node in trial.nodes
+        for node in nodes
     ]
     columns: list[Callable[[Node], float | None]] = [
         lambda node: node.cpu_seconds,
@@ -128,7 +130,7 @@ def _nodes(trial: Trial, label: str) -> list[list[str]]:
         lambda node: node.cpu_us_per_record,
         lambda node: node.memory_mb,
     ]
-    return [*lines, [label, _TOTAL, "", *_figures(*(_sum([of(node) for node in trial.nodes]) for of in columns))]]
+    return [*lines, [label, _TOTAL, "", *_figures(*(_sum([of(node) for node in nodes]) for of in columns))]]
 
 
 def _figures(cpu: float | None, cores: float | None, per_record: float | None, memory: float | None) -> list[str]:

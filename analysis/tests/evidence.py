@@ -61,7 +61,7 @@ def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: t
 
 def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:
     """A trial with runs of several clients (`data/cluster/<which>`); `conducted`: phase -> its clients.json."""
-    hosts = sorted(path.name for path in (DATA / "cluster" / which / "run-1").iterdir())
+    hosts = sorted(path.name for path in (DATA / "cluster" / which / "run-1").iterdir() if path.is_dir())
     repeats = len(list((DATA / "cluster" / which).iterdir()))
     folder = trial(experiment, number, "cassandra", repeats=0, hosts=tuple(hosts))
     edit_json(folder / "trial.json", trial_repeats=repeats, trial_warmup=2)

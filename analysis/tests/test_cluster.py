@@ -189,6 +189,20 @@ def test_a_host_that_never_came_back_is_named_and_its_logs_still_tell_what_happe
     assert f": {errors.what}" in table.markdown(summary)
 
 
+def test_a_host_that_was_powered_off_as_conducting_saw_it(tmp_path: Path) -> None:
+    cluster(tmp_path, "vanished", {})
+    of = only(tmp_path)
+    lost = "host4 vanished 8.1 s after the start: no answer for 10 s (powered off, hung, or cut off)"
+    assert (of.status, of.reason) == ("invalid", f"run-1: {lost}")
+    assert [client.state for client in of.clients] == ["stopped", "stopped", "stopped", "vanished"]
+    assert [node.state for node in of.nodes] == ["ran", "ran", "ran", "vanished"]
+    assert [str(event) for event in of.events] == [f"run 1, second 8: {lost}"]
+    nodes = shown(summarise(tmp_path)).partition("Nodes")[2].partition("all")[0]
+    assert "host1" in nodes
+    assert "host2" not in nodes  # no server there
+    assert "vanished" in nodes
+
+
 def _merged(run: Path) -> dict[str, Latencies]:
     merged: dict[str, Latencies] = {}
     for log in run.glob("*/*.hdr"):
