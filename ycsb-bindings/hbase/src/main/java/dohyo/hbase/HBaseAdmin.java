@@ -7,16 +7,22 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.ClusterMetrics;
+import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.RegionMetrics;
+import org.apache.hadoop.hbase.ServerMetrics;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
@@ -25,6 +31,7 @@ import org.apache.hadoop.hbase.client.CompactionState;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.RegionLocator;
 import org.apache.hadoop.hbase.client.ResultScanner;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
@@ -39,7 +46,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * What Ansible asks of a running HBase 2: arguments are the binding's own properties (hbase.zookeeper.quorum, …), info
- * (address of a region server's web pages), tables, recordcount, and what each verb reads below.
+ * (address of the web pages of this host's region server), hdfs (the same of the NameNode; empty on a local file
+ * system), tables, recordcount, and what each verb reads below.
  */
 public final class HBaseAdmin implements AutoCloseable {
   /** A bound for single calls, which each end by themselves far sooner. */
@@ -50,11 +58,13 @@ public final class HBaseAdmin implements AutoCloseable {
   private final Settings arguments;
   private final Connection connection;
   private final org.apache.hadoop.hbase.client.Admin admin;
+  private final Optional<HdfsPages> hdfs;
 
   private HBaseAdmin(Settings arguments) throws IOException {
     this.arguments = arguments;
     connection = ConnectionFactory.createConnection(SharedConnection.configuration(arguments, CALL_MILLIS));
     admin = connection.getAdmin();
+    hdfs = Optional.of(arguments.text("hdfs", "")).filter(address -> !address.isEmpty()).map(HdfsPages::new);
   }
 
   @Override
@@ -68,30 +78,50 @@ public final class HBaseAdmin implements AutoCloseable {
         words);
   }
 
-  /** Makes the tables, then reads back from the server under which conditions it works. */
+  /** Makes the tables, then reads back from the servers under which conditions they work. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       hbase.createTables();
-      InfoPages pages = new InfoPages(arguments.required("info"));
-      return Map.of("conditions", hbase.conditions(pages), "pid", pages.pid());
+      // Nothing shall move in mid-run; the regions of a new table are spread evenly.
+      hbase.admin.balancerSwitch(false, true);
+      return Map.of("conditions", hbase.conditions(), "pid", new InfoPages(arguments.required("info")).pid());
     }
   }
 
-  /** Flushes and compacts every table to one file per region, then counts the rows. */
+  /**
+   * Flushes and compacts every table to one file per region, then counts the rows. In HDFS that also brings every file
+   * to its region's host, which the answer tells.
+   */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       Instant start = Instant.now();
       hbase.compact(start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE)));
-      long seconds = Duration.between(start, Instant.now()).toSeconds();
-      return Map.of("seconds", seconds, "rows", hbase.countRows());
+      Map<String, Object> answer = new LinkedHashMap<>();
+      answer.put("seconds", Duration.between(start, Instant.now()).toSeconds());
+      answer.put("rows", hbase.countRows());
+      if (hbase.hdfs.isPresent()) {
+        HdfsPages.Files files = hbase.hdfs.get().files("/hbase/data/default");
+        answer.put("files", files.count());
+        answer.put("replication", files.copies());
+        answer.put("locality", hbase.regions(hbase.tables()).stream().filter(region -> region.getStoreFileCount() > 0)
+            .mapToDouble(RegionMetrics::getDataLocality).min().orElse(1));
+      }
+      return answer;
     }
   }
 
-  /** Writes the server's own view of itself into files of the given folder. */
+  /** Writes the view that this host's servers have of themselves into files of the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
+    Path folder = Path.of(arguments.required("folder"));
     InfoPages pages = new InfoPages(arguments.required("info"));
     for (String page : List.of("jmx", "prometheus", "conf")) {
-      pages.save(page, Path.of(arguments.required("folder"), "stats-" + page + ".txt"));
+      pages.save(page, folder.resolve("stats-" + page + ".txt"));
+    }
+    for (String other : arguments.text("pages", "").split(",")) { // as in master=http://127.0.0.1:16010,…
+      String[] pair = other.split("=", 2);
+      if (pair.length == 2) {
+        new InfoPages(pair[1]).save("jmx", folder.resolve("stats-" + pair[0] + "-jmx.txt"));
+      }
     }
     return Map.of();
   }
@@ -115,31 +145,52 @@ public final class HBaseAdmin implements AutoCloseable {
     }
   }
 
-  private Map<String, Object> conditions(InfoPages pages) throws IOException {
-    Configuration running = pages.configuration();
+  private Map<String, Object> conditions() throws IOException {
     List<TableDescriptor> tables = admin.listTableDescriptors(tables());
-    boolean fsync = running.getBoolean("hbase.wal.hsync", false);
-    String fileSystem = running.get("fs.file.impl", "LocalFileSystem").replaceAll(".*\\.", "");
-    List<ServerName> servers = admin.getRegionServers().stream().sorted().toList();
+    ClusterMetrics cluster = admin.getClusterMetrics();
+    Map<ServerName, ServerMetrics> servers = new TreeMap<>(cluster.getLiveServerMetrics());
+    List<Configuration> running = new ArrayList<>();
+    Map<String, Object> conditions = new LinkedHashMap<>();
+    for (ServerMetrics server : servers.values()) {
+      InfoPages pages = new InfoPages("http://%s:%d"
+          .formatted(server.getServerName().getHostname(), server.getInfoServerPort()));
+      pages.conditions().forEach((key, value) -> conditions.merge(key, value, HBaseAdmin::both));
+      running.add(pages.configuration());
+    }
+    boolean fsync = running.stream().allMatch(server -> server.getBoolean("hbase.wal.hsync", false));
+    // Of a file's copies that are there every one acknowledges an entry of the log, and a region has one server.
+    int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
-    Map<String, Object> conditions = new LinkedHashMap<>(pages.conditions());
-    conditions.put("version", admin.getClusterMetrics().getHBaseVersion());
+    conditions.put("version", cluster.getHBaseVersion());
     conditions.put("nodes", servers.size());
-    // One copy of every file, on the local file system, and one server per region: one, a quorum and all are the same.
-    conditions.put("replication", 1);
-    conditions.put("write_acks", arguments.required("write_acks"));
-    conditions.put("read_acks", arguments.required("read_acks"));
-    conditions.put("write_copies", 1);
+    conditions.put("replication", copies);
+    conditions.put("write_acks", copies == 1 ? arguments.required("write_acks") : "all");
+    conditions.put("read_acks", copies == 1 ? arguments.required("read_acks") : "one");
+    conditions.put("write_copies", copies);
     conditions.put("read_copies", 1);
     conditions.put("durability", fsync ? "disk" : "memory");
     conditions.put("compression", families(tables, family -> family.getCompressionType().getName()));
-    conditions.put("endpoints", servers.stream().map(server -> server.getHostname() + ":" + server.getPort()).toList());
-    conditions.put("notes", List.of(
-        "write-ahead log: %s, hsync %s, on %s".formatted(distinct(tables.stream().map(TableDescriptor::getDurability)),
-            fsync, fileSystem),
+    conditions.put("endpoints", servers.keySet().stream()
+        .map(server -> server.getHostname() + ":" + server.getPort()).toList());
+    List<String> notes = new ArrayList<>(List.of(
+        "write-ahead log: %s, hsync %s, %s on %s".formatted(
+            distinct(tables.stream().map(TableDescriptor::getDurability)), fsync,
+            distinct(running.stream().map(server -> server.get("hbase.wal.provider"))),
+            hdfs.isPresent() ? "HDFS" : running.get(0).get("fs.file.impl", "LocalFileSystem").replaceAll(".*\\.", "")),
         "block encoding " + families(tables, ColumnFamilyDescriptor::getDataBlockEncoding),
-        "regions per table: " + distinct(tables().stream().map(this::regions))));
+        "regions per table: " + distinct(tables().stream().map(this::spread))));
+    if (hdfs.isPresent()) {
+      notes.add(hdfs.get().note());
+      notes.add("short-circuit reads: " + distinct(running.stream()
+          .map(server -> server.getBoolean("dfs.client.read.shortcircuit", false) ? "on" : "off, no libhadoop.so")));
+      notes.add("masters: 1 and " + cluster.getBackupMasterNames().size() + " in reserve");
+    }
+    conditions.put("notes", notes);
     return conditions;
+  }
+
+  private static Object both(Object one, Object other) {
+    return distinct(Stream.of(one, other));
   }
 
   private static String families(List<TableDescriptor> tables, Function<ColumnFamilyDescriptor, Object> property) {
@@ -150,9 +201,14 @@ public final class HBaseAdmin implements AutoCloseable {
     return values.map(Object::toString).distinct().sorted().collect(Collectors.joining(", "));
   }
 
-  private int regions(TableName table) {
-    try {
-      return admin.getRegions(table).size();
+  /** The number of a table's regions, on all servers and on each of them. */
+  private String spread(TableName table) {
+    try (RegionLocator locator = connection.getRegionLocator(table)) {
+      Map<ServerName, Long> regions = locator.getAllRegionLocations().stream()
+          .collect(Collectors.groupingBy(HRegionLocation::getServerName, TreeMap::new, Collectors.counting()));
+      String all = Long.toString(regions.values().stream().mapToLong(count -> count).sum());
+      return regions.size() == 1 ? all
+          : all + " (" + regions.values().stream().map(Object::toString).collect(Collectors.joining(" + ")) + ")";
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -176,13 +232,17 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   private int mostStoreFiles(TableName table) throws IOException {
-    int most = 0;
+    return regions(List.of(table)).stream().mapToInt(RegionMetrics::getStoreFileCount).max().orElse(0);
+  }
+
+  private List<RegionMetrics> regions(List<TableName> tables) throws IOException {
+    List<RegionMetrics> regions = new ArrayList<>();
     for (ServerName server : admin.getRegionServers()) {
-      for (RegionMetrics region : admin.getRegionMetrics(server, table)) {
-        most = Math.max(most, region.getStoreFileCount());
+      for (TableName table : tables) {
+        regions.addAll(admin.getRegionMetrics(server, table));
       }
     }
-    return most;
+    return regions;
   }
 
   /** Rows by table; none where more were loaded than is worth counting. */

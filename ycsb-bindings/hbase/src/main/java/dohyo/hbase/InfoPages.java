@@ -15,7 +15,7 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
 
-/** The web pages on which a region server tells of itself. */
+/** The web pages on which a server of HBase or Hadoop tells of itself. */
 final class InfoPages {
   private final String address;
 
@@ -64,14 +64,15 @@ final class InfoPages {
     return beans("java.lang:type=Runtime").get(0).getAsJsonObject();
   }
 
-  private JsonArray beans(String name) throws IOException {
+  /** The management beans of a name, which may be a pattern, as HBase and Hadoop show them under /jmx. */
+  JsonArray beans(String name) throws IOException {
     try (InputStream in = get("jmx?qry=" + name)) {
       String json = new String(in.readAllBytes(), StandardCharsets.UTF_8);
       return JsonParser.parseString(json).getAsJsonObject().getAsJsonArray("beans");
     }
   }
 
-  private InputStream get(String page) throws IOException {
+  InputStream get(String page) throws IOException {
     return URI.create(address + "/" + page).toURL().openStream();
   }
 }

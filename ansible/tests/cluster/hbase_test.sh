@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them. Needs root and about
+# three minutes.
+set -euo pipefail
+# shellcheck source=ansible/tests/cluster/lib/testbed.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
+use_testbed
+
+deploy_twice -e '{deploy_systems: [hbase]}'
+ok 'deployed; the second deploy.yml changes nothing'
+
+# trial_keep: the servers are looked at after the run, and stopped then.
+cat >"$work/trial.yml" <<END
+trial_system: hbase
+trial_dir: $work/trial
+trial_keep: true
+trial_strict: true
+trial_threads: 4
+trial_warmup: 2
+trial_duration: 8
+trial_client_heap: 128m
+trial_properties: {recordcount: 4000, readproportion: 0.5, updateproportion: 0.5, requestdistribution: zipfian}
+trial_conditions: {replication: 3, write_acks: all, read_acks: one, durability: memory, compression: none}
+END
+quietly playbook trial.yml -e "@$work/trial.yml"
+"$root/.venv/bin/python" - "$work/trial" <<'END' || fail 'see the assertion above'
+import json, pathlib, sys
+trial = pathlib.Path(sys.argv[1])
+found = json.loads((trial / "conditions.json").read_text())
+assert not found["differences"], found
+assert (found["nodes"], found["replication"], found["write_copies"], found["consistency"]) == (4, 3, 3, "strong"), found
+notes = "; ".join(found["notes"])
+for note in ["regions per table: 16 (4 + 4 + 4 + 4)", "HDFS: 4 DataNodes, 0 blocks", "asyncfs on HDFS", "1 in reserve"]:
+    assert note in notes, (note, notes)
+settled = json.loads((trial / "settled.json").read_text())
+assert settled["rows"] == {"usertable": 4000}, settled
+assert (settled["replication"], settled["locality"]) == (3, 1), settled
+written = 0
+for host in ("host1", "host2", "host3", "host4"):
+    beans = json.loads((trial / "server" / host / "stats-jmx.txt").read_text())["beans"]
+    [server] = [bean for bean in beans if bean["name"] == "Hadoop:service=HBase,name=RegionServer,sub=Server"]
+    assert server["totalRequestCount"] > 500, (host, server["totalRequestCount"])
+    logs = {file.name for file in (trial / "server" / host).glob("*.log")}
+    assert {"datanode.log", "regionserver.log"} <= logs, (host, logs)
+END
+ok 'four region servers with as many regions each, three copies in HDFS, requests on every one'
+
+listens_privately
+for n in 1 2 3 4; do
+    testbed ssh "$n" 'systemctl list-units --plain --no-legend "dohyo-hbase-*" | cut -d " " -f 1 | xargs'
+done >"$work/units"
+cmp - "$work/units" <<'END' || fail "other units than these run: $(cat "$work/units")"
+dohyo-hbase-datanode.service dohyo-hbase-master.service dohyo-hbase-namenode.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
+dohyo-hbase-datanode.service dohyo-hbase-master.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
+dohyo-hbase-datanode.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
+dohyo-hbase-datanode.service dohyo-hbase-regionserver.service
+END
+ok 'each host runs its part, and listens on its own address only'
+
+began=$SECONDS
+quietly playbook stop.yml
+((SECONDS - began < 60)) || fail "stopping took $((SECONDS - began)) s"
+nothing_runs
+quietly playbook destroy.yml
+for n in 1 2 3 4; do
+    testbed ssh "$n" '! test -e ~/dohyo' || fail "host$n still has our files"
+done
+ok 'stopped and removed'
