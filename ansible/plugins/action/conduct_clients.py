@@ -19,7 +19,7 @@ from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
 from conducting.report import report, sentences
 
-# A dead host is noticed within ten seconds, also where nothing tells ssh so. ssh takes the first value that it is given.
+# A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
 SSH_OPTIONS = ("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5")
 # Own connections: others' traffic shall not share them, and they end when this task does.
 OWN_CONNECTION = ("-o", "ControlMaster=no", "-o", "ControlPath=none")

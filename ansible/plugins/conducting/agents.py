@@ -24,7 +24,7 @@ def clock() -> float:
 
 
 class Connection:
-    """One agent's process (here, or ssh) and its pipes. Bytes that the host's login prints are not taken for answers."""
+    """One agent's process (here, or ssh) and its pipes. What the host's login prints is not taken for answers."""
 
     def __init__(self, host: str, command: Sequence[str | bytes]) -> None:
         self.host = host

@@ -21,7 +21,7 @@ class Reading:
 class HostClock:
     """The best of the latest round trips: the shortest one was held up least, so it bounds the error best."""
 
-    KEPT = 60
+    KEPT = 200
 
     def __init__(self) -> None:
         self._readings: deque[Reading] = deque(maxlen=self.KEPT)

@@ -14,7 +14,10 @@ from .clock import HostClock, Reading
 Message = dict[str, Any]
 
 # A clock is read that often, one round trip after the other, before clients may begin; about 10 ms on one network.
+# Where it is not known well enough by then, because processors are busy, it goes on meanwhile.
 READINGS = 20
+GOOD_ENOUGH_SECONDS = 0.0005
+MOST_READINGS = 200
 # Between two pings, which also tell an agent that its controller lives.
 PING_SECONDS = 1.0
 # A host that answers no ping for that long has vanished.
@@ -39,6 +42,7 @@ class Plan:
     :ivar warmup: from the agreed instant to the measured window
     :ivar duration: length of the measured window; None where clients end by their count of operations
     :ivar bound: from the agreed instant to when a client must have ended
+    :ivar patience: a host that answers no ping for so long has vanished
     :ivar silence: a client whose logs do not grow for so long in the measured window hangs
     """
 
@@ -49,6 +53,7 @@ class Plan:
     warmup: float = 0
     duration: float | None = None
     bound: float = 21600
+    patience: float = SILENCE_SECONDS
     silence: float = 30
 
 
@@ -151,7 +156,7 @@ class Conductor:
         match message["is"]:
             case "pong":
                 host.clock.add(message["sent"], message["time"] / 1e9, now)
-                if host.clock.count < READINGS:
+                if self._reads_on(host):
                     self._ping(host, now)
             case "hello":
                 host.greeted = True
@@ -208,7 +213,7 @@ class Conductor:
             silent = now - host.heard
             if not host.greeted and silent > CONNECT_SECONDS:
                 self.lost(host.name, f"it has not said anything for {silent:.0f} s", now)
-            elif host.greeted and silent > SILENCE_SECONDS:
+            elif host.greeted and silent > self.plan.patience:
                 self.lost(host.name, f"no answer for {silent:.0f} s (powered off, hung, or cut off)", now)
             elif now - host.pinged >= PING_SECONDS:
                 self._ping(host, now)
@@ -312,6 +317,11 @@ class Conductor:
             host.node.reason = f"{message['name']} on {host.name} ended{self._when(at)}: {words}"
 
     # ---- Small things ----
+
+    def _reads_on(self, host: Host) -> bool:
+        count = host.clock.count
+        unsure = self.agreed is None and host.clock.best.error > GOOD_ENOUGH_SECONDS
+        return count < READINGS or (unsure and count < MOST_READINGS)
 
     def _living(self) -> list[Host]:
         return [host for host in self.hosts.values() if not host.lost and not host.finished]

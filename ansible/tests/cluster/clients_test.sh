@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Clients on four hosts, without a database: they begin together, and when one of them, its host or the controller is
+# lost, all end soon and nothing is left running. Needs root and about three minutes.
+set -euo pipefail
+# shellcheck source=ansible/tests/cluster/lib/testbed.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
+use_testbed
+
+# begin NAME SECONDS: clients for so long, in the background; comes back when all of them measure.
+begin() {
+    local n
+    playbook clients.yml --skip-tags install -e "clients_results=$work/$1" -e "clients_duration=$2" \
+        -e dohyo_min_free_gb=0.1 -e client_skew_limit_ms=200 >"$work/$1.log" 2>&1 &
+    player=$!
+    for n in 1 2 3 4; do
+        until [[ -s $work/$1/run-1/host$n/READ.hdr ]]; do
+            kill -0 "$player" 2>/dev/null || { cat "$work/$1.log" >&2; fail "$1: the clients did not begin"; }
+            sleep 0.2
+        done
+    done
+    began=$SECONDS
+}
+
+# ends NAME EXIT SECONDS [WORDS]: the play ends with that exit code within that time, and says why
+ends() {
+    local code=0
+    wait "$player" || code=$?
+    ((code == $2)) || { cat "$work/$1.log" >&2; fail "$1: exit code $code instead of $2"; }
+    ((SECONDS - began <= $3)) || fail "$1: it took $((SECONDS - began)) s"
+    grep -qF -- "${4:-}" "$work/$1/run-1/clients.json" || { cat "$work/$1/run-1/clients.json" >&2; fail "$1: not a word of '$4'"; }
+}
+
+nothing_left_on() {
+    local n end=$((SECONDS + 15))
+    for n in "$@"; do
+        while testbed ssh "$n" pgrep -f 'dohyo.client.Client|bin/agent' >"$work/pids"; do
+            ((SECONDS < end)) || fail "on host$n still run processes $(xargs <"$work/pids")"
+            sleep 0.5
+        done
+    done
+}
+
+# The installation, and a quiet run.
+quietly playbook clients.yml -e "clients_results=$work/quiet" -e dohyo_min_free_gb=0.1 -e client_skew_limit_ms=200
+"$root/.venv/bin/python" - "$work/quiet/run-1" <<'END'
+import json, pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+clients = json.loads((folder / "clients.json").read_text())
+assert clients["valid"], clients
+assert sorted(clients["clients"]) == ["host1", "host2", "host3", "host4"], clients
+# All hosts of the testbed have this machine's clock: what is measured must be next to nothing.
+assert all(abs(c["offset_ms"]) <= c["offset_error_ms"] + 1 for c in clients["clients"].values()), clients
+print(f'start skew {clients["start_skew_ms"]} ms, end skew {clients["end_skew_ms"]} ms')
+END
+nothing_left_on 1 2 3 4
+ok 'four clients begin together'
+
+begin killed 60
+testbed ssh 2 pkill -KILL -x java # its supervisor lives, and says how it ended
+ends killed 2 30 'the client on host2 failed: client-host2 ended with exit code 137 (signal KILL)'
+nothing_left_on 1 2 3 4
+ok 'a killed client ends the run for all'
+
+begin frozen 60
+testbed freeze 3
+ends frozen 2 30 'host3 vanished'
+nothing_left_on 1 2 4
+testbed thaw 3
+nothing_left_on 3
+ok 'so does a host that hangs; when it goes on, its client ends'
+
+begin orphaned 60
+kill -KILL "$player"
+wait "$player" 2>/dev/null || true
+nothing_left_on 1 2 3 4
+ok 'a killed controller leaves nothing running'
+
+begin crashed 60
+testbed crash 4
+ends crashed 2 30 'host4 vanished'
+nothing_left_on 1 2 3
+testbed start 4
+ok 'a crashed host ends the run for all'

@@ -1,0 +1,204 @@
+"""One hundred clients on one machine, conducted as those of one hundred hosts are.
+
+    .venv/bin/python benchmarks/many_clients.py [--clients 100] [--rounds 3] [--seconds 10]
+
+Every "host" is an agent of its own on a connection of its own (a local one instead of SSH) with a real client process
+of its own, which does next to nothing: no database, a few operations per second, the smallest heap. What is real is all
+between them: the protocol, clocks, the common start, logs that are forwarded while they grow, the live display that
+reads them, the merged histograms. What is not: a hundred JVMs start on one machine, so they are launched one after the
+other, and the skew holds what the machine's processors need to wake a hundred processes at once.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dohyo.hdr_log import IntervalTail, Latencies, merge_log
+from dohyo.places import ANSIBLE, JDK, ROOT
+
+sys.path.insert(0, str(ANSIBLE / "plugins"))
+from conducting.agents import clock, conduct  # type: ignore[import-not-found]
+from conducting.conductor import Conductor, Plan  # type: ignore[import-not-found]
+from conducting.report import report  # type: ignore[import-not-found]
+
+BUNDLE = ROOT / "ycsb-bindings" / "client" / "target" / "bundle"
+JAVA = "-Xms8m -Xmx24m -Xss256k -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=16m -Xshare:auto"
+WARMUP = 2
+
+
+def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
+    """What each agent is told, as roles/client says it for a host."""
+    java = JDK / "bin" / "java" if JDK.exists() else Path("java")
+    told = {}
+    for number in range(count):
+        host = f"host{number:03d}"
+        folder = home / "client" / "run-1" / host
+        folder.mkdir(parents=True)
+        properties = {
+            "recordcount": 10_000,
+            "readproportion": 0.5,
+            "updateproportion": 0.5,
+            "clients": count,
+            "clientnumber": number,
+            "target": rate,
+            "warmuptime": WARMUP,
+            "maxexecutiontime": seconds,
+            "startgate": folder,
+            "startgate.timeout": 3600,
+            "client.summary": folder / "client.json",
+            "hdrhistogram.fileoutput": "true",
+            "hdrhistogram.output.path": f"{folder}/",
+        }
+        lines = (f"{key}={value}\n" for key, value in properties.items())
+        (folder / "client.properties").write_text("".join(lines), encoding="utf-8")
+        command = [str(java), *JAVA.split(), "-cp", f"{BUNDLE}/*", "dohyo.client.Client", "-db", "noop"]
+        client = {
+            "name": f"client-{host}",
+            "folder": str(folder),
+            "secrets": str(home / "secret" / host),
+            "command": [*command, "-P", "client.properties", "-t", "-s"],
+        }
+        told[host] = {"tool": str(home / "bin" / "service"), "client": client, "servers": ""}
+    return told
+
+
+def follow(folders: list[Path], over: Any, answer: Any) -> None:
+    """What the live display does meanwhile, in a process of its own as there."""
+    tail = IntervalTail(folders)
+    shown = []
+    while not over.wait(1):
+        shown += tail.poll()
+    answer.put((len(shown), sum(second.operations for second in shown), time.process_time()))
+
+
+def cpu(who: int) -> float:
+    """Seconds of processor time, of this process or of the children that have ended."""
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
+
+
+def timed(what: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds that something takes, and what it gives."""
+    began = time.monotonic()
+    result = what()
+    return time.monotonic() - began, result
+
+
+def merged(folders: list[Path]) -> dict[str, Latencies]:
+    """All clients' histograms as one."""
+    total: dict[str, Latencies] = {}
+    for folder in folders:
+        for log in sorted(folder.glob("*.hdr")):
+            merge_log(log, total, lambda _: None)
+    return total
+
+
+def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
+    """Conducts all clients once; the figures by name."""
+    home, results = work / "home", work / "results"
+    (home / "bin").mkdir(parents=True)
+    for tool in ("service/files/service", "client/files/agent"):
+        shutil.copy(ANSIBLE / "roles" / tool, home / "bin")
+    told = agents(home, options.clients, options.seconds, options.rate)
+    plan = Plan(
+        told,
+        ready_timeout=600,
+        start_delay=options.start_delay,
+        launch_interval=options.launch_interval,
+        warmup=WARMUP,
+        duration=options.seconds,
+        bound=WARMUP + options.seconds + 90,
+        patience=60,  # a host has processors of its own for its agent; here a hundred share a few
+    )
+    mirrors = [results / host for host in told]
+    for mirror in mirrors:
+        mirror.mkdir(parents=True)
+    sent = [0]
+
+    def keep(host: str, log: str, text: str) -> None:
+        sent[0] += len(text)
+        with (results / host / log).open("ab") as file:
+            file.write(text.encode("latin-1"))
+
+    over, answer = multiprocessing.Event(), multiprocessing.Queue()  # type: ignore[var-annotated]
+    display = multiprocessing.Process(target=follow, args=(mirrors, over, answer))
+    display.start()
+    before, children_before, began = cpu(resource.RUSAGE_SELF), cpu(resource.RUSAGE_CHILDREN), clock()
+    conductor = Conductor(plan, began)
+    conduct(conductor, {host: [sys.executable, str(home / "bin" / "agent")] for host in told}, keep)
+    ended = clock()
+    controller = cpu(resource.RUSAGE_SELF) - before
+    on_hosts = cpu(resource.RUSAGE_CHILDREN) - children_before
+    over.set()
+    seconds_shown, operations_shown, display_cpu = answer.get()
+    display.join()
+    outcome = report(conductor, options.skew_limit, measured=True)
+    if outcome["failure"]:
+        raise SystemExit(outcome["failure"])
+    collect, _ = timed(lambda: shutil.copytree(home / "client" / "run-1", work / "collected"))
+    merge, total = timed(lambda: merged([work / "collected" / host for host in told]))
+    counted = sum(
+        json.loads((work / "collected" / host / "client.json").read_text(encoding="utf-8"))["operations"]
+        for host in told
+    )
+    if sum(total[name].count for name in ("READ", "UPDATE")) != counted:
+        raise SystemExit("the merged histograms do not hold what the clients have counted")
+    for host in told:
+        for log in (work / "collected" / host).glob("*.hdr"):
+            if log.read_bytes() != (results / host / log.name).read_bytes():
+                raise SystemExit(f"{host}: {log.name} did not come whole while it grew")
+    window = WARMUP + options.seconds
+    all_seconds = ended - began
+    return {
+        "all ready after s": conductor.agreed - options.start_delay - began,
+        "start skew ms": outcome["start_skew_ms"],
+        "latest start ms": max(row["start_ms"] for row in outcome["clients"].values()),
+        "end skew ms": outcome["end_skew_ms"],
+        "clock known to ± ms": max(row["offset_error_ms"] for row in outcome["clients"].values()),
+        "last word after the end s": ended - conductor.agreed - window,
+        "controller % of a core": 100 * controller / all_seconds,
+        "agent % of a core": 100 * on_hosts / all_seconds / options.clients,
+        "log B/s per client": sent[0] / options.seconds / options.clients,
+        "display: seconds shown": seconds_shown,
+        "display: % of the operations": 100 * operations_shown / counted,
+        "display % of a core": 100 * display_cpu / all_seconds,
+        "collect s": collect,
+        "merge s": merge,
+    }
+
+
+def main() -> None:
+    """Prints the median of every figure, with the smallest and the largest."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=10, help="measured window")
+    parser.add_argument("--rate", type=int, default=10, help="operations per second of each client")
+    parser.add_argument("--launch-interval", type=float, default=0.5, help="seconds between two launches")
+    parser.add_argument("--start-delay", type=float, default=5, help="seconds from all ready to the start")
+    parser.add_argument("--skew-limit", type=float, default=1000, help="ms; wide, for few cores")
+    options = parser.parse_args()
+    rounds = []
+    for number in range(options.rounds):
+        with tempfile.TemporaryDirectory(prefix="dohyo-clients-") as work:
+            rounds.append(one_round(options, Path(work)))
+        print(f"round {number + 1}: start skew {rounds[-1]['start skew ms']:.1f} ms", flush=True)
+    print(f"\n{options.clients} clients, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}\n")
+    print("| | median | [smallest, largest] |\n|---|---|---|")
+    for name in rounds[0]:
+        values = [figures[name] for figures in rounds]
+        print(f"| {name} | {statistics.median(values):.3g} | [{min(values):.3g}, {max(values):.3g}] |")
+
+
+if __name__ == "__main__":
+    main()
