@@ -13,6 +13,7 @@ from dohyo.places import ANSIBLE
 VERSIONS = ["6.4.0.10", "7.0.0.0", "7.2.0.1", "8.1.0.0"]
 STORAGES = ["memory", "file", "device"]
 ENTERPRISE = [("6.4.0.10", "memory"), ("6.4.0.10", "file"), ("8.1.0.0", "memory"), ("8.1.0.0", "file")]
+CLOSED = ["6.4.0.10", "8.1.0.0"]
 CASES: list[dict[str, str]] = [
     *({"edition": "Community", "version": version, "storage": storage} for version in VERSIONS for storage in STORAGES),
     *(
@@ -20,11 +21,21 @@ CASES: list[dict[str, str]] = [
         for version, storage in ENTERPRISE
     ),
 ]
+CASES += [
+    {**case, "closed": "true"}
+    for version in CLOSED
+    for case in CASES
+    if case["version"] == version and case["storage"] == "file"
+]
 for case in CASES:
-    case["name"] = "-".join((case["edition"], case["version"], case["storage"]))
+    case["name"] = "-".join(
+        (case["edition"], case["version"], case["storage"], *(["closed"] if "closed" in case else []))
+    )
 CASES.append({"name": "few-files", "edition": "Community", "version": "8.1.0.0", "storage": "file", "files": "1024"})
 
-ENTERPRISE_ONLY = {"feature-key-file", "strong-consistency", "index-type", "commit-to-device", "compression"}
+ENTERPRISE_ONLY = {
+    *("security", "tls", "feature-key-file", "strong-consistency", "index-type", "commit-to-device", "compression")
+}
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +102,22 @@ def test_the_enterprise_edition_gets_what_was_asked_for(folder: Path, version: s
     always = {"feature-key-file", "strong-consistency", "index-type"}
     assert ENTERPRISE_ONLY & found.keys() == always | on_disk | compressed
     assert ("mounts-size-limit" in found, "mounts-budget" in found) == (version < "7.0", version >= "7.0")
+
+
+@pytest.mark.parametrize("version", CLOSED)
+def test_authentication_and_tls(folder: Path, version: str) -> None:
+    """Nothing listens in plain text beside TLS; the older info port knows no TLS. Only for the Enterprise edition."""
+    found = keys(folder / f"Enterprise-{version}-file-closed.conf")
+    assert "security" in found
+    assert found["tls"] == ["dohyo"]
+    tls_ports = ["3000", "3001", "3002"] + (["3003"] if version >= "8.1" else [])
+    assert found["tls-port"] == tls_ports
+    assert found["tls-address"] == ["192.0.2.1"] * len(tls_ports)
+    assert found["tls-name"] == ["dohyo"] * len(tls_ports)
+    assert found["tls-mesh-seed-address-port"] == ["192.0.2.2 4002"]
+    assert found.get("port", []) == ([] if version >= "8.1" else ["3003"])
+    assert not {"mesh-seed-address-port", "access-address"} & found.keys()
+    assert not ENTERPRISE_ONLY & keys(folder / f"Community-{version}-file-closed.conf").keys()
 
 
 def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files(folder: Path) -> None:

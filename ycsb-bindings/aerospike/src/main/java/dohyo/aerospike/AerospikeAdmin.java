@@ -6,11 +6,13 @@ import com.aerospike.client.Bin;
 import com.aerospike.client.Host;
 import com.aerospike.client.Info;
 import com.aerospike.client.Key;
+import com.aerospike.client.ResultCode;
 import com.aerospike.client.cluster.Node;
 import com.aerospike.client.policy.ClientPolicy;
 import dohyo.admin.Admin;
 import dohyo.binding.Settings;
 import java.io.IOException;
+import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,15 +22,20 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
  * What Ansible asks of a running Aerospike, from 6.0 on, through its info protocol. Arguments of all verbs: hosts,
- * port and namespace as the binding's properties have them.
+ * port and namespace as the binding's properties have them; access, where the servers ask for it, a file with the
+ * properties of {@link Access}, since a command line would show the password.
  */
 public final class AerospikeAdmin {
+  /** User and password of the one account of a cluster that is new. */
+  private static final String NEW_CLUSTER = "admin";
+  private static final List<String> ROLES = List.of("read-write", "data-admin", "sys-admin");
   private static final int SECOND_LOOKS = 3;
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
@@ -38,10 +45,34 @@ public final class AerospikeAdmin {
   private AerospikeAdmin() {
   }
 
-  /** Runs one verb: ready, schema, settle or stats. */
+  /** Runs one verb: account, ready, schema, settle or stats. */
   public static void main(String[] words) {
-    Admin.main("Aerospike", Map.of("ready", AerospikeAdmin::ready, "schema", AerospikeAdmin::schema,
-        "settle", AerospikeAdmin::settle, "stats", AerospikeAdmin::stats), words);
+    Admin.main("Aerospike", Map.of("account", AerospikeAdmin::account, "ready", AerospikeAdmin::ready,
+        "schema", AerospikeAdmin::schema, "settle", AerospikeAdmin::settle, "stats", AerospikeAdmin::stats), words);
+  }
+
+  /**
+   * Makes the account of {@code access}, by means of the one that every new cluster has; that one's password is changed
+   * to the same. Argument: nodes, as for ready.
+   */
+  private static Map<String, ?> account(Settings arguments) throws IOException {
+    Settings access = access(arguments);
+    String user = access.required("aerospike.user");
+    String password = access.required("aerospike.password");
+    access.properties().setProperty("aerospike.user", NEW_CLUSTER);
+    access.properties().setProperty("aerospike.password", NEW_CLUSTER);
+    try (AerospikeClient client = client(access)) {
+      refuseMissing(client.getNodes(), arguments.number("nodes", 1, 1, 1000));
+      try {
+        client.createUser(null, user, password, ROLES);
+      } catch (AerospikeException e) {
+        if (e.getResultCode() != ResultCode.USER_ALREADY_EXISTS) {
+          throw e;
+        }
+      }
+      client.changePassword(null, NEW_CLUSTER, password);
+      return Map.of();
+    }
   }
 
   /**
@@ -51,13 +82,7 @@ public final class AerospikeAdmin {
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
       int nodes = arguments.number("nodes", 1, 1, 1000);
-      for (Node node : client.getNodes()) {
-        String size = pairs(ask(node, "statistics"), ";").get("cluster_size");
-        if (client.getNodes().length != nodes || !size.equals(String.valueOf(nodes))) {
-          throw new IOException("%s sees %s nodes and the client %d, not %d".formatted(
-              node, size, client.getNodes().length, nodes));
-        }
-      }
+      refuseMissing(client.getNodes(), nodes);
       String namespace = arguments.required("namespace");
       admit(client.getNodes(), namespace);
       List<String> busy = busy(client, namespace, "migrate_partitions_remaining");
@@ -68,6 +93,15 @@ public final class AerospikeAdmin {
       client.put(null, key, new Bin("ready", 1));
       client.delete(null, key);
       return Map.of("nodes", nodes);
+    }
+  }
+
+  private static void refuseMissing(Node[] seen, int nodes) throws IOException {
+    for (Node node : seen) {
+      String size = pairs(ask(node, "statistics"), ";").get("cluster_size");
+      if (seen.length != nodes || !size.equals(String.valueOf(nodes))) {
+        throw new IOException("%s sees %s nodes and the client %d, not %d".formatted(node, size, seen.length, nodes));
+      }
     }
   }
 
@@ -246,27 +280,49 @@ public final class AerospikeAdmin {
     Map<String, String> reports = Map.of("statistics", "statistics", "namespace", "namespace/" + namespace,
         "sets", "sets/" + namespace, "latencies", "latencies:", "config-service", "get-config:context=service",
         "config-namespace", "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace);
-    Host host = hosts(arguments)[0];
-    for (Map.Entry<String, String> report : reports.entrySet()) {
-      String answer = Info.request(host.name, host.port, report.getValue());
-      Files.writeString(Path.of(arguments.required("folder"), "stats-" + report.getKey() + ".txt"),
-          String.join("\n", String.valueOf(answer).split(";")) + "\n");
+    try (AerospikeClient client = connect(arguments)) {
+      Host host = new Access(access(arguments)).hosts()[0];
+      Node node = Arrays.stream(client.getNodes()).filter(each -> each.getHost().name.equals(host.name)).findFirst()
+          .orElseThrow(() -> new IOException("the cluster has no node " + host));
+      for (Map.Entry<String, String> report : reports.entrySet()) {
+        String answer = Info.request(node, report.getValue());
+        Files.writeString(Path.of(arguments.required("folder"), "stats-" + report.getKey() + ".txt"),
+            String.join("\n", String.valueOf(answer).split(";")) + "\n");
+      }
+      return Map.of("files", reports.keySet());
     }
-    return Map.of("files", reports.keySet());
   }
 
   private static AerospikeClient connect(Settings arguments) throws IOException {
+    return client(access(arguments));
+  }
+
+  private static AerospikeClient client(Settings settings) throws IOException {
+    Access access = new Access(settings);
     ClientPolicy policy = new ClientPolicy();
     policy.timeout = 5000;
+    access.allow(policy);
     try {
-      return new AerospikeClient(policy, hosts(arguments));
+      return new AerospikeClient(policy, access.hosts());
     } catch (AerospikeException e) {
-      throw new IOException(arguments.required("hosts") + ": " + e.getMessage().strip(), e);
+      throw new IOException(settings.required("aerospike.hosts") + ": " + e.getMessage().strip(), e);
     }
   }
 
-  private static Host[] hosts(Settings arguments) {
-    return Host.parseHosts(arguments.required("hosts"), arguments.number("port", 3000, 1, 65_535));
+  /** The binding's properties that lead to the servers. */
+  private static Settings access(Settings arguments) throws IOException {
+    Properties properties = new Properties();
+    if (arguments.has("access")) {
+      try (Reader file = Files.newBufferedReader(Path.of(arguments.required("access")))) {
+        properties.load(file);
+      }
+    }
+    for (String key : List.of("hosts", "port")) {
+      if (arguments.has(key)) {
+        properties.setProperty("aerospike." + key, arguments.required(key));
+      }
+    }
+    return new Settings(properties);
   }
 
   private static String ask(Node node, String command) throws IOException {

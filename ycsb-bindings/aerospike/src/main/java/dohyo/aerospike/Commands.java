@@ -4,11 +4,13 @@ import com.aerospike.client.AerospikeClient;
 import com.aerospike.client.AerospikeException;
 import com.aerospike.client.BatchRecord;
 import com.aerospike.client.Bin;
-import com.aerospike.client.Host;
 import com.aerospike.client.Key;
 import com.aerospike.client.Record;
 import com.aerospike.client.ResultCode;
+import com.aerospike.client.async.EventLoopType;
+import com.aerospike.client.async.EventLoops;
 import com.aerospike.client.async.EventPolicy;
+import com.aerospike.client.async.NettyEventLoops;
 import com.aerospike.client.async.NioEventLoops;
 import com.aerospike.client.listener.BatchOperateListListener;
 import com.aerospike.client.listener.DeleteListener;
@@ -31,6 +33,7 @@ import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
+import io.netty.channel.nio.NioEventLoopGroup;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -56,7 +59,7 @@ final class Commands implements Shared.Connection {
   private final WritePolicy writes = new WritePolicy();
   private final BatchPolicy batchReads;
   private final BatchPolicy batchWrites;
-  private final NioEventLoops loops;
+  private final EventLoops loops;
   private final AerospikeClient client;
 
   Commands(Settings settings) throws DBException {
@@ -76,8 +79,9 @@ final class Commands implements Shared.Connection {
     int threads = settings.number("aerospike.eventloops",
         Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors() / 2)), 1, 64);
     int connections = settings.number("aerospike.maxconnections", 128, threads, 100_000);
-    loops = loops(threads, connections);
-    client = connect(settings, connections);
+    Access access = new Access(settings);
+    loops = loops(threads, connections, access.isEncrypted());
+    client = connect(settings, connections, access);
   }
 
   /** The time is shared out between the tries, so that the last one, too, has its part before the whole is over. */
@@ -89,18 +93,18 @@ final class Commands implements Shared.Connection {
     policy.sleepBetweenRetries = 0;
   }
 
-  private static NioEventLoops loops(int threads, int connections) {
+  private static EventLoops loops(int threads, int connections, boolean encrypted) {
     EventPolicy policy = new EventPolicy();
     // A command needs a connection; one that finds none waits in a queue without a limit, where its timeout finds it.
     // Without this bound the driver refuses it at once.
     policy.maxCommandsInProcess = connections / threads;
     policy.maxCommandsInQueue = 0;
-    return new NioEventLoops(policy, threads, true, "aerospike");
+    // The driver's own loops, which need no further library, know no TLS.
+    return encrypted ? new NettyEventLoops(policy, new NioEventLoopGroup(threads), EventLoopType.NETTY_NIO)
+        : new NioEventLoops(policy, threads, true, "aerospike");
   }
 
-  private AerospikeClient connect(Settings settings, int connections) throws DBException {
-    String hosts = settings.text("aerospike.hosts", "localhost");
-    int port = settings.number("aerospike.port", 3000, 1, 65_535);
+  private AerospikeClient connect(Settings settings, int connections, Access access) throws DBException {
     ClientPolicy policy = new ClientPolicy();
     policy.eventLoops = loops;
     policy.asyncMaxConnsPerNode = connections;
@@ -110,14 +114,16 @@ final class Commands implements Shared.Connection {
     // After 100 errors in a second the driver would answer by itself, without asking the server.
     policy.maxErrorRate = 0;
     try {
-      return new AerospikeClient(policy, Host.parseHosts(hosts, port));
+      access.allow(policy);
+      return new AerospikeClient(policy, access.hosts());
     } catch (AerospikeException e) {
       loops.close();
-      throw new DBException("cannot reach Aerospike at " + hosts + " port " + port + ": " + e.getMessage()
-          + "; check that the server is up, and that aerospike.hosts and aerospike.port name it", e);
-    } catch (IllegalArgumentException e) {
+      throw new DBException("cannot reach Aerospike at " + settings.text("aerospike.hosts", "localhost") + ": "
+          + e.getMessage() + "; check that the server is up, that aerospike.hosts and aerospike.port name it, and that"
+          + " it lets this client in (aerospike.user, aerospike.tlsname)", e);
+    } catch (SettingException e) {
       loops.close();
-      throw new SettingException("aerospike.hosts=" + hosts + ": " + e.getMessage());
+      throw e;
     }
   }
 

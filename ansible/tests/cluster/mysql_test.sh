@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# MySQL on four hosts: a primary, two semi-synchronous replicas, one idle; clients on all. Needs root and two minutes.
+set -euo pipefail
+# shellcheck source=ansible/tests/cluster/lib/testbed.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
+# shellcheck source=ansible/tests/cluster/lib/trial.sh
+. "$ansible/tests/cluster/lib/trial.sh"
+use_testbed
+
+deploy_twice -e '{deploy_systems: [mysql-innodb]}'
+ok 'deployed; the second deploy.yml changes nothing'
+
+trial '{trial_system: mysql-innodb, trial_keep: true,
+    trial_conditions: {replication: 3, write_acks: all, read_acks: one, durability: disk, compression: none}}'
+all_worked
+condition nodes 3
+condition replication 3
+condition write_acks quorum
+condition write_copies 2
+condition consistency strong
+condition notes '*1 of 2 replicas*3 of 4 database hosts serve*'
+# MariaDB waits for one replica, however many there are.
+condition differences 'write_acks: asked for all, the server has quorum'
+grep -q 'Slave_SQL_Running=Yes' "$evidence/server/host3/stats-replica.txt" || fail 'host3 does not say that it replicates'
+no_secrets
+ok 'a primary and two semi-synchronous replicas, with all rows on each'
+
+listens_privately
+ok 'nobody listens on all interfaces'
+
+# One replica of two is enough for a write, and none is not: the primary goes on waiting.
+inserts() {
+    testbed ssh 1 "cd dohyo && java -cp 'bundle/mysql/*' site.ycsb.Client -load -db dohyo.mysql.MysqlBinding \
+        -P run/mysql-innodb.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
+        -p operationtimeout=$1 -p insertstart=4500 -p insertcount=1 2>&1" | grep '\[INSERT\], Return=OK, 1'
+}
+testbed freeze 2
+inserts 20000 || fail 'one replica of two is not enough'
+testbed freeze 3
+! inserts 3000 || fail 'a write was acknowledged without a replica'
+testbed thaw 2
+testbed thaw 3
+ok 'a write waits for one replica, and does not go on without'
+
+trial '{trial_system: mysql-innodb, trial_until: schema, trial_conditions: {replication: 1, write_acks: all, read_acks: one}}'
+condition nodes 1
+condition replication 1
+condition notes '*1 of 4 database hosts serve*'
+condition differences ''
+quietly playbook stop.yml
+nothing_runs
+ok 'replication 1: one server, three idle hosts'
+
+trial '{trial_system: mysql-myisam, trial_conditions: {replication: 2, write_acks: one, read_acks: one}}'
+condition replication 2
+condition write_copies 1
+condition notes '*asynchronous*'
+nothing_runs
+wiped mysql
+ok 'asynchronous replication of MyISAM; after the trial nothing is left'

@@ -1,0 +1,86 @@
+package dohyo.aerospike;
+
+import com.aerospike.client.Host;
+import com.aerospike.client.policy.ClientPolicy;
+import com.aerospike.client.policy.TlsPolicy;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import java.util.Arrays;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+
+/**
+ * Where the servers are and how they let a client in: {@code aerospike.hosts} and {@code .port}; {@code .user} and
+ * {@code .password} where they ask for them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a
+ * PEM file with the authorities to trust, where they speak TLS. All but the first two only with the Enterprise edition.
+ */
+final class Access {
+  private final Settings settings;
+
+  Access(Settings settings) {
+    this.settings = settings;
+  }
+
+  boolean isEncrypted() {
+    return settings.has("aerospike.tlsname");
+  }
+
+  /**
+   * The hosts to begin with.
+   *
+   * @throws SettingException if the text is not a list of hosts
+   */
+  Host[] hosts() {
+    String hosts = settings.text("aerospike.hosts", "localhost");
+    try {
+      Host[] plain = Host.parseHosts(hosts, settings.number("aerospike.port", 3000, 1, 65_535));
+      return isEncrypted()
+          ? Arrays.stream(plain).map(host -> new Host(host.name, settings.required("aerospike.tlsname"), host.port))
+              .toArray(Host[]::new)
+          : plain;
+    } catch (IllegalArgumentException e) {
+      throw new SettingException("aerospike.hosts=" + hosts + ": " + e.getMessage());
+    }
+  }
+
+  /**
+   * Gives a client what lets it in.
+   *
+   * @throws SettingException if the authorities cannot be read
+   */
+  void allow(ClientPolicy policy) {
+    if (settings.has("aerospike.user")) {
+      policy.user = settings.required("aerospike.user");
+      policy.password = settings.required("aerospike.password");
+    }
+    if (isEncrypted()) {
+      policy.tlsPolicy = new TlsPolicy();
+      policy.tlsPolicy.context = context(Path.of(settings.required("aerospike.tlsca")));
+    }
+  }
+
+  private static SSLContext context(Path authorities) {
+    try (InputStream file = Files.newInputStream(authorities)) {
+      KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
+      trusted.load(null, null);
+      for (Certificate authority : CertificateFactory.getInstance("X.509").generateCertificates(file)) {
+        trusted.setCertificateEntry("authority" + trusted.size(), authority);
+      }
+      TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+      managers.init(trusted);
+      SSLContext context = SSLContext.getInstance("TLS");
+      context.init(null, managers.getTrustManagers(), null);
+      return context;
+    } catch (IOException | GeneralSecurityException e) {
+      throw new SettingException("aerospike.tlsca=" + authorities + ": must be a PEM file with certificates: " + e);
+    }
+  }
+}
