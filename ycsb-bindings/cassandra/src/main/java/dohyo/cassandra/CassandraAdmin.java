@@ -1,5 +1,6 @@
 package dohyo.cassandra;
 
+import com.datastax.driver.core.exceptions.AuthenticationException;
 import dohyo.admin.Admin;
 import dohyo.binding.Settings;
 import java.io.IOException;
@@ -8,8 +9,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.management.JMException;
@@ -19,16 +20,18 @@ import javax.management.JMException;
  * jmx, its port on this host; log, the server's own, in which 3.11 says how it is set; timeout in seconds.
  */
 public final class CassandraAdmin {
+  /** Name and password of the user in a new Cassandra. */
+  private static final String FIRST_USER = "cassandra";
   private static final int SECOND_LOOKS = 3;
   private static final long LOOK_MILLIS = 200;
 
   private CassandraAdmin() {
   }
 
-  /** Runs one verb: ready, schema or settle. */
+  /** Runs one verb: ready, user, schema or settle. */
   public static void main(String[] words) {
-    Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "schema", CassandraAdmin::schema, "settle",
-        CassandraAdmin::settle), words);
+    Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "user", CassandraAdmin::user, "schema",
+        CassandraAdmin::schema, "settle", CassandraAdmin::settle), words);
   }
 
   /** Looks once whether this node sees as many as there should be; an error says how many it does. */
@@ -41,6 +44,33 @@ public final class CassandraAdmin {
       }
       return Map.of("nodes", live);
     }
+  }
+
+  /**
+   * Puts the user of connection in the place of the one that a new Cassandra begins with, whose password everybody
+   * knows, and asks for a copy of the users on every one of the nodes. Fails until the server has made the first user,
+   * some seconds after its start.
+   */
+  private static Map<String, ?> user(Settings arguments) {
+    Settings access = CqlAdmin.access(arguments);
+    String user = access.required("cassandra.username");
+    Properties known = new Properties();
+    known.putAll(access.properties());
+    known.putAll(Map.of("cassandra.username", FIRST_USER, "cassandra.password", FIRST_USER));
+    try (CqlAdmin first = new CqlAdmin(arguments, new Settings(known))) {
+      first.execute("CREATE ROLE IF NOT EXISTS \"%s\" WITH PASSWORD = '%s' AND LOGIN = true AND SUPERUSER = true"
+          .formatted(user.replace("\"", "\"\""), access.required("cassandra.password").replace("'", "''")));
+    } catch (AuthenticationException e) {
+      // Either it is not there yet, and then ours is not either, or it was removed below.
+    }
+    try (CqlAdmin own = new CqlAdmin(arguments, access)) {
+      own.execute("DROP ROLE IF EXISTS " + FIRST_USER);
+      int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
+      if (nodes > 1) {
+        own.copy("system_auth", nodes);
+      }
+    }
+    return Map.of("user", user);
   }
 
   /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
@@ -58,14 +88,23 @@ public final class CassandraAdmin {
       };
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
-      conditions.put("notes", List.of(
+      conditions.put("notes", Stream.concat(protection(settings), Stream.of(
           "commit log: " + sync + (durability.equals("memory") ? " every " + period(settings) : ""),
           "memtable: " + settings.getOrDefault("memtable.configurations", "default=skiplist")
               .replaceAll(".*default=(\\w*).*", "$1"),
           "sstable format: " + settings.getOrDefault("sstable.selected_format", "big"),
-          "compaction: " + cql.compaction()));
+          "compaction: " + cql.compaction())).toList());
       return Map.of("conditions", conditions, "pid", jvm.pid());
     }
+  }
+
+  /** What costs time and other systems may not do. */
+  private static Stream<String> protection(Map<String, String> settings) {
+    return Stream.of(
+        settings.getOrDefault("authenticator", "").contains("PasswordAuthenticator") ? "users have passwords" : "",
+        settings.getOrDefault("client_encryption_options.enabled", "").equals("true") ? "TLS to clients" : "",
+        settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all")
+            ? "TLS among nodes" : "").filter(note -> !note.isEmpty());
   }
 
   /** 4.1 and newer carry the unit in the value, older ones in the name. */

@@ -6,14 +6,20 @@ import com.datastax.driver.core.Metadata;
 import com.datastax.driver.core.Row;
 import com.datastax.driver.core.Session;
 import com.datastax.driver.core.SocketOptions;
+import com.datastax.driver.core.exceptions.DriverException;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import java.io.IOException;
+import java.io.Reader;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
@@ -35,16 +41,47 @@ public final class CqlAdmin implements AutoCloseable {
    *
    * @param arguments host, port, keyspace, tables; for the tables also strategy, replication, fieldcount, keytype,
    *                  columntype, compression, compaction; for the conditions write_acks, read_acks; for the rows
-   *                  recordcount, countlimit
+   *                  recordcount, countlimit; connection, where the server asks for it: a file of the binding's own
+   *                  properties for user, password and TLS
+   * @throws SettingException if that file cannot be read
    */
   public CqlAdmin(Settings arguments) {
+    this(arguments, access(arguments));
+  }
+
+  /**
+   * Connects as another user.
+   *
+   * @param arguments as above
+   * @param access    the binding's properties for user, password and TLS
+   */
+  CqlAdmin(Settings arguments, Settings access) {
     this.arguments = arguments;
-    cluster = Cluster.builder().addContactPoint(arguments.required("host"))
+    Cluster.Builder driver = Cluster.builder().addContactPoint(arguments.required("host"))
         .withPort(arguments.number("port", 9042, 1, 65535)).withoutMetrics().withoutJMXReporting()
         .withSocketOptions(
-            new SocketOptions().setConnectTimeoutMillis(CONNECT_MILLIS).setReadTimeoutMillis(ANSWER_MILLIS))
-        .build();
-    session = cluster.connect();
+            new SocketOptions().setConnectTimeoutMillis(CONNECT_MILLIS).setReadTimeoutMillis(ANSWER_MILLIS));
+    Access.grant(access, driver);
+    cluster = driver.build();
+    try {
+      session = cluster.connect();
+    } catch (DriverException | IllegalArgumentException e) {
+      cluster.close();
+      throw e;
+    }
+  }
+
+  /** What the file of the argument connection says; nothing where there is none. */
+  static Settings access(Settings arguments) {
+    Properties access = new Properties();
+    if (arguments.has("connection")) {
+      try (Reader file = Files.newBufferedReader(Path.of(arguments.required("connection")))) {
+        access.load(file);
+      } catch (IOException e) {
+        throw new SettingException("connection=" + arguments.required("connection") + ": cannot be read: " + e);
+      }
+    }
+    return new Settings(access);
   }
 
   @Override
@@ -59,11 +96,8 @@ public final class CqlAdmin implements AutoCloseable {
    *                    a compressor, or of "" for none
    */
   public void createTables(UnaryOperator<String> compression) {
-    String strategy = arguments.required("strategy");
-    String copies = strategy.equals("SimpleStrategy") ? "replication_factor"
-        : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
-    session.execute("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': '%s', '%s': %s}"
-        .formatted(keyspace(), strategy, copies, arguments.required("replication")));
+    session.execute("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = %s".formatted(keyspace(),
+        replication(arguments.required("strategy"), arguments.required("replication"))));
     String columns = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
         .mapToObj(field -> "field" + field + " " + arguments.required("columntype")).collect(Collectors.joining(", "));
     for (String table : tables()) {
@@ -103,6 +137,24 @@ public final class CqlAdmin implements AutoCloseable {
         .map(host -> host.getEndPoint().resolve()).map(InetSocketAddress.class::cast)
         .map(address -> address.getAddress().getHostAddress() + ":" + address.getPort()).sorted().toList());
     return conditions;
+  }
+
+  /** How many copies a keyspace shall have, in the words of CQL. */
+  private String replication(String strategy, String copies) {
+    String where = strategy.equals("SimpleStrategy") ? "replication_factor"
+        : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
+    return "{'class': '%s', '%s': %s}".formatted(strategy, where, copies);
+  }
+
+  /** Gives a keyspace of the server's own another number of copies; they are made by a repair. */
+  void copy(String systemKeyspace, int copies) {
+    execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
+        replication("NetworkTopologyStrategy", Integer.toString(copies))));
+  }
+
+  /** Carries out a statement that has no answer. */
+  void execute(String statement) {
+    session.execute(statement);
   }
 
   /** Names of the tables' compaction strategies. */

@@ -120,9 +120,7 @@ public final class SharedSession implements Shared.Connection {
         .withSocketOptions(sockets)
         .withNettyOptions(QUICK_FAREWELL)
         .withoutJMXReporting();
-    if (settings.has("cassandra.username")) {
-      driver.withCredentials(settings.text("cassandra.username", ""), settings.text("cassandra.password", ""));
-    }
+    Access.grant(settings, driver);
     try {
       return driver.addContactPoints(hosts).build();
     } catch (IllegalArgumentException e) {
