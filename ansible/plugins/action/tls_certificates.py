@@ -84,7 +84,9 @@ def certify(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - CLOCK)
         .not_valid_after(now + timedelta(days=DAYS))
-        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=0 if issuer is None else None), critical=True)
+        .add_extension(
+            x509.BasicConstraints(ca=issuer is None, path_length=0 if issuer is None else None), critical=True
+        )
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )

@@ -6,7 +6,7 @@ DOCUMENTATION = r"""
 module: tls_certificates
 short_description: Make a certificate authority on the controller, and a key pair for every host
 description:
-  - Makes in I(folder) on the controller C(ca.pem), an authority that exists for this folder alone, with its key C(ca.key),
+  - Makes in I(folder) on the controller C(ca.pem), an authority for this folder alone, with its key C(ca.key),
     and for each host C(HOST.pem), a private key (P-256, PKCS 8, without a password) and behind it the certificate.
   - Only their owner can read the files. What is there stays, unless it ends soon or does not fit the host's names.
 options:
