@@ -37,7 +37,19 @@ def stock(*properties: str) -> subprocess.CompletedProcess[str]:
     """A client with what the trial wrote down of the way to the server, and something else instead."""
     changed = [word for property_ in properties for word in ("-p", property_)]
     command = ["dohyo.client.Client", "-db", "cassandra", "-P", str(HOME / "run/cassandra.properties"), *changed]
-    limits = ["-p", "recordcount=10", "-p", "operationcount=10", "-p", "readproportion=1", "-t"]
+    limits = [
+        "-p",
+        "operationtimeout=30000",
+        "-p",
+        "cassandra.connecttimeoutmillis=30000",
+        "-p",
+        "recordcount=10",
+        "-p",
+        "operationcount=10",
+        "-p",
+        "readproportion=1",
+        "-t",
+    ]
     java = [str(ROOT / ".setup/java/bin/java"), "-cp", str(ROOT / "ycsb-bindings/cassandra/target/bundle/*")]
     return subprocess.run([*java, *command, *limits], capture_output=True, text=True, check=False, timeout=120)
 
