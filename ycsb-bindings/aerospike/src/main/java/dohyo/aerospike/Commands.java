@@ -118,9 +118,10 @@ final class Commands implements Shared.Connection {
       return new AerospikeClient(policy, access.hosts());
     } catch (AerospikeException e) {
       loops.close();
-      throw new DBException("cannot reach Aerospike at " + settings.text("aerospike.hosts", "localhost") + ": "
-          + e.getMessage() + "; check that the server is up, that aerospike.hosts and aerospike.port name it, and that"
-          + " it lets this client in (aerospike.user, aerospike.tlsname)", e);
+      throw new DBException("cannot reach Aerospike at " + settings.text("aerospike.hosts", "localhost") + " port "
+          + settings.text("aerospike.port", "3000") + ": " + e.getMessage()
+          + "; check that the server is up, that aerospike.hosts and aerospike.port name it, and that it lets this client in"
+          + " (aerospike.user, aerospike.tlsname)", e);
     } catch (SettingException e) {
       loops.close();
       throw e;
