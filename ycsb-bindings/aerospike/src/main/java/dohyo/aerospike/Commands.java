@@ -120,8 +120,8 @@ final class Commands implements Shared.Connection {
       loops.close();
       throw new DBException("cannot reach Aerospike at " + settings.text("aerospike.hosts", "localhost") + " port "
           + settings.text("aerospike.port", "3000") + ": " + e.getMessage()
-          + "; check that the server is up, that aerospike.hosts and aerospike.port name it, and that it lets this client"
-          + " in (aerospike.user, aerospike.tlsname)", e);
+          + "; check that the server is up, that aerospike.hosts and aerospike.port name it, and that it lets"
+          + " this client in (aerospike.user, aerospike.tlsname)", e);
     } catch (SettingException e) {
       loops.close();
       throw e;
