@@ -1,0 +1,179 @@
+"""Ansible module: what is on the block devices that an inventory gives to the databases. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: host_devices
+short_description: Tell empty block devices from those that the project has formatted and from everybody else's
+description:
+  - Looks at exactly the given devices. Needs root to read them.
+  - One is C(empty) when it is a whole device without a partition, a file system or any other signature that libblkid
+    knows, is mounted nowhere and held by nobody (RAID, LVM, swap); C(ours) with an XFS of our label that is mounted
+    nowhere but below I(root); C(refused) in any other case.
+options:
+  devices:
+    description: Paths of the devices.
+    type: list
+    elements: str
+    required: true
+  label:
+    description: Label of our file systems.
+    type: str
+    required: true
+  root:
+    description: Folder that holds our mount points.
+    type: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Look at the devices
+  host_devices:
+    devices: [/dev/nvme1n1]
+    label: dohyo
+    root: /dohyo
+  become: true
+  register: found
+"""
+
+RETURN = r"""
+devices:
+  description: >-
+    Per device I(path), I(name) (the kernel's), I(kind) (nvme, ssd, rotational), I(size_mb), I(state), I(uuid) of the
+    file system, I(source) that names it in /etc/fstab, I(mount_point) where it is, or shall be, mounted, I(mounted), I(options) it is mounted with, and
+    I(problem), why it was refused.
+  type: list
+  elements: dict
+  returned: success
+"""
+
+
+def decoded(field: str) -> str:
+    """A path of /proc/self/mounts or /etc/fstab, in which a space is written as an octal number."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), field)
+
+
+def table(file: str) -> list[list[str]]:
+    """Lines of /proc/self/mounts or /etc/fstab, in fields."""
+    try:
+        with open(file, encoding="utf-8") as lines:
+            rows = [line.split() for line in lines if not line.startswith("#")]
+    except FileNotFoundError:
+        return []
+    return [[decoded(row[0]), decoded(row[1]), *row[2:]] for row in rows if len(row) >= 4]
+
+
+def signatures(path: str) -> dict[str, str]:
+    """What libblkid sees on the device itself, without its cache; raises ValueError if it cannot tell."""
+    probe = subprocess.run(["blkid", "-p", "-o", "export", path], capture_output=True, text=True, check=False)
+    if probe.returncode == 2 and not probe.stderr.strip():
+        return {}
+    if probe.returncode != 0:
+        raise ValueError(probe.stderr.strip() or "blkid finds signatures that contradict each other")
+    pairs = (line.partition("=") for line in probe.stdout.splitlines())
+    return {key: value for key, _, value in pairs}
+
+
+def number_of(path: str) -> tuple[int, int] | None:
+    """Major and minor number of a block device; None if the path is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (os.major(status.st_rdev), os.minor(status.st_rdev)) if stat.S_ISBLK(status.st_mode) else None
+
+
+def text(path: str) -> str:
+    """Contents of a file of /sys; empty if it is not there."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def foreign(path: str, sysfs: str, found: dict[str, str], places: list[str], label: str, root: str) -> str:
+    """Why a device is not for us, or nothing."""
+    whole = f"{path}: "
+    if os.path.exists(f"{sysfs}/partition"):
+        return f"{whole}it is a partition; name a whole device"
+    partitions = [name for name in os.listdir(sysfs) if os.path.exists(f"{sysfs}/{name}/partition")]
+    way_out = f"if nothing on it is needed: sudo wipefs --all {path}; or take it out of dohyo_devices"
+    if partitions or "PTTYPE" in found:
+        return f"{whole}it has partitions ({', '.join(sorted(partitions)) or found['PTTYPE']}); {way_out}"
+    elsewhere = [place for place in places if not place.startswith(f"{root}/")]
+    if elsewhere:
+        return f"{whole}it is mounted on {', '.join(elsewhere)}; take it out of dohyo_devices"
+    holders = os.listdir(f"{sysfs}/holders") if os.path.isdir(f"{sysfs}/holders") else []
+    if holders:
+        return f"{whole}it is in use by {', '.join(holders)}; take it out of dohyo_devices"
+    if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", label):
+        what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
+        return f"{whole}it is not empty ({what}); {way_out}"
+    return ""
+
+
+def look(path: str, label: str, root: str) -> dict[str, Any]:
+    """One entry of the answer."""
+    entry: dict[str, Any] = {
+        "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused", "uuid": "", "source": "",
+        "mount_point": f"{root}/{os.path.basename(path)}", "mounted": False, "options": "", "problem": "",
+    }  # fmt: skip
+    number = number_of(path)
+    if number is None:
+        there = "is no block device" if os.path.exists(path) else "is not there"
+        return {**entry, "problem": f"{path}: it {there}; lsblk shows the host's devices, dohyo_devices names them"}
+    sysfs = os.path.realpath(f"/sys/dev/block/{number[0]}:{number[1]}")
+    entry["name"] = os.path.basename(sysfs)
+    if entry["name"].startswith("nvme"):
+        entry["kind"] = "nvme"
+    elif text(f"{sysfs}/queue/rotational") == "1":
+        entry["kind"] = "rotational"
+    entry["size_mb"] = int(text(f"{sysfs}/size") or 0) * 512 // 2**20
+    try:
+        found = signatures(path)
+    except (ValueError, OSError) as error:
+        return {**entry, "problem": f"{path}: what is on it cannot be seen: {error}"}
+    mounts = [row for row in table("/proc/self/mounts") if row[0].startswith("/") and number_of(row[0]) == number]
+    # A path of a device that is bound into a container is no mount of what is on it.
+    mounts = [row for row in mounts if row[1] != path]
+    entry["problem"] = foreign(path, sysfs, found, [row[1] for row in mounts], label, root)
+    if entry["problem"]:
+        return entry
+    entry["state"] = "ours" if found else "empty"
+    entry["uuid"] = found.get("UUID", "")
+    # Names of devices may change at a boot; what fstab says of the file system stays. Without udev (in a container)
+    # nobody finds a file system by its UUID.
+    entry["source"] = f"UUID={entry['uuid']}" if os.path.isdir("/dev/disk/by-uuid") else path
+    for row in table("/etc/fstab"):
+        if row[0] == entry["source"] and row[1].startswith(f"{root}/"):
+            entry["mount_point"] = row[1]
+    for row in mounts:
+        entry.update(mounted=True, mount_point=row[1], options=row[3])
+    return entry
+
+
+def main() -> None:
+    """Read the parameters, look, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "devices": {"type": "list", "elements": "str", "required": True},
+            "label": {"type": "str", "required": True},
+            "root": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    label, root = module.params["label"], module.params["root"]
+    module.exit_json(changed=False, devices=[look(path, label, root) for path in module.params["devices"]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""Ansible module: values of the running kernel in /proc/sys and /sys: set, read back, put back as they were."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import subprocess
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: host_settings
+short_description: Set values of the running kernel, and put them back
+description:
+  - Every value is read back after it was set. One that the kernel, or a container, denies is reported and no failure.
+  - What a value was before is kept on the host, in I(kept), before the value is changed; C(restored) puts back exactly
+    that and removes the file. A setting that is no longer asked for is put back, too.
+options:
+  state:
+    description: C(set) the values, C(read) them only, or put back (C(restored)) what C(set) has changed.
+    type: str
+    choices: [set, read, restored]
+    required: true
+  settings:
+    description: >-
+      Each with its name, the value, and the file or a pattern for several; without one, the name is that of a sysctl.
+    type: list
+    elements: dict
+    default: []
+  disks:
+    description: Block devices to set I(queue) of, each with its name and kind.
+    type: list
+    elements: dict
+    default: []
+  queue:
+    description: Settings in /sys/block/NAME/queue by kind of device, as in C(scheduler={nvme: none}).
+    type: dict
+    default: {}
+  limits:
+    description: Lowest limits that a unit of systemd shall be able to have; C(read) asks systemd for a unit's.
+    type: dict
+    default: {}
+  kept:
+    description: File on the host for the values before.
+    type: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Tune
+  host_settings:
+    state: set
+    settings: [{name: vm.swappiness, value: 1}]
+    kept: /var/lib/dohyo/settings.json
+"""
+
+RETURN = r"""
+settings:
+  description: Per file of I(settings) its name, file, wanted value, value now, and why it could not be set (empty if it was).
+  type: list
+  elements: dict
+  returned: success
+differences:
+  description: A piece of a sentence for every name that is not as it was wanted.
+  type: list
+  elements: str
+  returned: success
+absent:
+  description: Names of settings that this kernel does not have.
+  type: list
+  elements: str
+  returned: success
+container:
+  description: Kind of container that the host is; empty for a machine.
+  type: str
+  returned: success
+"""
+
+
+def read(file: str) -> str:
+    """Value of a file; of a choice like "always [madvise] never" what is chosen. Raises OSError."""
+    with open(file, encoding="ascii") as lines:
+        text = " ".join(lines.read().split())
+    if "[" in text:
+        return text.partition("[")[2].partition("]")[0]
+    return text
+
+
+def write(file: str, value: str) -> str:
+    """Write a value; returns why that was not possible, or nothing."""
+    try:
+        with open(file, "w", encoding="ascii") as output:
+            output.write(value)
+    except OSError as error:
+        return str(error.strerror)
+    return "" if read(file) == value else "the kernel keeps its own value"
+
+
+# As /proc/PID/limits calls them.
+LIMITS = {"open files": "Max open files", "processes": "Max processes"}
+
+
+def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    """The hard limits that a unit has when it asks for no others."""
+    command = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "cat", "/proc/self/limits"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    hard = {
+        name: line[len(title) :].split()[1]
+        for name, title in LIMITS.items()
+        for line in lines
+        if line.startswith(title)
+    }
+    return [
+        {"name": name, "file": "", "wanted": str(value), "now": hard[name], "problem": ""}
+        for name, value in wanted.items()
+    ]
+
+
+def is_as_wanted(setting: dict[str, Any]) -> bool:
+    """Equal, or, for a limit, at least as high."""
+    now, wanted = setting["now"], setting["wanted"]
+    if setting["name"] in LIMITS:
+        return now == "unlimited" or int(now) >= int(wanted)
+    return bool(now == wanted)
+
+
+class Kept:
+    """The values before, by file, in a JSON file that is always as new as the last change."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.values: dict[str, str] = {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.values = json.load(file)
+
+    def remember(self, file: str, value: str) -> None:
+        """Keep a value, unless one is kept: the first is what the host had."""
+        self.values.setdefault(file, value)
+        self.save()
+
+    def save(self) -> None:
+        """Write the file, in one step; without values there is none."""
+        if not self.values:
+            if os.path.exists(self._path):
+                os.remove(self._path)
+            return
+        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        with open(f"{self._path}.new", "w", encoding="utf-8") as file:
+            json.dump(self.values, file, indent=1)
+        os.replace(f"{self._path}.new", self._path)
+
+
+def put_back(kept: Kept, files: list[str], dry: bool) -> tuple[bool, list[str]]:
+    """Write what these files held before; returns whether anything changed, and what could not be put back."""
+    changed, problems = False, []
+    for file in files:
+        before = kept.values[file]
+        if os.path.exists(file) and read(file) != before:  # a device that is gone needs nothing
+            changed = True
+            if not dry and (problem := write(file, before)):
+                problems.append(f"{file} was {before} and cannot be put back: {problem}")
+                continue
+        if not dry:
+            del kept.values[file]
+            kept.save()
+    return changed, problems
+
+
+def wanted_settings(params: dict[str, Any]) -> list[dict[str, Any]]:
+    """Name, file and value of everything that is asked for."""
+    settings = [{"file": f"/proc/sys/{setting['name'].replace('.', '/')}", **setting} for setting in params["settings"]]
+    for disk in params["disks"]:
+        for name, values in sorted(params["queue"].items()):
+            file = f"/sys/block/{disk['name']}/queue/{name}"
+            settings.append({"name": f"{disk['path']} {name}", "file": file, "value": values[disk["kind"]]})
+    return settings
+
+
+def main() -> None:
+    """Read the parameters, do it, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["set", "read", "restored"], "required": True},
+            "settings": {"type": "list", "elements": "dict", "default": []},
+            "disks": {"type": "list", "elements": "dict", "default": []},
+            "queue": {"type": "dict", "default": {}},
+            "limits": {"type": "dict", "default": {}},
+            "kept": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    state = module.params["state"]
+    kept = Kept(module.params["kept"])
+    found: list[dict[str, Any]] = []
+    absent: list[str] = []
+    changed = False
+    diff: list[tuple[str, str, str]] = []
+    for setting in wanted_settings(module.params):
+        files = sorted(glob.glob(setting["file"]))
+        if not files:
+            absent.append(setting["name"])
+        for file in files:
+            wanted = str(setting["value"])
+            now = before = read(file)
+            problem = ""
+            if state == "set" and now != wanted:
+                if not os.access(file, os.W_OK):
+                    problem = "the file is read-only"
+                elif module.check_mode:
+                    now = wanted
+                else:
+                    fresh = file not in kept.values
+                    kept.remember(file, before)
+                    problem = write(file, wanted)
+                    now = read(file)
+                    if now == before and fresh:
+                        del kept.values[file]
+                        kept.save()
+            if now != before:
+                changed = True
+                diff.append((file, before, now))
+            found.append({"name": setting["name"], "file": file, "wanted": wanted, "now": now, "problem": problem})
+    obsolete = []
+    if state != "read":
+        wanted_files = {setting["file"] for setting in found} if state == "set" else set()
+        obsolete = sorted(set(kept.values) - wanted_files)
+    diff += [(file, read(file), kept.values[file]) for file in obsolete if os.path.exists(file)]
+    restored, problems = put_back(kept, obsolete, module.check_mode)
+    if problems:
+        module.fail_json(msg="; ".join(problems))
+    if state == "read" and module.params["limits"]:
+        found += read_limits(module.params["limits"])
+    container = ""
+    if os.path.exists("/run/systemd/container"):
+        with open("/run/systemd/container", encoding="ascii") as file:
+            container = file.read().strip()
+    module.exit_json(
+        changed=changed or restored,
+        settings=found,
+        differences=[
+            f"{setting['name']} {setting['now']} instead of {setting['wanted']}"
+            for number, setting in enumerate(found)
+            if not is_as_wanted(setting) and setting["name"] not in [one["name"] for one in found[:number]]
+        ],
+        absent=absent,
+        container=container,
+        diff={
+            "before": "".join(f"{file} = {before}\n" for file, before, _ in diff),
+            "after": "".join(f"{file} = {after}\n" for file, _, after in diff),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
