@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: by_sentence
 short_description: Merge equal sentences of several hosts
 description:
-  - Every sentence comes once, behind the names of the hosts that say it; of more than four hosts, the first three are named.
+  - Every sentence comes once, behind the names of the hosts that say it; of more than four, three are named.
 positional: _input
 options:
   _input:

@@ -1,4 +1,4 @@
-"""Ansible module: is this host what a cluster needs? Says everything that is wrong, each with the way out; changes nothing."""
+"""Ansible module: is this host what a cluster needs? Changes nothing."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def resolve(name: str) -> list[str]:
 
 
 def can_listen(address: str, port: int) -> int:
-    """0, or the error of listening there. Ports of connections that just ended count as free, as they do for servers."""
+    """0, or the error of listening there. Ports of connections that just ended count as free, as for servers."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -155,7 +155,8 @@ def check_system(known: list[str], processors: list[str]) -> list[str]:
     problems = []
     if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(known):
         problems.append(
-            f"the operating system is {release.get('PRETTY_NAME', platform.system())}; known to do are {', '.join(known)};"
+            f"the operating system is {release.get('PRETTY_NAME', platform.system())};"
+            f" known to do are {', '.join(known)};"
             " to try it all the same, add its ID of /etc/os-release to host_systems"
         )
     if platform.machine() not in processors:

@@ -48,8 +48,8 @@ RETURN = r"""
 devices:
   description: >-
     Per device I(path), I(name) (the kernel's), I(kind) (nvme, ssd, rotational), I(size_mb), I(state), I(uuid) of the
-    file system, I(source) that names it in /etc/fstab, I(mount_point) where it is, or shall be, mounted, I(mounted), I(options) it is mounted with, and
-    I(problem), why it was refused.
+    file system, I(source) that names it in /etc/fstab, I(mount_point) where it is, or shall be, mounted, I(mounted),
+    I(options) it is mounted with, and I(problem), why it was refused.
   type: list
   elements: dict
   returned: success
@@ -124,7 +124,8 @@ def foreign(path: str, sysfs: str, found: dict[str, str], places: list[str], lab
 def look(path: str, label: str, root: str) -> dict[str, Any]:
     """One entry of the answer."""
     entry: dict[str, Any] = {
-        "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused", "uuid": "", "source": "",
+        "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused", "uuid": "",
+        "source": "",
         "mount_point": f"{root}/{os.path.basename(path)}", "mounted": False, "options": "", "problem": "",
     }  # fmt: skip
     number = number_of(path)

@@ -58,7 +58,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: Per file of I(settings) its name, file, wanted value, value now, and why it could not be set (empty if it was).
+  description: Per file of I(settings) its name, the file, the values wanted, before and now, and what went wrong.
   type: list
   elements: dict
   returned: success
@@ -113,12 +113,12 @@ def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
         if line.startswith(title)
     }
     return [
-        {"name": name, "file": "", "wanted": str(value), "now": hard[name], "problem": ""}
+        {"name": name, "file": "", "wanted": str(value), "before": hard[name], "now": hard[name], "problem": ""}
         for name, value in wanted.items()
     ]
 
 
-def is_as_wanted(setting: dict[str, Any]) -> bool:
+def as_wanted(setting: dict[str, Any]) -> bool:
     """Equal, or, for a limit, at least as high."""
     now, wanted = setting["now"], setting["wanted"]
     if setting["name"] in LIMITS:
@@ -153,20 +153,28 @@ class Kept:
         os.replace(f"{self._path}.new", self._path)
 
 
-def put_back(kept: Kept, files: list[str], dry: bool) -> tuple[bool, list[str]]:
-    """Write what these files held before; returns whether anything changed, and what could not be put back."""
-    changed, problems = False, []
-    for file in files:
+def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
+    """Write what these files held before; returns what could not be put back."""
+    problems = []
+    for file in [] if dry else files:
         before = kept.values[file]
-        if os.path.exists(file) and read(file) != before:  # a device that is gone needs nothing
-            changed = True
-            if not dry and (problem := write(file, before)):
-                problems.append(f"{file} was {before} and cannot be put back: {problem}")
-                continue
-        if not dry:
+        # A device that is gone needs nothing.
+        problem = write(file, before) if os.path.exists(file) and read(file) != before else ""
+        if problem:
+            problems.append(f"{file} was {before} and cannot be put back: {problem}")
+        else:
             del kept.values[file]
             kept.save()
-    return changed, problems
+    return problems
+
+
+def container() -> str:
+    """Kind of container, as systemd says it; empty on a machine."""
+    try:
+        with open("/run/systemd/container", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def wanted_settings(params: dict[str, Any]) -> list[dict[str, Any]]:
@@ -177,6 +185,53 @@ def wanted_settings(params: dict[str, Any]) -> list[dict[str, Any]]:
             file = f"/sys/block/{disk['name']}/queue/{name}"
             settings.append({"name": f"{disk['path']} {name}", "file": file, "value": values[disk["kind"]]})
     return settings
+
+
+def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> tuple[list[dict[str, Any]], list[str]]:
+    """Look at every setting, and set it if that is asked for.
+
+    Returns an entry for each file, and the names of settings that this kernel does not have.
+    """
+    found: list[dict[str, Any]] = []
+    absent: list[str] = []
+    for setting in settings:
+        files = sorted(glob.glob(setting["file"]))
+        if not files:
+            absent.append(setting["name"])
+        for file in files:
+            before = now = read(file)
+            wanted = str(setting["value"])
+            problem = ""
+            if state == "set" and now != wanted:
+                now, problem = set_value(file, wanted, kept, dry)
+            found.append(
+                {
+                    "name": setting["name"],
+                    "file": file,
+                    "wanted": wanted,
+                    "before": before,
+                    "now": now,
+                    "problem": problem,
+                }
+            )
+    return found, absent
+
+
+def set_value(file: str, wanted: str, kept: Kept, dry: bool) -> tuple[str, str]:
+    """Set one value; returns what it is then, and why it is not what was wanted."""
+    before = read(file)
+    if not os.access(file, os.W_OK):
+        return before, "the file is read-only"
+    if dry:
+        return wanted, ""
+    fresh = file not in kept.values
+    kept.remember(file, before)
+    problem = write(file, wanted)
+    now = read(file)
+    if fresh and now == before:
+        del kept.values[file]
+        kept.save()
+    return now, problem
 
 
 def main() -> None:
@@ -194,59 +249,26 @@ def main() -> None:
     )
     state = module.params["state"]
     kept = Kept(module.params["kept"])
-    found: list[dict[str, Any]] = []
-    absent: list[str] = []
-    changed = False
-    diff: list[tuple[str, str, str]] = []
-    for setting in wanted_settings(module.params):
-        files = sorted(glob.glob(setting["file"]))
-        if not files:
-            absent.append(setting["name"])
-        for file in files:
-            wanted = str(setting["value"])
-            now = before = read(file)
-            problem = ""
-            if state == "set" and now != wanted:
-                if not os.access(file, os.W_OK):
-                    problem = "the file is read-only"
-                elif module.check_mode:
-                    now = wanted
-                else:
-                    fresh = file not in kept.values
-                    kept.remember(file, before)
-                    problem = write(file, wanted)
-                    now = read(file)
-                    if now == before and fresh:
-                        del kept.values[file]
-                        kept.save()
-            if now != before:
-                changed = True
-                diff.append((file, before, now))
-            found.append({"name": setting["name"], "file": file, "wanted": wanted, "now": now, "problem": problem})
-    obsolete = []
-    if state != "read":
-        wanted_files = {setting["file"] for setting in found} if state == "set" else set()
-        obsolete = sorted(set(kept.values) - wanted_files)
+    found, absent = tune(state, wanted_settings(module.params), kept, module.check_mode)
+    diff = [(one["file"], one["before"], one["now"]) for one in found if one["now"] != one["before"]]
+    if state == "read":
+        obsolete = []
+        found += read_limits(module.params["limits"]) if module.params["limits"] else []
+    else:
+        obsolete = sorted(set(kept.values) - {one["file"] for one in found})
     diff += [(file, read(file), kept.values[file]) for file in obsolete if os.path.exists(file)]
-    restored, problems = put_back(kept, obsolete, module.check_mode)
+    problems = put_back(kept, obsolete, module.check_mode)
     if problems:
         module.fail_json(msg="; ".join(problems))
-    if state == "read" and module.params["limits"]:
-        found += read_limits(module.params["limits"])
-    container = ""
-    if os.path.exists("/run/systemd/container"):
-        with open("/run/systemd/container", encoding="ascii") as file:
-            container = file.read().strip()
+    different = {
+        one["name"]: f"{one['name']} {one['now']} instead of {one['wanted']}" for one in found if not as_wanted(one)
+    }
     module.exit_json(
-        changed=changed or restored,
+        changed=any(before != after for _, before, after in diff),
         settings=found,
-        differences=[
-            f"{setting['name']} {setting['now']} instead of {setting['wanted']}"
-            for number, setting in enumerate(found)
-            if not is_as_wanted(setting) and setting["name"] not in [one["name"] for one in found[:number]]
-        ],
+        differences=list(different.values()),
         absent=absent,
-        container=container,
+        container=container(),
         diff={
             "before": "".join(f"{file} = {before}\n" for file, before, _ in diff),
             "after": "".join(f"{file} = {after}\n" for file, _, after in diff),
