@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+# In every archive: what it holds, as `sha256sum` writes and checks it. Its own digest is that of the folder.
+MANIFEST = ".sha256"
 
-def digest_of(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files below the folder."""
-    total = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+
+def files_of(folder: Path) -> list[Path]:
+    """All files below the folder, always in the same order."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def manifest_of(folder: Path) -> str:
+    """A line for every file below the folder."""
+    lines = []
+    for path in files_of(folder):
         with path.open("rb") as file:
-            contents = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{contents} {path.relative_to(folder)}\n".encode())
+            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.relative_to(folder)}\n")
+    return "".join(lines)
+
+
+def state_of(folder: Path) -> str:
+    """What changes, as good as always, when a file does, and costs no reading."""
+    total = hashlib.sha256()
+    for path in files_of(folder):
+        status = path.stat()
+        total.update(f"{path.relative_to(folder)} {status.st_size} {status.st_mtime_ns} {status.st_mode}\n".encode())
     return total.hexdigest()
+
+
+class Archives:
+    """One archive for each folder that is pushed, made once for all hosts, whose tasks are processes of their own."""
+
+    def __init__(self, home: Path, folder: Path) -> None:
+        self._folder = folder
+        self._base = home / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+
+    def manifest(self) -> str:
+        """The folder's manifest, read from the files only when they have changed."""
+        kept = self._base.with_suffix(".sha256")
+        with self._locked():
+            state = state_of(self._folder)
+            if not kept.exists() or kept.read_text(encoding="utf-8").partition("\n")[0] != state:
+                self._base.with_suffix(".zip").unlink(missing_ok=True)
+                kept.write_text(f"{state}\n{manifest_of(self._folder)}", encoding="utf-8")
+            return kept.read_text(encoding="utf-8").partition("\n")[2]
+
+    def archive(self, manifest: str) -> Path:
+        """The archive with that manifest's files."""
+        archive = self._base.with_suffix(".zip")
+        with self._locked():
+            if not archive.exists():
+                new = self._base.with_suffix(".new")
+                # Stored, not deflated: jars are compressed already.
+                with zipfile.ZipFile(new, "w", strict_timestamps=False) as files:
+                    for path in files_of(self._folder):
+                        files.write(path, path.relative_to(self._folder))
+                    files.writestr(MANIFEST, manifest)
+                new.rename(archive)
+        return archive
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._base.parent.mkdir(parents=True, exist_ok=True)
+        with self._base.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
@@ -45,23 +103,24 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _push(self, src: str, dest: str, task_vars: dict[str, Any]) -> dict[str, Any]:
         source = Path(src)
         if not source.is_dir():
+            if self._task.check_mode:  # an earlier task would have made it
+                return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which is not there yet\n"}]}
             raise AnsibleActionFail(f"{src}: no such folder on the control machine")
         if self._connection.transport == "local" and os.path.realpath(src) == os.path.realpath(dest):
             return {"changed": False, "files": 0}
-        digest = digest_of(source)
-        there = self._on_host(task_vars, step="digest", folder=dest)
+        control = self._templar.template(task_vars["dohyo_control"])
+        archives = Archives(Path(control) / "archives", source)
+        manifest = archives.manifest()
+        digest = hashlib.sha256(manifest.encode()).hexdigest()
+        there = self._on_host(task_vars, step="look", folder=dest)
         if there.get("failed") or there["digest"] == digest:
+            there.pop("manifest", None)
             return there
+        diff = [{"before": there["manifest"], "after": manifest, "before_header": dest, "after_header": dest}]
         if self._task.check_mode:
-            return {"changed": True}
-        with tempfile.NamedTemporaryFile(suffix=".zip") as archive:
-            # Stored, not deflated: jars are compressed already.
-            with zipfile.ZipFile(archive, "w", strict_timestamps=False) as files:
-                for path in sorted(path for path in source.rglob("*") if path.is_file()):
-                    files.write(path, path.relative_to(source))
-            archive.flush()
-            remote = self._transfer_file(archive.name, self._remote_archive())
-        return self._on_host(task_vars, step="unpack", folder=dest, archive=remote, digest=digest)
+            return {"changed": True, "diff": diff}
+        remote = self._transfer_file(str(archives.archive(manifest)), self._remote_archive())
+        return {**self._on_host(task_vars, step="unpack", folder=dest, archive=remote, digest=digest), "diff": diff}
 
     def _pull(self, src: str, dest: str, task_vars: dict[str, Any]) -> dict[str, Any]:
         if self._task.check_mode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import zipfile
@@ -12,8 +13,9 @@ DOCUMENTATION = r"""
 module: transfer_folder
 short_description: Copy a whole folder between the control machine and a host, as one archive
 description:
-  - Pushing compares a digest of the folder's contents and copies only when something differs; the new folder takes
-    the place of the old one in one step, so that nobody sees half of it.
+  - Pushing compares a digest of the folder's contents and copies only when something differs. The archive is made once for
+    all hosts (in dohyo_control/archives); the host reads every unpacked file back and compares its SHA-256, then the new
+    folder takes the place of the old one in one step, so that nobody sees half of it.
   - Pulling adds to what is there on the control machine.
   - A folder of a hundred files takes one task and about half a second; with ansible.builtin.copy, or fetch, a minute.
 options:
@@ -47,21 +49,43 @@ files:
   returned: success
 """
 
-# Written into a pushed folder; says what it holds.
-DIGEST = ".digest"
+# In a pushed folder: a line for every file, as `sha256sum` writes and checks it.
+MANIFEST = ".sha256"
 
 
-def read_digest(folder: str) -> str:
-    """Digest of what was last pushed to this folder; empty if nothing was."""
+def read_manifest(folder: str) -> str:
+    """What was last pushed to this folder; empty if nothing was, or if a file of it is gone."""
     try:
-        with open(os.path.join(folder, DIGEST), encoding="ascii") as file:
-            return file.read()
+        with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+            manifest = file.read()
     except FileNotFoundError:
         return ""
+    names = [line.partition("  ")[2] for line in manifest.splitlines()]
+    return manifest if all(os.path.isfile(os.path.join(folder, name)) for name in names) else ""
+
+
+def digest_of(manifest: str) -> str:
+    """SHA-256 of a manifest; empty without one."""
+    return hashlib.sha256(manifest.encode()).hexdigest() if manifest else ""
+
+
+def verify(folder: str, digest: str) -> None:
+    """Read every file back; raises ValueError for one that is not what was packed."""
+    manifest = read_manifest(folder)
+    if digest_of(manifest) != digest:
+        raise ValueError(f"{folder} does not hold the files that were packed on the control machine")
+    for line in manifest.splitlines():
+        wanted, _, name = line.partition("  ")
+        total = hashlib.sha256()
+        with open(os.path.join(folder, name), "rb") as file:
+            for chunk in iter(lambda: file.read(1 << 20), b""):
+                total.update(chunk)
+        if total.hexdigest() != wanted:
+            raise ValueError(f"{name} is not what was packed on the control machine; is the disk of {folder} in order?")
 
 
 def unpack(archive: str, folder: str, digest: str) -> int:
-    """Replace the folder by the archive's contents; returns the number of files."""
+    """Replace the folder by the archive's contents; returns the number of files. Raises ValueError for damage."""
     new, old = f"{folder}.new", f"{folder}.old"
     for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -70,8 +94,7 @@ def unpack(archive: str, folder: str, digest: str) -> int:
         for info in files.infolist():
             os.chmod(files.extract(info, new), info.external_attr >> 16 & 0o777)
         count = len(files.infolist())
-    with open(os.path.join(new, DIGEST), "w", encoding="ascii") as file:
-        file.write(digest)
+    verify(new, digest)
     if os.path.exists(folder):
         os.rename(folder, old)
     os.rename(new, folder)
@@ -96,17 +119,22 @@ def main() -> None:
     """Do the step that the action plugin asks for."""
     module = AnsibleModule(
         argument_spec={
-            "step": {"type": "str", "choices": ["digest", "unpack", "pack"], "required": True},
+            "step": {"type": "str", "choices": ["look", "unpack", "pack"], "required": True},
             "folder": {"type": "path", "required": True},
             "archive": {"type": "path"},
             "digest": {"type": "str"},
         },
+        supports_check_mode=True,
     )
     step, folder, archive = (module.params[name] for name in ("step", "folder", "archive"))
-    if step == "digest":
-        module.exit_json(changed=False, digest=read_digest(folder))
+    if step == "look":
+        manifest = read_manifest(folder)
+        module.exit_json(changed=False, digest=digest_of(manifest), manifest=manifest)
     elif step == "unpack":
-        module.exit_json(changed=True, files=unpack(archive, folder, module.params["digest"]))
+        try:
+            module.exit_json(changed=True, files=unpack(archive, folder, module.params["digest"]))
+        except (ValueError, zipfile.BadZipFile) as error:
+            module.fail_json(msg=f"{error}; run deploy.yml again")
     else:
         module.exit_json(changed=False, files=pack(folder, archive))
 
