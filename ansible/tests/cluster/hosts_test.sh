@@ -56,7 +56,7 @@ all:
 END
 # A port somebody listens on, and a disk on which somebody has files.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
-socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
+s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
 testbed crash 4
 snapshots_of_three() { for n in 1 2 3; do snapshot "$n" >"$work/host$n.$1" & done; wait; }
 snapshots_of_three broken
