@@ -14,9 +14,9 @@ on() { testbed ssh "$@"; }
 snapshot() {
     on "$1" sudo bash -s <<'END'
 find / -xdev \( -path /tmp -o -path /run -o -path /var/log -o -path /var/tmp -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/chrony \
-    -o -path /var/lib/sudo -o -path /home/dohyo/.ansible \) -prune -o -type f -printf '%p %m %u %s %T@\n' -o -printf '%p %y %m %u %l\n' |
-    grep -v '^/etc/fstab ' | sort
-cat /etc/fstab
+    -o -path /var/lib/sudo -o -path /home/dohyo/.ansible -o -path /etc \) -prune -o -type f -printf '%p %m %u %s %T@\n' -o -printf '%p %y %m %u %l\n' |
+    sort
+find /etc \( -type f -exec sha256sum {} + \) -o -printf '%p %y %m %u %l\n' | sort -k 2
 sysctl -a 2>/dev/null | grep -E '^vm\.(swappiness|max_map_count|zone_reclaim_mode) '
 grep . /sys/kernel/mm/transparent_hugepage/{enabled,defrag}
 for disk in /dev/disk1 /dev/disk2; do
@@ -25,7 +25,7 @@ for disk in /dev/disk1 /dev/disk2; do
 done
 systemctl show --property DefaultLimitNOFILE --property DefaultTasksMax
 systemctl list-unit-files --no-legend | sort
-findmnt --list --noheadings --output TARGET,SOURCE,FSTYPE,OPTIONS | sort
+findmnt --list --noheadings --types noproc,notmpfs,nocgroup2 --output TARGET,SOURCE,FSTYPE,OPTIONS | sort
 getent passwd
 END
 }
