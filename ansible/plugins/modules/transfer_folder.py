@@ -13,9 +13,9 @@ DOCUMENTATION = r"""
 module: transfer_folder
 short_description: Copy a whole folder between the control machine and a host, as one archive
 description:
-  - Pushing compares a digest of the folder's contents and copies only when something differs. The archive is made once for
-    all hosts (in dohyo_control/archives); the host reads every unpacked file back and compares its SHA-256, then the new
-    folder takes the place of the old one in one step, so that nobody sees half of it.
+  - Pushing compares a digest of the folder's contents and copies only when something differs. The archive is made once
+    for all hosts (in dohyo_control/archives); the host reads every unpacked file back and compares its SHA-256, then
+    the new folder takes the place of the old one in one step, so that nobody sees half of it.
   - Pulling adds to what is there on the control machine.
   - A folder of a hundred files takes one task and about half a second; with ansible.builtin.copy, or fetch, a minute.
 options:
