@@ -89,6 +89,7 @@ ansible_lint() {
 run_unit() {
     check pytest python -m pytest --junitxml="$reports/pytest.xml"
     check maven maven test
+    check many-clients python ../benchmarks/many_clients.py --clients 12 --rounds 1 --seconds 5 --launch-interval 0.2
     local script
     for script in "$root"/ansible/tests/*.sh; do
         check "$(basename -- "$script" .sh)" "$script"
