@@ -20,12 +20,12 @@ find /etc \( -type f -exec sha256sum {} + \) -o -printf '%p %y %m %u %l\n' | sor
 sysctl -a 2>/dev/null | grep -E '^vm\.(swappiness|max_map_count|zone_reclaim_mode) '
 grep . /sys/kernel/mm/transparent_hugepage/{enabled,defrag}
 for disk in /dev/disk1 /dev/disk2; do
-    grep . "/sys/dev/block/$((0x$(stat -c %t "$disk"))):$((0x$(stat -c %T "$disk")))/queue"/{scheduler,read_ahead_kb}
+    cat "/sys/dev/block/$((0x$(stat -c %t "$disk"))):$((0x$(stat -c %T "$disk")))/queue"/{scheduler,read_ahead_kb}
     blkid -p "$disk"
 done
 systemctl show --property DefaultLimitNOFILE --property DefaultTasksMax
 systemctl list-unit-files --no-legend | sort
-findmnt --list --noheadings --types noproc,notmpfs,nocgroup2 --output TARGET,SOURCE,FSTYPE,OPTIONS | sort
+findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sort
 getent passwd
 END
 }
