@@ -65,7 +65,7 @@ shell_scripts() {
         -type f \( -name '*.sh' -o ! -name '*.*' \) -exec grep -lE -m 1 '^#!.*[/ ](ba)?sh$' {} +
 }
 
-shellcheck() { shell_scripts | xargs -d '\n' "$root/.venv/bin/shellcheck"; }
+shellcheck() { cd -- "$root" && shell_scripts | xargs -d '\n' "$root/.venv/bin/shellcheck"; }
 
 run_lint() {
     check shellcheck shellcheck

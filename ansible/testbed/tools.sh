@@ -11,6 +11,7 @@ need sysctl procps
 need nft nftables
 need nc netcat-openbsd
 need ssh openssh-client
+need jq jq # its tests read JSON
 ((${#missing[@]})) || exit 0
 
 command -v apt-get >/dev/null || {
