@@ -23,7 +23,8 @@ notes: "{{ {'a': ['it rains'], 'b': ['it rains', 'it is cold']} | by_sentence }}
 
 RETURN = r"""
 _value:
-  description: Sentences, in the example C(a, b: it rains) and C(b: it is cold).
+  description: >-
+    Sentences, in the example C(a, b: it rains) and C(b: it is cold).
   type: list
   elements: str
 """
