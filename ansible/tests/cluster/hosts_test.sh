@@ -126,7 +126,7 @@ on 1 'sudo mkdir /run/dohyo-test; echo 60 | sudo tee /run/dohyo-test/value >/dev
 setting set
 [[ $(on 1 cat /run/dohyo-test/value) == 1 ]] || fail 'a setting was not set'
 setting restored
-[[ $(on 1 'cat /run/dohyo-test/value; ls /run/dohyo-test; sudo rm -r /run/dohyo-test' | xargs) == '60 value' ]] || fail 'a setting was not put back'
+[[ $(on 1 'cat /run/dohyo-test/value; echo; ls /run/dohyo-test; sudo rm -r /run/dohyo-test' | xargs) == '60 value' ]] || fail 'a setting was not put back'
 
 # Somebody has taken a disk back: it is not ours to wipe.
 on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 && sudo sed -i "\\,/dohyo/disk2,d" /etc/fstab'
