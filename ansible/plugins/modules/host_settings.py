@@ -35,7 +35,7 @@ options:
     elements: dict
     default: []
   queue:
-    description: Settings in /sys/block/NAME/queue by kind of device; those of nvme, as an example, are a dict of name and value.
+    description: Settings in /sys/block/NAME/queue by kind of device, each kind a dict.
     type: dict
     default: {}
   limits:
