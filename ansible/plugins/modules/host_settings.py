@@ -255,7 +255,7 @@ def main() -> None:
         obsolete = []
         found += read_limits(module.params["limits"]) if module.params["limits"] else []
     else:
-        obsolete = sorted(set(kept.values) - {one["file"] for one in found})
+        obsolete = sorted(set(kept.values) - ({one["file"] for one in found} if state == "set" else set()))
     diff += [(file, read(file), kept.values[file]) for file in obsolete if os.path.exists(file)]
     problems = put_back(kept, obsolete, module.check_mode)
     if problems:

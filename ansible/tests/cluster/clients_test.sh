@@ -9,8 +9,10 @@ use_testbed
 # begin NAME SECONDS: clients for so long, in the background; comes back when all of them measure.
 begin() {
     local n
-    playbook clients.yml --skip-tags install -e "clients_results=$work/$1" -e "clients_duration=$2" \
-        -e dohyo_min_free_gb=0.1 -e client_skew_limit_ms=200 >"$work/$1.log" 2>&1 &
+    # exec: the process that is killed below shall be Ansible's, not a shell around it.
+    (exec "$root/.venv/bin/ansible-playbook" -i inventories/testbed clients.yml --skip-tags install \
+        -e "clients_results=$work/$1" -e "clients_duration=$2" \
+        -e dohyo_min_free_gb=0.1 -e client_skew_limit_ms=200 >"$work/$1.log" 2>&1) &
     player=$!
     for n in 1 2 3 4; do
         until [[ -s $work/$1/run-1/host$n/READ.hdr ]]; do
@@ -33,7 +35,9 @@ ends() {
 nothing_left_on() {
     local n end=$((SECONDS + 15))
     for n in "$@"; do
-        while testbed ssh "$n" pgrep -f 'dohyo.client.Client|bin/agent' >"$work/pids"; do
+        # Brackets: the shell that looks does not see itself.
+        while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "cannot look at host$n"; do
+            [[ -s $work/pids ]] || break
             ((SECONDS < end)) || fail "on host$n still run processes $(xargs <"$work/pids")"
             sleep 0.5
         done

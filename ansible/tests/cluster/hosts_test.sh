@@ -25,7 +25,7 @@ for disk in /dev/disk1 /dev/disk2; do
 done
 systemctl show --property DefaultLimitNOFILE --property DefaultTasksMax
 systemctl list-unit-files --no-legend | sort
-findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sort
+findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sed "s|,uuid=on||" | sort # which overlay shows in the first life of a host only
 getent passwd
 END
 }
