@@ -69,7 +69,8 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
 
 
 def test_signals_are_answered_but_held_back_while_servers_stop(capfd: pytest.CaptureFixture[str]) -> None:
-    before = signal.getsignal(signal.SIGINT)
+    # The tests may run in the background of a script, where it is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         signals = Signals()
         with signals.held_back("already stopping"):

@@ -7,12 +7,9 @@ set -euo pipefail
 . "$ansible/tests/cluster/lib/trial.sh"
 use_testbed
 
-deploy_twice -e '{deploy_systems: [mysql-innodb]}'
-ok 'deployed; the second deploy.yml changes nothing'
+deployed mysql-innodb
 
-trial '{trial_system: mysql-innodb, trial_keep: true,
-    trial_conditions: {replication: 3, write_acks: all, read_acks: one, durability: disk, compression: none}}'
-all_worked
+works quiet mysql-innodb --set replication=3 --set write_acks=all --set durability=disk --set mysql_log_file=64m
 condition nodes 3
 condition replication 3
 condition write_acks quorum
@@ -42,16 +39,16 @@ testbed thaw 2
 testbed thaw 3
 ok 'a write waits for one replica, and does not go on without'
 
-trial '{trial_system: mysql-innodb, trial_until: schema, trial_conditions: {replication: 1, write_acks: all, read_acks: one}}'
+quietly playbook trial.yml -e "{trial_system: mysql-innodb, trial_until: schema, mysql_log_file: 64m, trial_dir: $work/one/raw/x}"
+evidence=$work/one/raw/x
 condition nodes 1
 condition replication 1
 condition notes '*1 of 4 database hosts serve*'
 condition differences ''
-quietly playbook stop.yml
-nothing_runs
+stopped
 ok 'replication 1: one server, three idle hosts'
 
-trial '{trial_system: mysql-myisam, trial_conditions: {replication: 2, write_acks: one, read_acks: one}}'
+experiment myisam mysql-myisam --set replication=2 --set write_acks=one || { cat "$work/myisam.log" >&2; fail 'MyISAM with a replica'; }
 condition replication 2
 condition write_copies 1
 condition notes '*asynchronous*'

@@ -1,16 +1,45 @@
 # shellcheck shell=bash
-# For tests of one trial on the testbed's four hosts; sourced after testbed.sh.
+# For tests of systems on the testbed's four hosts; sourced after testbed.sh.
 # shellcheck disable=SC2154 # of testbed.sh
-evidence=$work/evidence
 
-# trial VARIABLES: a short one, with four clients, its evidence in $evidence; VARIABLES as JSON. How exactly the clients
-# begin together is not the matter here, nor is speed.
-trial() {
-    quietly playbook trial.yml -e "{trial_dir: $evidence, trial_threads: 2, trial_warmup: 2, trial_duration: 5}" \
-        -e '{trial_client_heap: 96m, client_skew_limit_ms: 5000, mysql_log_file: 64m}' \
-        -e '{trial_properties: {recordcount: 4000, requestdistribution: zipfian, readproportion: 0.5, updateproportion: 0.5}}' \
-        -e "$1"
-    cp "$work/log" "$work/trial"
+# experiment OUT SYSTEM [OPTION…]: ./run.sh as people use it, small, with clients on all four hosts; evidence in $evidence
+experiment() {
+    local code=0
+    "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 4000 --repeats 1 \
+        --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m "${@:3}" >"$work/$1.log" 2>&1 || code=$?
+    evidence=$(echo "$work/$1"/raw/*)
+    return "$code"
+}
+
+# works OUT SYSTEM [OPTION…]: the same, which must come to a whole table, and leaves the servers up. deploy.yml, which is a
+# part of it, must change nothing: everything has been deployed before.
+works() {
+    experiment "$@" --keep || { cat "$work/$1.log" >&2; fail "./run.sh workloadA --systems $2 ${*:3}"; }
+    if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
+        grep -B 3 '^changed:' "$work/$1/deploy/ansible.log"
+        fail 'the second deploy.yml has changed something'
+    fi
+    look "$1" <<'END'
+hosts = ["host1", "host2", "host3", "host4"]
+assert trial["status"] == "ok", trial["reason"]
+assert trial["conditions"]["clients"] == 4, trial["conditions"]
+for operation in ["READ", "UPDATE"]:
+    of_run = lambda rows: [row for row in rows if row["phase"] == "run" and row["operation"] == operation]
+    [total] = of_run(trial["rows"])
+    assert total["errors"] == total["not_found"] == 0, total
+    assert [client["host"] for client in trial["clients"]] == hosts, trial["clients"]
+    clients = [row for client in trial["clients"] for row in of_run(client["rows"])]
+    assert len(clients) == 4 and sum(row["operations"] for row in clients) == total["operations"] > 0, (clients, total)
+    assert total["p99_ms"] and all(row["p99_ms"] for row in clients), clients
+assert [(node["host"], node["state"]) for node in trial["nodes"]] == [(host, "ran") for host in hosts], trial["nodes"]
+END
+}
+
+# look OUT: a Python script on standard input, which has the only trial of the summary as "trial"
+look() {
+    "$root/.venv/bin/python" -c 'import json, sys
+[trial] = json.load(open(sys.argv[1]))["trials"]
+exec(sys.stdin.read())' "$work/$1/summary.json" || { cat "$work/$1.log" >&2; fail "$1: see the assertion above"; }
 }
 
 # condition NAME PATTERN: what the servers have stated
@@ -21,17 +50,14 @@ condition() {
     [[ $found == $2 ]] || fail "condition $1 is \"$found\", not \"$2\""
 }
 
-# Every client of the run has worked, and no operation has failed.
-all_worked() {
-    local host
-    for host in host1 host2 host3 host4; do
-        jq -e '.operations > 0 and .failed_operations == 0' "$evidence/run-1/$host/client.json" >"$work/log" ||
-            fail "$host: $(jq -c '{operations, failed_operations}' "$evidence/run-1/$host/client.json")"
-    done
+no_secrets() {
+    if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence"; then fail 'a secret has come home'; fi
 }
 
-no_secrets() {
-    if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence" "$work/trial"; then fail 'a secret has come home'; fi
+# Everything ends; the data go with the next trial, or with destroy.yml.
+stopped() {
+    quietly playbook stop.yml
+    nothing_runs
 }
 
 # wiped ROLE: nothing of the trial is left on a host
