@@ -64,8 +64,8 @@ stopped() {
 wiped() {
     local n
     for n in 1 2 3 4; do
-        if testbed ssh "$n" "ls -d /dohyo/*/$1 dohyo/data/$1 dohyo/run/$1 dohyo/run/*.properties dohyo/secret/* 2>/dev/null"; then
-            fail "host$n still has the above"
-        fi
+        testbed ssh "$n" "ls -d /dohyo/*/$1 dohyo/data/$1 dohyo/run/$1 dohyo/run/*.properties dohyo/secret/* 2>/dev/null; true" \
+            >"$work/left" || fail "cannot look at host$n"
+        [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
 }
