@@ -218,7 +218,10 @@ class _Measurement:
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
         extra_vars = folder / "deploy.json"
-        write_json(extra_vars, {"deploy_systems": systems, **self.experiment.scenario.role_variables})
+        scenario = self.experiment.scenario
+        # Preflight asks whether there is room for the data.
+        size = {"trial_properties": scenario.client_properties, "trial_conditions": scenario.conditions}
+        write_json(extra_vars, {"deploy_systems": systems, **size, **scenario.role_variables})
         return self._play("deploy.yml", folder, extra_vars)
 
     def _trial(self, trial: Trial, keep: bool) -> Failure | None:
