@@ -223,8 +223,11 @@ class _Evidence:
         if status == "ok" and problems:
             return "invalid", _first(problems)
         if status == "failed" and (broken := [p for p in phases if p.kind == "run" and p.conducted.failure]):
-            # It was measured, and conducting says best why that does not count.
-            return "invalid", f"{broken[0].name}: {broken[0].conducted.failure}"
+            # It was measured, and conducting says best why that does not count; the trial may know of a dead
+            # server besides.
+            why = broken[0].conducted.failure
+            also = (reason or "").partition(why)[2]
+            return "invalid", f"{broken[0].name}: {why}{also}"
         return status, reason or (_first(problems) if problems else None)
 
     def _warmup(self, phase: _Phase) -> float:
