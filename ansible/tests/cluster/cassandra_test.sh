@@ -24,7 +24,7 @@ variables=(-e "@$evidence/trial.json" -e cassandra_concurrent_reads=16)
 quietly playbook rolling.yml "${variables[@]}" --check --diff
 grep -q '^+concurrent_reads: 16' "$work/log" || { cat "$work/log" >&2; fail '--check --diff does not show the change'; }
 quietly playbook rolling.yml "${variables[@]}"
-quietly playbook rolling.yml "${variables[@]}"
+quietly playbook rolling.yml "${variables[@]}" --check
 ! grep -E '^host[0-9]+ .*changed=[1-9]' "$work/log" || fail 'rolling.yml changes what has been changed'
 for n in 1 2 3 4; do
     testbed ssh "$n" 'grep -qx "concurrent_reads: 16" dohyo/run/cassandra/conf/cassandra.yaml && dohyo/bin/service status cassandra' >"$work/log" ||

@@ -36,9 +36,12 @@ use_testbed() {
 # quietly COMMAND...: its output only when it fails
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }; }
 
-deployed() { # SYSTEM
-    quietly playbook deploy.yml -e "{deploy_systems: [$1]}"
-    ok 'deployed'
+# deployed SYSTEM: unless the testbed was given it before
+deployed() {
+    if ! testbed ssh 4 test -e "dohyo/bundle/${1%%-*}"; then
+        quietly playbook deploy.yml -e "{deploy_systems: [$1]}"
+        ok 'deployed'
+    fi
 }
 
 # No server may listen on all interfaces; sshd of the testbed's hosts does.

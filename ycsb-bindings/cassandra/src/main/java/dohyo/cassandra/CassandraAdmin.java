@@ -9,15 +9,18 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.management.JMException;
+import org.codehaus.jackson.map.ObjectMapper;
 
 /**
  * What Ansible asks of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
- * jmx, its port on this host; log, the server's own, in which 3.11 says how it is set; timeout in seconds.
+ * jmx, its port on this host; log, the server's own, in which 3.11 says how it is set; timeout in seconds;
+ * folder, for the statistics.
  */
 public final class CassandraAdmin {
   /** Name and password of the user in a new Cassandra. */
@@ -28,10 +31,10 @@ public final class CassandraAdmin {
   private CassandraAdmin() {
   }
 
-  /** Runs one verb: ready, user, schema or settle. */
+  /** Runs one verb: ready, user, schema, settle or stats. */
   public static void main(String[] words) {
     Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "user", CassandraAdmin::user, "schema",
-        CassandraAdmin::schema, "settle", CassandraAdmin::settle), words);
+        CassandraAdmin::schema, "settle", CassandraAdmin::settle, "stats", CassandraAdmin::stats), words);
   }
 
   /** Looks once whether this node sees as many as there should be; an error says how many it does. */
@@ -145,6 +148,20 @@ public final class CassandraAdmin {
     long seconds = Duration.between(start, Instant.now()).toSeconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("seconds", seconds, "rows", cql.countRows());
+    }
+  }
+
+  /** Writes what this host's server has counted into a file of the given folder. */
+  private static Map<String, ?> stats(Settings arguments) throws IOException, JMException {
+    String metrics = "org.apache.cassandra.metrics:type=";
+    try (ServerJvm jvm = jvm(arguments)) {
+      Map<String, ?> found = jvm.metrics(List.of(
+          metrics + "Table,keyspace=" + arguments.required("keyspace") + ",*", metrics + "ClientRequest,*",
+          metrics + "Compaction,*", metrics + "ThreadPools,*", metrics + "CommitLog,*", metrics + "Cache,*",
+          metrics + "DroppedMessage,*", metrics + "Storage,*", "java.lang:type=GarbageCollector,*"));
+      Files.writeString(Path.of(arguments.required("folder"), "stats-metrics.json"),
+          new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(found));
+      return Map.of("metrics", found.size());
     }
   }
 

@@ -5,11 +5,18 @@ import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryMXBean;
 import java.lang.management.RuntimeMXBean;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
+import javax.management.Attribute;
 import javax.management.JMException;
+import javax.management.MBeanAttributeInfo;
 import javax.management.MBeanServerConnection;
+import javax.management.ObjectInstance;
 import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
@@ -65,6 +72,37 @@ final class ServerJvm implements AutoCloseable {
   int activeCompactions() throws IOException, JMException {
     return ((Collection<?>) beans.getAttribute(
         new ObjectName("org.apache.cassandra.db:type=CompactionManager"), "Compactions")).size();
+  }
+
+  /**
+   * What the server has counted: for every bean, in the order of their names, its attributes that are numbers or texts.
+   *
+   * @param patterns names of beans, with the wildcards of {@link ObjectName}
+   */
+  Map<String, Map<String, Object>> metrics(List<String> patterns) throws IOException, JMException {
+    Map<String, String[]> attributes = new HashMap<>(); // of the beans of a class: there are hundreds of beans
+    Map<String, Map<String, Object>> metrics = new TreeMap<>();
+    for (String pattern : patterns) {
+      for (ObjectInstance bean : beans.queryMBeans(new ObjectName(pattern), null)) {
+        ObjectName name = bean.getObjectName();
+        if (!attributes.containsKey(bean.getClassName())) {
+          attributes.put(bean.getClassName(), Arrays.stream(beans.getMBeanInfo(name).getAttributes())
+              .filter(MBeanAttributeInfo::isReadable).map(MBeanAttributeInfo::getName).toArray(String[]::new));
+        }
+        Map<String, Object> values = new TreeMap<>();
+        for (Attribute attribute : beans.getAttributes(name, attributes.get(bean.getClassName())).asList()) {
+          Object value = attribute.getValue();
+          if (value instanceof Number number && Double.isNaN(number.doubleValue())) {
+            continue; // of nothing counted; JSON has no word for it
+          }
+          if (value instanceof Number || value instanceof String) {
+            values.put(attribute.getName(), value);
+          }
+        }
+        metrics.put(name.getCanonicalName(), values);
+      }
+    }
+    return metrics;
   }
 
   private RuntimeMXBean runtime() throws IOException {
