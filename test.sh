@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# ./test.sh [part…]: sets up what is needed and runs the tests; without a part the first four. Real servers, no mocks.
+# ./test.sh [part…]: sets up what is needed and runs the tests, all parts or those that are named. Real servers, no mocks.
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
 #   unit      what needs no database: Python, Java, Ansible's service tool
 #   contract  every binding against its real server; `./test.sh contract hbase` tests that system alone
 #   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
-#   cluster   four hosts on this machine (docs/testbed.md): clusters, synchronized clients, crashes; needs root, and
-#             runs only when it is named; `./test.sh cluster hbase` tests that system alone
+#   cluster   four hosts on this machine (docs/testbed.md): clusters, synchronized clients, crashes; needs root, and is
+#             skipped with the reason without; `./test.sh cluster hbase` tests that system alone
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 parts=(lint unit contract run cluster)
@@ -149,7 +149,7 @@ run_cluster() {
             check deploy playbook deploy.yml -i inventories/testbed
         fi
     fi
-    for name in aerospike cassandra clients hbase mysql; do
+    for name in clients cassandra faults hbase mysql aerospike; do
         if ((${#only[@]} == 0)) || [[ " ${only[*]/%-*/} " == *" $name "* ]]; then
             check "${name}_test" "$tests/${name}_test.sh"
         fi
@@ -173,7 +173,7 @@ for word in "$@"; do
         exit 2
     fi
 done
-((${#chosen[@]})) || chosen=(lint unit contract run)
+((${#chosen[@]})) || chosen=("${parts[@]}")
 
 "$root/setup.sh" test
 "$root/setup.sh" client

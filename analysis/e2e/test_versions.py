@@ -42,8 +42,7 @@ def nothing_stays(tmp_path: Path) -> Iterator[None]:
     [
         ("cassandra", {"cassandra_version": "3.11.19"}, "1.8.", G1),
         ("cassandra", {"cassandra_version": "4.0.19", "cassandra_jdk": 11, "cassandra_gc": "CMS"}, "11.", CMS),
-        ("cassandra", {"cassandra_version": "4.1.10"}, "17.", G1),
-        ("cassandra", {"cassandra_version": "5.0.9", "cassandra_gc": "ZGC"}, "17.", "ZGC Cycles, ZGC Pauses"),
+        ("cassandra", {"cassandra_version": "4.1.10", "cassandra_jdk": 11}, "11.", G1),
         ("cassandra", {"cassandra_version": "5.0.9", "cassandra_gc": "Shenandoah"}, "17.", SHENANDOAH),
         ("hbase", {"hbase_version": "2.5.13-hadoop3"}, "17.", G1),
     ],

@@ -1,0 +1,47 @@
+"""The controller's agent on a host, with real processes."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.places import ANSIBLE
+
+AGENT = ANSIBLE / "roles/client/files/agent"
+
+
+@pytest.fixture
+def tool(tmp_path: Path) -> Path:
+    (tmp_path / "bin").mkdir()
+    return Path(shutil.copy(ANSIBLE / "roles/service/files/service", tmp_path / "bin"))
+
+
+def told(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+    agent = subprocess.run(
+        [sys.executable, AGENT],
+        input="".join(json.dumps(message) + "\n" for message in messages),
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert agent.stderr == ""
+    return [json.loads(line) for line in agent.stdout.splitlines()]
+
+
+def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path) -> None:
+    subprocess.run([tool, "start", "db", tool.parent, "out", "err", "sleep", "60"], check=True)
+    pid = int((tool.parent.parent / "run/db/pid").read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+    subprocess.run([tool, "wait", "db", "5"], check=False)
+    begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "db"}
+    answers = told(tool, begin, {"do": "finish"})
+    (ended,) = [answer for answer in answers if answer["is"] == "server"]
+    assert ended["name"] == "db"
+    assert "signal KILL" in ended["words"]
