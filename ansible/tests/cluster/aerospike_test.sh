@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Aerospike as a mesh of four nodes, clients on all. AEROSPIKE_ASD names the server's program; needs root, two minutes.
+# Aerospike as a mesh of four nodes, clients on all. AEROSPIKE_ASD names the server's program; needs root, three minutes.
 set -euo pipefail
 asd=${AEROSPIKE_ASD:-$(command -v asd || true)}
 [[ -n $asd ]] || { echo 'skipped: no asd on this machine; AEROSPIKE_ASD=FILE names one'; exit 0; }
@@ -31,6 +31,7 @@ for n in 1 2 3 4; do
 done
 ok 'nobody listens on all interfaces'
 
+rolled aerospike aerospike.conf aerospike_fd_max=14000 'proto-fd-max 14000'
 stopped
 ! playbook trial.yml -e '{trial_system: aerospike, trial_conditions: {replication: 5}}' -e "trial_dir=$evidence" >"$work/log" ||
     fail 'replication 5 on four hosts was not refused'

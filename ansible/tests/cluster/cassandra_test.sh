@@ -19,16 +19,5 @@ condition differences ''
 listens_privately
 ok 'workloadA from four synchronized clients: rows of clients, nodes and the whole'
 
-# Another configuration, one node after another, without another trial.
-variables=(-e "@$evidence/trial.json" -e cassandra_concurrent_reads=16)
-quietly playbook rolling.yml "${variables[@]}" --check --diff
-grep -q '^+concurrent_reads: 16' "$work/log" || { cat "$work/log" >&2; fail '--check --diff does not show the change'; }
-quietly playbook rolling.yml "${variables[@]}"
-quietly playbook rolling.yml "${variables[@]}" --check
-! grep -E '^host[0-9]+ .*changed=[1-9]' "$work/log" || fail 'rolling.yml changes what has been changed'
-for n in 1 2 3 4; do
-    testbed ssh "$n" 'grep -qx "concurrent_reads: 16" dohyo/run/cassandra/conf/cassandra.yaml && dohyo/bin/service status cassandra' >"$work/log" ||
-        fail "host$n after the rolling change: $(cat "$work/log")"
-done
+rolled cassandra cassandra.yaml cassandra_concurrent_reads=16 'concurrent_reads: 16'
 stopped
-ok 'a rolling change of the configuration, and its --check --diff'

@@ -50,6 +50,22 @@ condition() {
     [[ $found == $2 ]] || fail "condition $1 is \"$found\", not \"$2\""
 }
 
+# rolled ROLE FILE VARIABLE=VALUE LINE: another configuration, one node after another, without another trial; LINE is what it
+# comes to in FILE
+rolled() {
+    local n variables=(-e "@$evidence/trial.json" -e "$3")
+    quietly playbook rolling.yml "${variables[@]}" --check --diff
+    grep -qE "^\+[[:space:]]*$4\$" "$work/log" || { cat "$work/log" >&2; fail '--check --diff does not show the change'; }
+    quietly playbook rolling.yml "${variables[@]}"
+    quietly playbook rolling.yml "${variables[@]}" --check
+    ! grep -E '^host[0-9]+ .*changed=[1-9]' "$work/log" || fail 'rolling.yml changes what has been changed'
+    for n in 1 2 3 4; do
+        testbed ssh "$n" "grep -qE '^[[:space:]]*$4\$' dohyo/run/$1/conf/$2 && dohyo/bin/service status $1" >"$work/log" ||
+            fail "host$n after the rolling change: $(cat "$work/log")"
+    done
+    ok 'a rolling change of the configuration, and its --check --diff'
+}
+
 no_secrets() {
     if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence"; then fail 'a secret has come home'; fi
 }
