@@ -161,7 +161,8 @@ class _Measurement:
 
     def _measure(self) -> None:
         """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""
-        kept = stopped = False
+        kept = False
+        left_by = ""
         for trial in self.todo:
             # The summary also tells what a trial that never began would have measured.
             self._write_variables(trial, keep=False)
@@ -169,13 +170,14 @@ class _Measurement:
             ready = self._provisioned()
             for number, trial in enumerate(ready, start=1):
                 keep = self.options.keep and trial is ready[-1]
+                if left_by:
+                    # The next system must have the machine for itself.
+                    self._stop(f"of {left_by}")
                 self.progress.trial(number, len(ready), trial.system)
-                stopped = False
                 failure = self._trial(trial, keep)
                 if failure is not None:
                     self._failed(trial, failure)
-                    # The next system must have the machine for itself.
-                    stopped = self._stop(f"of {trial.system}")
+                left_by = trial.system if failure is not None else ""
                 kept = keep and failure is None
         except Interruption as interruption:
             for trial in self.todo:
@@ -183,7 +185,7 @@ class _Measurement:
                     self.experiment.mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
             raise
         finally:
-            if not kept and not stopped:
+            if not kept:
                 self._stop()
         if kept:
             self._show_kept(ready[-1])
@@ -269,11 +271,8 @@ class _Measurement:
         self.failed_while = activities.get(failure.task if failure else "", self.progress.activity)
         return failure
 
-    def _stop(self, which: str = "") -> bool:
-        """Stops all servers and clients that this checkout has started, whatever signals come.
-
-        :returns: whether that was possible
-        """
+    def _stop(self, which: str = "") -> None:
+        """Stops all servers and clients that this checkout has started, whatever signals come."""
         self.progress.stopping(which)
         folder = self.experiment.folder / "stop"
         folder.mkdir(exist_ok=True)
@@ -289,7 +288,6 @@ class _Measurement:
         if failure is not None:
             self.progress.say(f"the servers could not be stopped: {failure}", "red")
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
-        return failure is None
 
     def _show_kept(self, trial: Trial) -> None:
         conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
