@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# MySQL on four hosts: a primary, two semi-synchronous replicas, one idle; clients on all. Needs root and two minutes.
+# MySQL on four hosts: a primary, two semi-synchronous replicas, one idle; clients on all, one of whose hosts crashes in
+# the end. Needs root and about four minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -48,10 +49,33 @@ condition differences ''
 stopped
 ok 'replication 1: one server, three idle hosts'
 
-experiment myisam mysql-myisam --set replication=2 --set write_acks=one || { cat "$work/myisam.log" >&2; fail 'MyISAM with a replica'; }
+# The host of a client, which carries an idle server only, is powered off.
+experiment myisam mysql-myisam --set replication=2 --set write_acks=one --duration 60 &
+run=$!
+until compgen -G "$work/myisam/raw/*/run-1/host4/*.hdr" >"$work/logs"; do
+    kill -0 "$run" 2>/dev/null || { cat "$work/myisam.log" >&2; fail 'run.sh ended before it measured'; }
+    sleep 0.2
+done
+testbed crash 4
+crashed=$SECONDS
+until grep -q 'failed while in run 1 of 1: .*host4 vanished' "$work/myisam.log"; do
+    ((SECONDS - crashed <= 30)) || { cat "$work/myisam.log" >&2; fail 'no word of a crashed host within 30 s'; }
+    sleep 0.2
+done
+said=$((SECONDS - crashed)) code=0
+wait "$run" || code=$?
+((code == 1)) || { cat "$work/myisam.log" >&2; fail "run.sh ended with $code instead of 1 although a client's host was gone"; }
+((SECONDS - crashed <= 60)) || fail "run.sh ended $((SECONDS - crashed)) s after the crash"
+ok "a client's host that crashes: run.sh said so after $said s and ended after $((SECONDS - crashed)) s"
+evidence=$(echo "$work"/myisam/raw/*)
+look myisam <<'END'
+assert trial["status"] == "invalid" and "host4 vanished" in trial["reason"], trial
+assert [(client["host"], client["state"]) for client in trial["clients"]][2:] == [("host3", "stopped"), ("host4", "vanished")], trial["clients"]
+END
 condition replication 2
 condition write_copies 1
 condition notes '*asynchronous*'
+wiped mysql 1 2 3
+testbed start 4
 nothing_runs
-wiped mysql
-ok 'asynchronous replication of MyISAM; after the trial nothing is left'
+ok 'MyISAM with an asynchronous replica; nothing is left where hosts were there to be asked'

@@ -50,19 +50,19 @@ condition() {
     [[ $found == $2 ]] || fail "condition $1 is \"$found\", not \"$2\""
 }
 
-# rolled ROLE FILE VARIABLE=VALUE LINE: another configuration, one node after another, without another trial; LINE is what it
-# comes to in FILE
+# rolled ROLE FILE KEY VARIABLE VALUE OTHER: KEY is given a VALUE in FILE by VARIABLE, one node after another, without another
+# trial; then --check --diff of an OTHER value shows that one line and leaves the servers alone.
 rolled() {
-    local n variables=(-e "@$evidence/trial.json" -e "$3")
-    quietly playbook rolling.yml "${variables[@]}" --check --diff
-    grep -qE "^\+[[:space:]]*$4\$" "$work/log" || { cat "$work/log" >&2; fail '--check --diff does not show the change'; }
-    quietly playbook rolling.yml "${variables[@]}"
-    quietly playbook rolling.yml "${variables[@]}"
-    ! grep -E '^host[0-9]+ .*changed=[1-9]' "$work/log" || fail 'rolling.yml changes what has been changed'
+    local n line="^[[:space:]]*$3 $5\$"
+    quietly playbook rolling.yml -e "@$evidence/trial.json" -e "$4=$5"
     for n in 1 2 3 4; do
-        testbed ssh "$n" "grep -qE '^[[:space:]]*$4\$' dohyo/run/$1/conf/$2 && dohyo/bin/service status $1" >"$work/log" ||
-            fail "host$n after the rolling change: $(cat "$work/log")"
+        testbed ssh "$n" "grep -qE '$line' dohyo/run/$1/conf/$2 && dohyo/bin/service status $1" >"$work/status" ||
+            fail "host$n after the rolling change: $(cat "$work/status")"
     done
+    quietly playbook rolling.yml -e "@$evidence/trial.json" -e "$4=$6" --check --diff
+    [[ $(grep -E '^[+-] ' "$work/log" | sort -u | xargs) == "+ $3 $6 - $3 $5" ]] ||
+        { cat "$work/log" >&2; fail '--check --diff does not show just the line that changes'; }
+    testbed ssh 1 "grep -qE '$line' dohyo/run/$1/conf/$2" || fail '--check has changed something'
     ok 'a rolling change of the configuration, and its --check --diff'
 }
 
@@ -76,11 +76,13 @@ stopped() {
     nothing_runs
 }
 
-# wiped ROLE: nothing of the trial is left on a host
+# wiped ROLE [HOST…]: nothing of the trial is left on a host, or on those named
 wiped() {
-    local n
-    for n in 1 2 3 4; do
-        testbed ssh "$n" "ls -d /dohyo/*/$1 dohyo/data/$1 dohyo/run/$1 dohyo/run/*.properties dohyo/secret/* 2>/dev/null; true" \
+    local n role=$1
+    shift
+    (($#)) || set -- 1 2 3 4
+    for n in "$@"; do
+        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/* 2>/dev/null; true" \
             >"$work/left" || fail "cannot look at host$n"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done

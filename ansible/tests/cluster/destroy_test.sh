@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# destroy.yml leaves four hosts as deploy_test.sh has met them, whatever other tests have done there since. Needs root and
+# about a minute.
+set -euo pipefail
+# shellcheck source=ansible/tests/cluster/lib/testbed.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
+# shellcheck source=ansible/tests/cluster/lib/hosts.sh
+. "$ansible/tests/cluster/lib/hosts.sh"
+use_testbed
+[[ -d $before ]] || fail 'nobody knows how the hosts were: run deploy_test.sh on the same testbed first'
+
+# What the kernel lets nobody change in here: the module's own way with files, from set to restored.
+# setting STATE: the module on host 1 with a value in a file of ours
+setting() {
+    "$root/.venv/bin/ansible" -i inventories/testbed host1 -m host_settings --become \
+        -a '{"state": "'"$1"'", "kept": "/run/dohyo-test/kept", "settings": [{"name": "x", "file": "/run/dohyo-test/value", "value": 1}]}' >"$work/log" 2>&1 ||
+        { cat "$work/log" >&2; fail "host_settings: $1"; }
+}
+on 1 'sudo mkdir /run/dohyo-test; echo 60 | sudo tee /run/dohyo-test/value >/dev/null'
+setting set
+[[ $(on 1 cat /run/dohyo-test/value) == 1 ]] || fail 'a setting was not set'
+setting restored
+[[ $(on 1 'cat /run/dohyo-test/value; echo; ls /run/dohyo-test; sudo rm -r /run/dohyo-test' | xargs) == '60 value' ]] || fail 'a setting was not put back'
+
+# Somebody has taken a disk back: it is not ours to wipe.
+on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 && sudo sed -i "\\,/dohyo/disk2,d" /etc/fstab'
+quietly playbook destroy.yml
+on 3 'sudo blkid -p /dev/disk2 | grep -q precious && sudo wipefs --quiet --all /dev/disk2 && sudo rmdir -p --ignore-fail-on-non-empty /dohyo/disk2' ||
+    fail 'destroy.yml wiped a disk that is not ours'
+as_before 'after destroy.yml'
+quietly playbook destroy.yml
+ok 'destroy.yml leaves the hosts as they were'

@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# What deploy_test.sh and destroy_test.sh share: how the hosts are, and how they were before anything was deployed. Sourced
+# after testbed.sh.
+# shellcheck disable=SC2154 # of testbed.sh
+before=$root/.dohyo/testbed/before # goes with the testbed
+
+on() { testbed ssh "$@"; }
+
+# Everything of host N that deploy.yml could change: files (but for logs, caches and what Ansible, sudo and systemd note for
+# themselves), settings of the kernel and systemd, mounts, units, users, what is on the disks.
+snapshot() {
+    on "$1" sudo bash -s <<'END'
+find / -xdev \( -path /tmp -o -path /run -o -path /var/log -o -path /var/tmp -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/chrony \
+    -o -path /var/lib/sudo -o -path /home/dohyo/.ansible -o -path /root/.ansible -o -path /etc \) -prune -o -type f -printf '%p %m %u %s %T@\n' -o -printf '%p %y %m %u %l\n' |
+    sort
+find /etc \( -type f -exec sha256sum {} + \) -o -printf '%p %y %m %u %l\n' | sort -k 2
+sysctl -a 2>/dev/null | grep -E '^vm\.(swappiness|max_map_count|zone_reclaim_mode) '
+grep . /sys/kernel/mm/transparent_hugepage/{enabled,defrag}
+for disk in /dev/disk1 /dev/disk2; do
+    cat "/sys/dev/block/$((0x$(stat -c %t "$disk"))):$((0x$(stat -c %T "$disk")))/queue"/{scheduler,read_ahead_kb}
+    blkid -p "$disk"
+done
+systemctl show --property DefaultLimitNOFILE --property DefaultTasksMax
+systemctl list-unit-files --no-legend | sort
+findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sed "s|,uuid=on||" | sort # which overlay shows in the first life of a host only
+getent passwd
+END
+}
+
+# snapshots FOLDER HOST…: of all hosts at once
+snapshots() {
+    local n
+    mkdir -p -- "$1"
+    for n in "${@:2}"; do snapshot "$n" >"$1/host$n" & done
+    wait
+}
+
+as_before() {
+    local n
+    snapshots "$work/now" 1 2 3 4
+    for n in 1 2 3 4; do
+        diff -- "$before/host$n" "$work/now/host$n" >&2 || fail "host$n is not as before: $*"
+    done
+}
