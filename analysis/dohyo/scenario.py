@@ -211,7 +211,7 @@ def _check_together(scenario: Scenario) -> None:
 
     records, tables = scenario.number("recordcount"), scenario.number("tablecount")
     _at_most(scenario, "tablecount", records, "recordcount")
-    _at_most(scenario, "batchsize", -(-records // tables), "the records of a table (recordcount / tablecount)")
+    _at_most(scenario, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
     _at_most(scenario, "minscanlength", scenario.number("maxscanlength"), "maxscanlength")

@@ -14,8 +14,8 @@ import site.ycsb.Utils;
  *
  * <p>Keys are those of YCSB: {@code user} and the key number, hashed with {@link Utils#hash} unless
  * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code tablecount} above one the
- * key numbers from 0 to {@code recordcount} are divided into equal contiguous ranges, one per table, and later inserts
- * go round the tables.
+ * key numbers from 0 to {@code recordcount} are divided into contiguous ranges, one per table, of which the first ones
+ * are one record longer where the number is not divisible; later inserts go round the tables.
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);
@@ -26,6 +26,7 @@ public final class RecordLayout {
   private final String[] tables;
   private final long recordCount;
   private final long recordsPerTable;
+  private final int longerTables;
   private final boolean hashed;
   private final int padding;
   private final Columns all;
@@ -49,7 +50,8 @@ public final class RecordLayout {
     if (recordCount < count) {
       throw new SettingException("recordcount=" + recordCount + ": must be at least tablecount=" + count);
     }
-    recordsPerTable = (recordCount + count - 1) / count;
+    recordsPerTable = recordCount / count;
+    longerTables = (int) (recordCount % count);
     hashed = settings.choice("insertorder", "hashed", "ordered").equals("hashed");
     padding = settings.number("zeropadding", 1, 0, 1_000);
     int fields = settings.number("fieldcount", 10, 1, 10_000);
@@ -84,19 +86,41 @@ public final class RecordLayout {
     return tables[index];
   }
 
-  /** Index of the table that holds a record. */
-  public int tableOf(long keynum) {
-    return (int) (keynum < recordCount ? keynum / recordsPerTable : (keynum - recordCount) % tables.length);
+  /** How many records the smallest table holds after the load. */
+  public long recordsPerTable() {
+    return recordsPerTable;
   }
 
-  /** First key number of a table. */
+  /** Index of the table that holds a record. */
+  public int tableOf(long keynum) {
+    if (keynum >= recordCount) {
+      return (int) ((keynum - recordCount) % tables.length);
+    }
+    long ofLonger = longerTables * (recordsPerTable + 1);
+    return (int) (keynum < ofLonger ? keynum / (recordsPerTable + 1)
+        : longerTables + (keynum - ofLonger) / recordsPerTable);
+  }
+
+  /** First key number of a table; for the number of tables, {@code recordcount}. */
   public long firstOf(int table) {
-    return table * recordsPerTable;
+    return table * recordsPerTable + Math.min(table, longerTables);
   }
 
   /** First key number after those of a table. */
   public long endOf(int table) {
-    return Math.min(recordCount, (table + 1) * recordsPerTable);
+    return firstOf(table + 1);
+  }
+
+  /**
+   * How many records of a range lie in the table of its first one.
+   *
+   * @param from first key number of the range, below {@code recordcount}
+   * @param end  first key number after it, above {@code from}
+   * @param most the most that are wanted
+   * @return from 1 to {@code most}
+   */
+  int neighbours(long from, long end, int most) {
+    return (int) Math.min(most, Math.min(end, endOf(tableOf(from))) - from);
   }
 
   /** The key of a record, as YCSB names it. */
