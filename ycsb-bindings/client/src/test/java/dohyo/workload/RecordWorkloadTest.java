@@ -10,6 +10,7 @@ import dohyo.binding.KeyCodec;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -244,6 +245,61 @@ class RecordWorkloadTest {
       }
       source.finished(operation);
     }
+  }
+
+  @Test
+  void aTimeSeriesGoesOnPartitionByPartition() {
+    Set<String> acknowledged = new HashSet<>();
+    String[] series = {"partitions=100", "recordcount=250", "insertorder=ordered", "insertproportion=0.8",
+        "readproportion=0.2", "updateproportion=0", "requestdistribution=latest", "dotransactions=false", "clients=1"};
+    workloadKeys(series).forEach(acknowledged::add);
+    assertEquals(250, acknowledged.size());
+    // Partition 49 has three points after the load, partition 50 two.
+    assertTrue(acknowledged.contains("user490000000000000002"));
+    assertTrue(acknowledged.contains("user500000000000000001"));
+    series[7] = "dotransactions=true";
+    OperationSource source = workload(series).source(0, 1);
+    ArrayDeque<Operation> inFlight = new ArrayDeque<>();
+    long written = 250;
+    int recent = 0;
+    int reads = 0;
+    for (int i = 0; i < 20_000; i++) {
+      Operation next = source.next();
+      String key = text(next.keys().get(0));
+      if (next.type() == OperationType.INSERT) {
+        assertEquals(String.format("user%02d%016d", written % 100, written / 100), key, "the next partition's next");
+        written++;
+      } else {
+        assertTrue(acknowledged.contains(key), key);
+        reads++;
+        recent += Long.parseLong(key.substring(6)) >= written / 100 - 10 ? 1 : 0;
+      }
+      inFlight.add(next);
+      if (inFlight.size() == 50) {
+        Operation answered = inFlight.remove();
+        source.finished(answered);
+        acknowledged.add(text(answered.keys().get(0)));
+      }
+    }
+    assertEquals(16_000, written - 250, 230, "four standard deviations of a binomial");
+    assertTrue(recent > reads / 2, recent + " of " + reads + " reads asked for one of the last 1,000 records");
+  }
+
+  private static List<String> workloadKeys(String... pairs) {
+    return all(workload(pairs).source(0, 1)).stream().flatMap(operation -> texts(operation).stream()).toList();
+  }
+
+  @Test
+  void keysOfATimeSeriesAreInTheOrderOfPartitionAndTime() {
+    RecordLayout layout = new RecordLayout(settings("partitions=100000000", "insertorder=ordered",
+        "recordcount=5000000000"));
+    assertEquals("user000000000000000000", text(layout.key(0)));
+    assertEquals("user999999990000000000", text(layout.key(99_999_999)));
+    assertEquals("user000000000000000001", text(layout.key(100_000_000)));
+    assertEquals("user999999990000000049", text(layout.key(4_999_999_999L)));
+    assertThrows(SettingException.class, () -> new RecordLayout(settings("partitions=10")));
+    assertThrows(SettingException.class, () -> new RecordLayout(settings("partitions=1000000000",
+        "insertorder=ordered", "recordcount=1000000000000000000")));
   }
 
   @Test
