@@ -211,7 +211,9 @@ def _check_together(scenario: Scenario) -> None:
 
     records, tables = scenario.number("recordcount"), scenario.number("tablecount")
     _at_most(scenario, "tablecount", records, "recordcount")
-    _at_most(scenario, "batchsize", -(-records // tables), "the records of a table (recordcount / tablecount)")
+    _at_most(scenario, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
+    if scenario.number("partitions") and scenario["insertorder"] != "ordered":
+        raise BadInputError("partitions needs insertorder=ordered: a hashed key has no order of time")
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
     _at_most(scenario, "minscanlength", scenario.number("maxscanlength"), "maxscanlength")

@@ -47,6 +47,16 @@ def test_merged_intervals_are_what_the_client_prints(folder: str) -> None:
             assert all(ours[key] >= value / 1000 for key, value in stated.percentiles_us.items())
 
 
+def test_counts_beyond_four_billion_stay_whole() -> None:
+    total = Latencies()
+    for _ in range(2):
+        one = HdrHistogram(1, 3_600_000_000, 3)
+        one.record_value(500, 5_000_000_000)
+        total.add(decode(one.encode().decode()))
+    assert total.count == 10_000_000_000
+    assert total.percentiles_ms([50.0]) == {50.0: 0.5}
+
+
 def test_percentiles_of_merged_clients_are_those_of_all_their_operations() -> None:
     """Not the mean of the clients' percentiles: one slow client of ten decides the 95th."""
     total = Latencies()

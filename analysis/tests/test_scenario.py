@@ -128,6 +128,7 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("updateproportion=0.7", "readproportion=1 . updateproportion=0.7 = 1.7"),
         ("systems=casandra", "unknown system 'casandra': did you mean cassandra?"),
         ("systems=hbase,hbase", "a system is named twice"),
+        ("partitions=100", "partitions needs insertorder=ordered"),
         ("insertstart=1000", "insertstart=1000: must be at most 999"),
         ("insertcount=1001", "insertcount=1001: must be at most 1000"),
         ("minscanlength=2000", "minscanlength=2000: must be at most 1000"),

@@ -3,20 +3,22 @@ package dohyo.workload;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLongArray;
+import site.ycsb.Utils;
 import site.ycsb.generator.AcknowledgedCounterGenerator;
 import site.ycsb.generator.ExponentialGenerator;
-import site.ycsb.generator.HotspotIntegerGenerator;
-import site.ycsb.generator.NumberGenerator;
 import site.ycsb.generator.ScrambledZipfianGenerator;
-import site.ycsb.generator.SequentialGenerator;
-import site.ycsb.generator.SkewedLatestGenerator;
-import site.ycsb.generator.UniformLongGenerator;
+import site.ycsb.generator.ZipfianGenerator;
 
 /**
- * Chooses which records the run phase works on, with YCSB's generators and its meaning of {@code requestdistribution}.
- * With several tables each table has the distribution of its own: the caller names the table.
+ * Chooses which records the run phase works on, with YCSB's meaning of {@code requestdistribution} and with
+ * {@code ranges}, which is ours ({@link RangeWalk}). With several tables each table has the distribution of its own.
+ * One instance per thread.
  */
 final class KeyChooser {
+  /** So many draws in a row that bring nothing new are taken for a proof that nothing new is to come. */
+  private static final int MOST_DRAWS = 1_000_000;
+
   /**
    * What all threads share: which keys are there, and the distributions that need one common state. New records are
    * counted from {@code recordcount} on by each client for itself; {@link Division#keynum} makes the count a key number
@@ -27,39 +29,74 @@ final class KeyChooser {
     private final RecordLayout layout;
     private final Division division;
     private final AcknowledgedCounterGenerator inserted;
-    private final NumberGenerator common;
-    private final long first;
-    private final long count;
+    private final AtomicLongArray turns;
+    private final double hotRecords;
+    private final double hotOperations;
     private final long expectedInserts;
 
-    Shared(Settings settings, RecordLayout layout, double insertProportion) {
+    /**
+     * Reads {@code requestdistribution}, what belongs to it, and {@code operationcount}.
+     *
+     * @throws SettingException if one has an impossible value, or the records cannot be chosen like that
+     */
+    Shared(Settings settings, RecordLayout layout, Division division, double insertProportion) {
       this.layout = layout;
-      division = new Division(settings, layout);
+      this.division = division;
       distribution = settings.choice("requestdistribution",
-          "uniform", "zipfian", "latest", "hotspot", "sequential", "exponential");
-      long records = layout.recordCount();
-      first = settings.whole("insertstart", 0, 0, records);
-      count = settings.whole("insertcount", records - first, 1, records - first);
+          "uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges");
       if (layout.tableCount() > 1) {
         if (distribution.equals("latest") || distribution.equals("exponential")) {
           throw new SettingException("requestdistribution=" + distribution
               + ": has one newest record, so it needs tablecount=1, not " + layout.tableCount());
         }
-        if (first != 0 || count != records) {
-          throw new SettingException("insertstart=" + first + ", insertcount=" + count
+        if (division.count() != layout.recordCount()) {
+          throw new SettingException("insertstart=" + division.first() + ", insertcount=" + division.count()
               + ": a part of the records can be chosen only with tablecount=1");
         }
       }
-      inserted = new AcknowledgedCounterGenerator(records);
+      inserted = new AcknowledgedCounterGenerator(layout.recordCount());
+      turns = new AtomicLongArray(layout.tableCount());
+      hotRecords = settings.decimal("hotspotdatafraction", 0.2, 0, 1);
+      hotOperations = settings.decimal("hotspotopnfraction", 0.8, 0, 1);
       // Twice the inserts to be expected, as CoreWorkload reckons: the popular keys must not change when keys are
-      // added, so the generator is made for the final range and keys that are not there yet are drawn again.
+      // added, so the draw is over the final range and keys that are not there yet are drawn again. Several tables are
+      // asked for what was loaded alone.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
-      expectedInserts = (long) (operations * insertProportion * 2);
-      common = switch (distribution) {
-        case "latest" -> new SkewedLatestGenerator(inserted);
-        case "sequential" -> new SequentialGenerator(first, first + count - 1);
-        default -> null;
-      };
+      expectedInserts = layout.tableCount() > 1 ? 0
+          : (long) Math.min(operations * insertProportion * 2, Long.MAX_VALUE / 2);
+    }
+
+    /**
+     * Refuses what would show only in the middle of a run, by drawing as the threads will.
+     *
+     * @throws SettingException if the distribution does not give a thread the records that it needs
+     */
+    void check(Settings settings, int threads, int batchSize) {
+      if (distribution.equals("ranges")) {
+        for (int thread = 0; thread < threads; thread++) {
+          new RangeWalk(layout, division, thread, threads);
+        }
+        return;
+      }
+      if (batchSize > division.count()) {
+        throw new SettingException("batchsize=" + batchSize + ": a batch holds different records, and insertcount="
+            + division.count());
+      }
+      if (distribution.equals("hotspot")) {
+        checkHot(Math.min(layout.recordsPerTable(), division.count()));
+      }
+      if (!distribution.equals("sequential")) {
+        new KeyChooser(settings, this, 0, 1).next(batchSize);
+      }
+    }
+
+    private void checkHot(long records) {
+      long hot = (long) (records * hotRecords);
+      if (hot == 0 && hotOperations > 0 || hot == records && hotOperations < 1) {
+        throw new SettingException("hotspotdatafraction=" + hotRecords + ": makes " + hot + " of " + records
+            + " records hot, so hotspotopnfraction=" + hotOperations + " asks for records that there are not; set other"
+            + " fractions, or more records");
+      }
     }
 
     /** The count of a new record, for {@link #keynum}; {@link #acknowledge} must follow. */
@@ -81,64 +118,106 @@ final class KeyChooser {
   }
 
   private final Shared shared;
-  private final NumberGenerator generator;
-  private final long perTable;
+  private final RecordLayout layout;
+  private final Division division;
+  private final RangeWalk walk;
+  private final ZipfianGenerator popularity;
+  private final Zipfian age;
+  private final ExponentialGenerator decay;
 
-  KeyChooser(Settings settings, Shared shared) {
+  /**
+   * Makes the chooser of one thread.
+   *
+   * @param thread  number of the thread, from 0
+   * @param threads how many there are
+   */
+  KeyChooser(Settings settings, Shared shared, int thread, int threads) {
     this.shared = shared;
-    this.perTable = shared.layout.tableCount() == 1 ? shared.count : shared.layout.endOf(0);
-    this.generator = shared.common != null ? shared.common : generator(settings);
+    layout = shared.layout;
+    division = shared.division;
+    walk = shared.distribution.equals("ranges") ? new RangeWalk(layout, division, thread, threads) : null;
+    // As in ScrambledZipfianGenerator, which cannot change the range that it scatters the numbers over.
+    popularity = new ZipfianGenerator(0, ScrambledZipfianGenerator.ITEM_COUNT, ZipfianGenerator.ZIPFIAN_CONSTANT,
+        ScrambledZipfianGenerator.ZETAN);
+    age = new Zipfian();
+    decay = new ExponentialGenerator(settings.decimal("exponential.percentile", 95, 0.001, 99.999),
+        layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
   }
 
-  private NumberGenerator generator(Settings settings) {
-    return switch (shared.distribution) {
-      case "zipfian" -> new ScrambledZipfianGenerator(0, perTable - 1 + shared.expectedInserts);
-      case "hotspot" -> new HotspotIntegerGenerator(0, perTable - 1,
-          settings.decimal("hotspotdatafraction", 0.2, 0, 1), settings.decimal("hotspotopnfraction", 0.8, 0, 1));
-      case "exponential" -> new ExponentialGenerator(
-          settings.decimal("exponential.percentile", 95, 0.001, 99.999),
-          shared.layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
-      default -> new UniformLongGenerator(0, perTable - 1);
-    };
-  }
-
-  int anyTable() {
-    int first = shared.division.firstTable();
-    int tables = shared.division.tables();
-    return tables == 1 ? first : first + ThreadLocalRandom.current().nextInt(tables);
-  }
-
-  /** The key number of a record of that table which is there to be read. */
-  long next(int table) {
-    if (shared.layout.tableCount() > 1) {
-      long first = shared.layout.firstOf(table);
-      long end = shared.layout.endOf(table);
-      long keynum;
-      do {
-        keynum = first + generator.nextValue().longValue();
-      } while (keynum >= end);
-      return keynum;
+  /**
+   * The key numbers of the next operation: different records of one table, which are there to be read.
+   *
+   * @param count how many; a thread that walks through a range gives fewer at the end of the range or table
+   * @throws SettingException if the distribution never draws so many different records
+   */
+  long[] next(int count) {
+    if (walk != null) {
+      return walk.next(count);
     }
+    int table = anyTable();
+    if (count == 1) {
+      return new long[] {draw(table)};
+    }
+    DistinctLongs drawn = new DistinctLongs(count);
+    int draws = 0;
+    int before = 0;
+    while (drawn.size() < count) {
+      drawn.add(draw(table));
+      draws = drawn.size() > before ? 0 : draws + 1;
+      before = drawn.size();
+      if (draws == MOST_DRAWS) {
+        throw new SettingException("batchsize=" + count + ": requestdistribution=" + shared.distribution
+            + " gives hardly more than " + before + " different records, which is less than a batch holds");
+      }
+    }
+    return drawn.toArray();
+  }
+
+  private int anyTable() {
+    int tables = division.tables();
+    return division.firstTable() + (tables == 1 ? 0 : ThreadLocalRandom.current().nextInt(tables));
+  }
+
+  private long draw(int table) {
+    boolean only = layout.tableCount() == 1;
+    long first = only ? division.first() : layout.firstOf(table);
+    long records = only ? division.count() : layout.endOf(table) - first;
     return shared.keynum(switch (shared.distribution) {
-      case "latest" -> drawUpTo(0);
-      case "sequential" -> generator.nextValue().longValue();
+      case "zipfian" -> popular(first, records + shared.expectedInserts);
+      case "latest" -> newestFirst(shared.lastReadable());
+      case "hotspot" -> first + hotOrNot(records);
+      case "sequential" -> first + shared.turns.getAndIncrement(table) % records;
       case "exponential" -> newestBackwards();
-      default -> drawUpTo(shared.first);
+      default -> first + ThreadLocalRandom.current().nextLong(records);
     });
   }
 
-  private long drawUpTo(long first) {
-    long keynum;
-    do {
-      keynum = first + generator.nextValue().longValue();
-    } while (keynum > shared.lastReadable());
-    return keynum;
+  private long popular(long first, long range) {
+    for (int draws = 0; draws < MOST_DRAWS; draws++) {
+      long keynum = first + Utils.fnvhash64(popularity.nextValue()) % range;
+      if (keynum <= shared.lastReadable()) {
+        return keynum;
+      }
+    }
+    throw new SettingException("operationcount with insertproportion: requestdistribution=zipfian is drawn over "
+        + range + " records, of which hardly any are there; set a higher recordcount, a lower operationcount, or"
+        + " duration instead of it");
+  }
+
+  private long hotOrNot(long records) {
+    ThreadLocalRandom random = ThreadLocalRandom.current();
+    long hot = (long) (records * shared.hotRecords);
+    return random.nextDouble() < shared.hotOperations ? random.nextLong(hot) : random.nextLong(hot, records);
+  }
+
+  private long newestFirst(long newest) {
+    return newest - age.next(newest + 1);
   }
 
   private long newestBackwards() {
     long keynum;
     do {
-      keynum = shared.lastReadable() - generator.nextValue().longValue();
+      keynum = shared.lastReadable() - decay.nextValue().longValue();
     } while (keynum < 0);
     return keynum;
   }

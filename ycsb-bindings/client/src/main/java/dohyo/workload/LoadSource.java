@@ -34,7 +34,7 @@ final class LoadSource implements OperationSource {
       return null;
     }
     int table = layout.tableOf(next);
-    int count = (int) Math.min(batchSize, Math.min(end, layout.endOf(table)) - next);
+    int count = layout.neighbours(next, end, batchSize);
     List<byte[]> keys = new ArrayList<>(count);
     byte[][][] values = new byte[count][][];
     for (int i = 0; i < count; i++) {

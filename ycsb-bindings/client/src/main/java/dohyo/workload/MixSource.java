@@ -8,9 +8,9 @@ import java.util.concurrent.ThreadLocalRandom;
 import site.ycsb.generator.NumberGenerator;
 
 /**
- * The run phase: operations drawn by their proportions. A batch is drawn record by record from the request
- * distribution, from one table and without repeats: a batch of 100 works on 100 different records, so that no
- * database can save work on a hot key that another one, with another batch form, has to do.
+ * The run phase: operations drawn by their proportions. The records of a batch are different ones of one table: a
+ * batch of 100 works on 100 records, so that no database can save work on a hot key that another one, with another
+ * batch form, has to do.
  */
 final class MixSource implements OperationSource {
   private final RecordLayout layout;
@@ -24,11 +24,11 @@ final class MixSource implements OperationSource {
   private final boolean readByName;
   private final boolean verified;
 
-  MixSource(Settings settings, RecordLayout layout, KeyChooser.Shared keys, Proportions proportions,
-      NumberGenerator scanLengths, int batchSize) {
+  MixSource(Settings settings, RecordLayout layout, KeyChooser.Shared keys, KeyChooser chooser,
+      Proportions proportions, NumberGenerator scanLengths, int batchSize) {
     this.layout = layout;
     this.maker = new RecordMaker(settings, layout);
-    this.chooser = new KeyChooser(settings, keys);
+    this.chooser = chooser;
     this.keys = keys;
     this.proportions = proportions;
     this.scanLengths = scanLengths;
@@ -65,17 +65,17 @@ final class MixSource implements OperationSource {
   }
 
   private Operation scan() {
-    int table = chooser.anyTable();
-    return new Operation(OperationType.SCAN, layout.table(table), names(chooser.next(table)), readColumns(), null, null,
-        scanLengths.nextValue().intValue(), false, false);
+    long[] start = chooser.next(1);
+    return new Operation(OperationType.SCAN, layout.table(layout.tableOf(start[0])), names(start), readColumns(), null,
+        null, scanLengths.nextValue().intValue(), false, false);
   }
 
   private Operation onExisting(OperationType type) {
-    int table = chooser.anyTable();
-    List<byte[]> names = names(distinct(table));
+    long[] keynums = chooser.next(batchSize);
+    List<byte[]> names = names(keynums);
     boolean reads = type != OperationType.UPDATE;
     Columns written = type == OperationType.READ ? null : maker.updateColumns();
-    return new Operation(type, layout.table(table), names, reads ? readColumns() : null, written,
+    return new Operation(type, layout.table(layout.tableOf(keynums[0])), names, reads ? readColumns() : null, written,
         written == null ? null : values(names, written), 0, batchSize > 1, reads && verified);
   }
 
@@ -86,18 +86,7 @@ final class MixSource implements OperationSource {
     return readByName || verified ? layout.allColumns() : null;
   }
 
-  private long[] distinct(int table) {
-    if (batchSize == 1) {
-      return new long[] {chooser.next(table)};
-    }
-    DistinctLongs drawn = new DistinctLongs(batchSize);
-    while (drawn.size() < batchSize) {
-      drawn.add(chooser.next(table));
-    }
-    return drawn.toArray();
-  }
-
-  private List<byte[]> names(long... keynums) {
+  private List<byte[]> names(long[] keynums) {
     if (keynums.length == 1) {
       return List.of(layout.key(keynums[0]));
     }

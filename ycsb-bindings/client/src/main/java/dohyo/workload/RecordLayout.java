@@ -13,9 +13,12 @@ import site.ycsb.Utils;
  * Where records live and how they look: tables, key names, fields. One instance serves all threads.
  *
  * <p>Keys are those of YCSB: {@code user} and the key number, hashed with {@link Utils#hash} unless
- * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code tablecount} above one the
- * key numbers from 0 to {@code recordcount} are divided into equal contiguous ranges, one per table, and later inserts
- * go round the tables.
+ * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code partitions} they are those
+ * of a time series: record n is point n / partitions of partition n mod partitions, so that new records are the next
+ * point of one partition after the other. Such a key is {@code user} and 18 digits, the partition's first, so that the
+ * points of a partition lie together and in the order of time wherever keys do. With {@code tablecount} above one the
+ * key numbers from 0 to {@code recordcount} are divided into contiguous ranges, one per table, of which the first ones
+ * are one record longer where the number is not divisible; later inserts go round the tables.
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);
@@ -23,20 +26,26 @@ public final class RecordLayout {
   private static final long[] POWERS_OF_TEN =
       LongStream.iterate(1, power -> power * 10).limit(19).toArray();
 
+  /** Digits of a key of a time series: so many fit a {@code long}. */
+  private static final int SERIES_DIGITS = 18;
+
   private final String[] tables;
   private final long recordCount;
   private final long recordsPerTable;
+  private final int longerTables;
   private final boolean hashed;
+  private final long partitions;
+  private final long pointsPerPartition;
   private final int padding;
   private final Columns all;
   private final Columns[] single;
 
   /**
-   * Reads {@code table}, {@code tablecount}, {@code recordcount}, {@code insertorder}, {@code zeropadding},
-   * {@code fieldcount} and {@code fieldnameprefix}.
+   * Reads {@code table}, {@code tablecount}, {@code recordcount}, {@code insertorder}, {@code partitions},
+   * {@code zeropadding}, {@code fieldcount} and {@code fieldnameprefix}.
    *
    * @param settings the client's properties
-   * @throws SettingException if one of them is out of range
+   * @throws SettingException if one of them is out of range, or {@code partitions} does not go with the others
    */
   public RecordLayout(Settings settings) {
     int count = settings.number("tablecount", 1, 1, 10_000);
@@ -49,9 +58,21 @@ public final class RecordLayout {
     if (recordCount < count) {
       throw new SettingException("recordcount=" + recordCount + ": must be at least tablecount=" + count);
     }
-    recordsPerTable = (recordCount + count - 1) / count;
+    recordsPerTable = recordCount / count;
+    longerTables = (int) (recordCount % count);
     hashed = settings.choice("insertorder", "hashed", "ordered").equals("hashed");
-    padding = settings.number("zeropadding", 1, 0, 1_000);
+    partitions = settings.whole("partitions", 0, 0, 1_000_000_000);
+    if (partitions > 0 && hashed) {
+      throw new SettingException("partitions=" + partitions + ": needs insertorder=ordered, since a hashed key has no"
+          + " order of time");
+    }
+    int partitionDigits = digits(Math.max(0, partitions - 1));
+    pointsPerPartition = POWERS_OF_TEN[SERIES_DIGITS - partitionDigits];
+    if (partitions > 0 && recordCount / partitions >= pointsPerPartition) {
+      throw new SettingException("recordcount=" + recordCount + ": partitions=" + partitions + " hold up to "
+          + pointsPerPartition + " points each; set more partitions");
+    }
+    padding = Math.max(partitions > 0 ? SERIES_DIGITS : 0, settings.number("zeropadding", 1, 0, 1_000));
     int fields = settings.number("fieldcount", 10, 1, 10_000);
     String prefix = settings.text("fieldnameprefix", "field");
     List<String> names = IntStream.range(0, fields).mapToObj(i -> prefix + i).toList();
@@ -84,34 +105,60 @@ public final class RecordLayout {
     return tables[index];
   }
 
-  /** Index of the table that holds a record. */
-  public int tableOf(long keynum) {
-    return (int) (keynum < recordCount ? keynum / recordsPerTable : (keynum - recordCount) % tables.length);
+  /** How many records the smallest table holds after the load. */
+  public long recordsPerTable() {
+    return recordsPerTable;
   }
 
-  /** First key number of a table. */
+  /** Index of the table that holds a record. */
+  public int tableOf(long keynum) {
+    if (keynum >= recordCount) {
+      return (int) ((keynum - recordCount) % tables.length);
+    }
+    long ofLonger = longerTables * (recordsPerTable + 1);
+    return (int) (keynum < ofLonger ? keynum / (recordsPerTable + 1)
+        : longerTables + (keynum - ofLonger) / recordsPerTable);
+  }
+
+  /** First key number of a table; for the number of tables, {@code recordcount}. */
   public long firstOf(int table) {
-    return table * recordsPerTable;
+    return table * recordsPerTable + Math.min(table, longerTables);
   }
 
   /** First key number after those of a table. */
   public long endOf(int table) {
-    return Math.min(recordCount, (table + 1) * recordsPerTable);
+    return firstOf(table + 1);
   }
 
-  /** The key of a record, as YCSB names it. */
+  /**
+   * How many records of a range lie in the table of its first one.
+   *
+   * @param from first key number of the range, below {@code recordcount}
+   * @param end  first key number after it, above {@code from}
+   * @param most the most that are wanted
+   * @return from 1 to {@code most}
+   */
+  int neighbours(long from, long end, int most) {
+    return (int) Math.min(most, Math.min(end, endOf(tableOf(from))) - from);
+  }
+
+  /** The key of a record. */
   public byte[] key(long keynum) {
-    long number = hashed ? Utils.hash(keynum) : keynum;
-    int digits = 1;
-    while (digits < POWERS_OF_TEN.length && number >= POWERS_OF_TEN[digits]) {
-      digits++;
-    }
-    int width = Math.max(digits, padding);
-    byte[] key = new byte[PREFIX.length + width];
+    long number = hashed ? Utils.hash(keynum)
+        : partitions > 0 ? keynum % partitions * pointsPerPartition + keynum / partitions : keynum;
+    byte[] key = new byte[PREFIX.length + Math.max(digits(number), padding)];
     System.arraycopy(PREFIX, 0, key, 0, PREFIX.length);
     for (int at = key.length - 1; at >= PREFIX.length; at--, number /= 10) {
       key[at] = (byte) ('0' + number % 10);
     }
     return key;
+  }
+
+  private static int digits(long number) {
+    int digits = 1;
+    while (digits < POWERS_OF_TEN.length && number >= POWERS_OF_TEN[digits]) {
+      digits++;
+    }
+    return digits;
   }
 }

@@ -38,7 +38,7 @@ final class RecordMaker {
     int min = settings.number("minfieldlength", 1, 0, Math.max(1, max));
     return switch (distribution) {
       case "uniform" -> new UniformLongGenerator(min, max);
-      case "zipfian" -> new ZipfianGenerator(min, max);
+      case "zipfian" -> zipfian(min, max);
       case "histogram" -> {
         String file = settings.text("fieldlengthhistogram", "hist.txt");
         try {
@@ -49,6 +49,11 @@ final class RecordMaker {
       }
       default -> new ConstantIntegerGenerator(max);
     };
+  }
+
+  /** YCSB's generator, without the sum over all numbers that its own constructor adds up. */
+  static NumberGenerator zipfian(long min, long max) {
+    return new ZipfianGenerator(min, max, ZipfianGenerator.ZIPFIAN_CONSTANT, Zipfian.zeta(max - min + 1));
   }
 
   /** The fields that an update changes: one at random, or all with {@code writeallfields}. */

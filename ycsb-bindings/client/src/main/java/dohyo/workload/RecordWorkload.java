@@ -16,7 +16,6 @@ import site.ycsb.Workload;
 import site.ycsb.WorkloadException;
 import site.ycsb.generator.NumberGenerator;
 import site.ycsb.generator.UniformLongGenerator;
-import site.ycsb.generator.ZipfianGenerator;
 
 /**
  * The workload of YCSB's CoreWorkload (same properties, same keys, same mixes) that also knows batches, several tables
@@ -31,8 +30,7 @@ public final class RecordWorkload extends Workload {
   private KeyChooser.Shared keys;
   private NumberGenerator scanLengths;
   private int batchSize;
-  private long loadStart;
-  private long loadCount;
+  private Division division;
   private boolean transactions;
 
   /**
@@ -48,18 +46,18 @@ public final class RecordWorkload extends Workload {
     proportions = new Proportions(settings);
     batchSize = settings.number("batchsize", 1, 1, 100_000);
     transactions = settings.flag("dotransactions", true);
-    if (batchSize > layout.endOf(0)) {
-      throw new SettingException("batchsize=" + batchSize + ": a batch holds different records of one table, which has "
-          + layout.endOf(0) + " (recordcount divided by tablecount)");
+    if (batchSize > layout.recordsPerTable()) {
+      throw new SettingException("batchsize=" + batchSize + ": a batch holds different records of one table, and the"
+          + " smallest has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
     }
     if (batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {
       throw new SettingException("batchsize=" + batchSize + ": a scan is one operation of its own, so with"
           + " scanproportion above 0 batchsize must be 1");
     }
-    loadStart = settings.whole("insertstart", 0, 0, layout.recordCount());
-    loadCount = settings.whole("insertcount", layout.recordCount() - loadStart, 0, layout.recordCount() - loadStart);
+    division = new Division(settings, layout);
     if (transactions) {
-      keys = new KeyChooser.Shared(settings, layout, proportions.share(OperationType.INSERT));
+      keys = new KeyChooser.Shared(settings, layout, division, proportions.share(OperationType.INSERT));
+      keys.check(settings, settings.number("threadcount", 1, 1, 100_000), batchSize);
       scanLengths = scanLengths();
     }
     // Makes one, so that a bad value is refused here and not in the middle of a thread.
@@ -70,7 +68,7 @@ public final class RecordWorkload extends Workload {
     int max = settings.number("maxscanlength", 1000, 1, Integer.MAX_VALUE);
     int min = settings.number("minscanlength", 1, 1, max);
     return settings.choice("scanlengthdistribution", "uniform", "zipfian").equals("uniform")
-        ? new UniformLongGenerator(min, max) : new ZipfianGenerator(min, max);
+        ? new UniformLongGenerator(min, max) : RecordMaker.zipfian(min, max);
   }
 
   /** Records per operation. */
@@ -82,9 +80,9 @@ public final class RecordWorkload extends Workload {
     return layout.tableCount();
   }
 
-  /** How many records the load inserts. */
+  /** How many records the load of this client inserts. */
   public long loadCount() {
-    return loadCount;
+    return division.edge(1, 1) - division.edge(0, 1);
   }
 
   /**
@@ -96,10 +94,11 @@ public final class RecordWorkload extends Workload {
    */
   public OperationSource source(int thread, int threads) {
     if (transactions) {
-      return new MixSource(settings, layout, keys, proportions, scanLengths, batchSize);
+      return new MixSource(settings, layout, keys, new KeyChooser(settings, keys, thread, threads), proportions,
+          scanLengths, batchSize);
     }
     return new LoadSource(settings, layout, batchSize,
-        loadStart + part(loadCount, thread, threads), loadStart + part(loadCount, thread + 1, threads));
+        division.edge(thread, threads), division.edge(thread + 1, threads));
   }
 
   /** Where part {@code index} of {@code parts} equal parts of a count begins; no product, so it cannot overflow. */

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dohyo.binding.Settings;
 import java.io.ByteArrayOutputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -13,6 +14,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -87,6 +90,42 @@ class ClientTest {
     assertEquals(1001, line("READ", "Operations") + line("UPDATE", "Operations"));
     assertEquals(1001L * batch, line("READ", "Return=OK") + line("UPDATE", "Return=OK"));
     assertEquals(1001L * batch, line("OVERALL", "Records"));
+  }
+
+  @Test
+  void countsBeyondFourBillionStayWhole() throws Exception {
+    String[] scans = {"-threads", "3", "-p", "operationcount=5", "-p", "readproportion=0", "-p", "updateproportion=0",
+        "-p", "scanproportion=1", "-p", "memory.scanned=" + Integer.MAX_VALUE};
+    assertEquals(0, client(scans), err);
+    long rows = 5L * Integer.MAX_VALUE;
+    assertEquals(rows, line("SCAN", "Records"));
+    assertEquals(rows, line("OVERALL", "Records"));
+    assertEquals(rows, summary().get("records").asLong());
+    assertEquals(rows, summary().get("operations_by_type").get("SCAN").get("records").asLong());
+  }
+
+  @Test
+  void theStatusLineCountsBeyondFourBillion() throws Exception {
+    Properties properties = new Properties();
+    properties.putAll(Map.of("recordcount", "5000000000", "maxexecutiontime", "60", "status", "true", "scanproportion",
+        "1", "readproportion", "0", "updateproportion", "0", "memory.scanned", "" + Integer.MAX_VALUE));
+    Run scans = Run.of(new Settings(properties));
+    MemoryBinding binding = new MemoryBinding();
+    binding.setProperties(properties);
+    binding.init();
+    ThreadStatistics statistics = new ThreadStatistics(false);
+    for (int i = 0; i < 5; i++) {
+      scans.workload().source(0, 1).next().start(binding, 0, System.nanoTime(), statistics::record);
+    }
+    properties.putAll(Map.of("scanproportion", "0", "readproportion", "1", "batchsize", "2"));
+    ByteArrayOutputStream messages = new ByteArrayOutputStream();
+    Reporter reporter = new Reporter(Run.of(new Settings(properties)), List.of(statistics), new Abort(),
+        new PrintStream(messages, true, StandardCharsets.UTF_8));
+    long now = System.nanoTime();
+    reporter.begin(new Window(now, now, Long.MAX_VALUE));
+    reporter.end();
+    assertTrue(messages.toString(StandardCharsets.UTF_8).contains(5L * Integer.MAX_VALUE + " records; "),
+        messages.toString(StandardCharsets.UTF_8));
   }
 
   @Test

@@ -19,7 +19,8 @@ import site.ycsb.Status;
 
 /**
  * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
- * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads.
+ * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads;
+ * with {@code memory.scanned} a scan says that it has found so many rows.
  * The store is found by {@code memory.store}, so that each test has its own.
  */
 public final class MemoryBinding extends Binding {
@@ -29,6 +30,7 @@ public final class MemoryBinding extends Binding {
   private String failure;
   private long failAfter;
   private long delayMillis;
+  private int scanned;
 
   /** The content of one store. */
   static final class Store {
@@ -47,6 +49,7 @@ public final class MemoryBinding extends Binding {
     failure = settings.choice("memory.fail", "none", "connect", "throw", "error", "hang");
     failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
     delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
+    scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
     }
@@ -111,6 +114,10 @@ public final class MemoryBinding extends Binding {
 
   @Override
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    if (scanned > 0) {
+      sink.field(scanned - 1, "field0", ByteBuffer.allocate(0));
+      return CompletableFuture.completedFuture(Status.OK);
+    }
     int row = 0;
     for (Map<String, byte[]> found : store.rows.tailMap(id(table, key)).values()) {
       int number = row;

@@ -10,6 +10,7 @@ import dohyo.binding.KeyCodec;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -17,14 +18,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.stream.Stream;
 import java.util.zip.Deflater;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import site.ycsb.BasicDB;
 import site.ycsb.ByteIterator;
 import site.ycsb.Status;
+import site.ycsb.generator.ScrambledZipfianGenerator;
+import site.ycsb.generator.ZipfianGenerator;
 import site.ycsb.measurements.Measurements;
 import site.ycsb.workloads.CoreWorkload;
 
@@ -135,6 +140,229 @@ class RecordWorkloadTest {
       seen.add(source.next().table());
     }
     assertEquals(Set.of("usertable2", "usertable3"), seen);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"7, 3, 1", "7, 3, 4", "3, 5, 15", "2, 4, 6", "1, 20, 4"})
+  void rangesOfFiveBillionMeet(int clients, int threads, int tables) {
+    long count = 5_000_000_000L;
+    long reached = 0;
+    for (int client = 0; client < clients; client++) {
+      Settings settings = settings("recordcount=" + count, "tablecount=" + tables, "clients=" + clients,
+          "clientnumber=" + client);
+      RecordLayout layout = new RecordLayout(settings);
+      Division division = new Division(settings, layout);
+      assertEquals(reached, division.edge(0, 11), "where a client begins does not depend on its threads");
+      for (int thread = 0; thread < threads; thread++) {
+        assertEquals(reached, division.edge(thread, threads));
+        reached = division.edge(thread + 1, threads);
+        long size = reached - division.edge(thread, threads);
+        assertEquals((double) count / clients / threads, size, 2);
+        if (clients * threads % tables == 0) {
+          assertEquals(layout.tableOf(division.edge(thread, threads)), layout.tableOf(reached - 1), "one table each");
+        }
+      }
+    }
+    assertEquals(count, reached);
+  }
+
+  @Test
+  void aThreadWalksThroughItsRangeInBatchesOfNeighboursOverAndOver() {
+    Map<String, Integer> asked = new HashMap<>();
+    Set<String> loaded = new HashSet<>();
+    for (int client = 0; client < 2; client++) {
+      for (int thread = 0; thread < 3; thread++) {
+        String[] pairs = {"recordcount=203", "tablecount=2", "clients=2", "clientnumber=" + client, "batchsize=10",
+            "threadcount=3", "insertorder=ordered", "requestdistribution=ranges", "readproportion=0.5",
+            "updateproportion=0.5", "dotransactions=false"};
+        List<Operation> load = all(workload(pairs).source(thread, 3));
+        pairs[pairs.length - 1] = "dotransactions=true";
+        OperationSource run = workload(pairs).source(thread, 3);
+        for (int round = 0; round < 2; round++) {
+          for (Operation written : load) {
+            Operation next = run.next();
+            assertEquals(written.table(), next.table());
+            assertEquals(texts(written), texts(next), "the very batches that it has loaded");
+            texts(next).forEach(key -> asked.merge(key, 1, Integer::sum));
+          }
+        }
+        load.forEach(written -> loaded.addAll(texts(written)));
+        assertEquals(1, load.stream().map(Operation::table).distinct().count());
+      }
+    }
+    assertEquals(203, loaded.size());
+    assertEquals(loaded, asked.keySet());
+    assertEquals(Set.of(2), Set.copyOf(asked.values()), "each record once per round, by one thread");
+  }
+
+  private static List<Operation> all(OperationSource source) {
+    return Stream.iterate(source.next(), operation -> operation != null, operation -> source.next()).toList();
+  }
+
+  private static List<String> texts(Operation operation) {
+    return operation.keys().stream().map(RecordWorkloadTest::text).toList();
+  }
+
+  @ParameterizedTest
+  @Timeout(10)
+  @ValueSource(strings = {"uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges"})
+  void fiveBillionRecordsAreAskedForAtOnce(String distribution) {
+    OperationSource source = workload("recordcount=5000000000", "insertorder=ordered", "threadcount=3",
+        "hotspotdatafraction=0.6", "hotspotopnfraction=0.5", "requestdistribution=" + distribution, "readproportion=1",
+        "updateproportion=0").source(2, 3);
+    int beyond = 0;
+    for (int i = 0; i < 10_000; i++) {
+      long keynum = Long.parseLong(text(source.next().keys().get(0)).substring("user".length()));
+      assertTrue(keynum >= 0 && keynum < 5_000_000_000L, keynum + " is not there");
+      // Of the hot 3 billion records the last sixth is above 2.5 billion, of the others all are.
+      beyond += keynum >= 2_500_000_000L ? 1 : 0;
+    }
+    double expected = switch (distribution) {
+      case "uniform" -> 0.5;
+      case "hotspot" -> 0.5 / 6 + 0.5;
+      case "sequential" -> 0;
+      case "ranges" -> 1;
+      default -> -1;
+    };
+    if (expected >= 0) {
+      assertEquals(expected, beyond / 10_000.0, 0.03);
+    } else {
+      assertTrue(beyond > 1_000, beyond + " of 10,000");
+    }
+  }
+
+  @Test
+  void newRecordsBeyondTwoBillionAreCountedOn() {
+    OperationSource source = workload("recordcount=5000000000", "insertorder=ordered", "insertproportion=0.5",
+        "readproportion=0.5", "updateproportion=0", "requestdistribution=latest", "clients=7", "clientnumber=6")
+        .source(0, 1);
+    long expected = 5_000_000_006L;
+    for (int i = 0; i < 1_000; i++) {
+      Operation operation = source.next();
+      if (operation.type() == OperationType.INSERT) {
+        assertEquals("user" + expected, text(operation.keys().get(0)));
+        expected += 7;
+      }
+      source.finished(operation);
+    }
+  }
+
+  @Test
+  void aTimeSeriesGoesOnPartitionByPartition() {
+    Set<String> acknowledged = new HashSet<>();
+    String[] series = {"partitions=100", "recordcount=250", "insertorder=ordered", "insertproportion=0.8",
+        "readproportion=0.2", "updateproportion=0", "requestdistribution=latest", "dotransactions=false", "clients=1"};
+    workloadKeys(series).forEach(acknowledged::add);
+    assertEquals(250, acknowledged.size());
+    // Partition 49 has three points after the load, partition 50 two.
+    assertTrue(acknowledged.contains("user490000000000000002"));
+    assertTrue(acknowledged.contains("user500000000000000001"));
+    series[7] = "dotransactions=true";
+    OperationSource source = workload(series).source(0, 1);
+    ArrayDeque<Operation> inFlight = new ArrayDeque<>();
+    long written = 250;
+    int recent = 0;
+    int reads = 0;
+    for (int i = 0; i < 20_000; i++) {
+      Operation next = source.next();
+      String key = text(next.keys().get(0));
+      if (next.type() == OperationType.INSERT) {
+        assertEquals(String.format("user%02d%016d", written % 100, written / 100), key, "the next partition's next");
+        written++;
+      } else {
+        assertTrue(acknowledged.contains(key), key);
+        reads++;
+        recent += Long.parseLong(key.substring(6)) >= written / 100 - 10 ? 1 : 0;
+      }
+      inFlight.add(next);
+      if (inFlight.size() == 50) {
+        Operation answered = inFlight.remove();
+        source.finished(answered);
+        acknowledged.add(text(answered.keys().get(0)));
+      }
+    }
+    assertEquals(16_000, written - 250, 230, "four standard deviations of a binomial");
+    assertTrue(recent > reads / 2, recent + " of " + reads + " reads asked for one of the last 1,000 records");
+  }
+
+  private static List<String> workloadKeys(String... pairs) {
+    return all(workload(pairs).source(0, 1)).stream().flatMap(operation -> texts(operation).stream()).toList();
+  }
+
+  @Test
+  void keysOfATimeSeriesAreInTheOrderOfPartitionAndTime() {
+    RecordLayout layout = new RecordLayout(settings("partitions=100000000", "insertorder=ordered",
+        "recordcount=5000000000"));
+    assertEquals("user000000000000000000", text(layout.key(0)));
+    assertEquals("user999999990000000000", text(layout.key(99_999_999)));
+    assertEquals("user000000000000000001", text(layout.key(100_000_000)));
+    assertEquals("user999999990000000049", text(layout.key(4_999_999_999L)));
+    assertThrows(SettingException.class, () -> new RecordLayout(settings("partitions=10")));
+    assertThrows(SettingException.class, () -> new RecordLayout(settings("partitions=1000000000",
+        "insertorder=ordered", "recordcount=1000000000000000000")));
+  }
+
+  @Test
+  void popularityIsThatOfYcsbHoweverManyThereAre() {
+    for (int n : new int[] {1, 2, 3, 999, 1_000, 1_001, 100_000}) {
+      double sum = 0;
+      for (int i = n; i >= 1; i--) {
+        sum += Math.pow(i, -0.99);
+      }
+      assertEquals(sum, Zipfian.zeta(n), 1e-11 * sum);
+    }
+    // The constant that YCSB had added up over 10^10 numbers.
+    assertEquals(ScrambledZipfianGenerator.ZETAN, Zipfian.zeta(10_000_000_000L), 1e-8);
+    Zipfian ours = new Zipfian();
+    ZipfianGenerator stock = new ZipfianGenerator(10_000);
+    int[] tops = new int[2];
+    for (int i = 0; i < 100_000; i++) {
+      tops[0] += ours.next(10_000) < 100 ? 1 : 0;
+      tops[1] += stock.nextValue() < 100 ? 1 : 0;
+    }
+    // Four standard deviations of the difference of two such counts are below 900.
+    assertEquals(tops[1], tops[0], 900);
+    for (int n = 1; n < 5; n++) {
+      Set<Long> seen = new HashSet<>();
+      for (int i = 0; i < 10_000; i++) {
+        seen.add(ours.next(n));
+      }
+      assertEquals(n, seen.size(), "of " + n + " the last one too");
+    }
+  }
+
+  @ParameterizedTest
+  @Timeout(10)
+  @CsvSource({"9, 6, 1", "10, 4, 2", "7, 7, 1", "11, 3, 3"})
+  void noTableIsLeftEmpty(int records, int tables, int batch) {
+    for (String distribution : List.of("uniform", "zipfian", "sequential", "ranges")) {
+      OperationSource source = workload("recordcount=" + records, "tablecount=" + tables, "batchsize=" + batch,
+          "requestdistribution=" + distribution, "insertorder=ordered").source(0, 1);
+      Set<String> seen = new HashSet<>();
+      for (int i = 0; i < 2_000; i++) {
+        Operation next = source.next();
+        seen.addAll(texts(next));
+      }
+      assertEquals(records, seen.size(), distribution + " asks for all of them");
+    }
+  }
+
+  @ParameterizedTest
+  @Timeout(10)
+  @CsvSource(delimiter = '|', value = {
+      "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: a batch holds different records of one table",
+      "recordcount=100 insertcount=5 batchsize=10 | batchsize=10: a batch holds different records, and insertcount=5",
+      "recordcount=100 insertstart=100 | insertstart=100: must be a whole number from 0 to 99",
+      "recordcount=3 requestdistribution=hotspot | hotspotdatafraction=0.2: makes 0 of 3 records hot",
+      "recordcount=100 requestdistribution=hotspot hotspotdatafraction=1 | makes 100 of 100 records hot",
+      "recordcount=100 requestdistribution=hotspot hotspotopnfraction=1 batchsize=50 | hardly more than 20 different",
+      "recordcount=100 requestdistribution=exponential exponential.frac=1e-9 batchsize=2 | hardly more than 1 diff",
+      "recordcount=5 requestdistribution=ranges clients=2 threadcount=3 | thread 0 of 3 has no record of its own",
+      "recordcount=2 requestdistribution=zipfian operationcount=4000000000000000000 insertproportion=1 | hardly any are"
+  })
+  void whatWouldNeverEndIsRefused(String pairs, String message) {
+    SettingException refused = assertThrows(SettingException.class, () -> workload(pairs.split(" ")));
+    assertTrue(refused.getMessage().contains(message), refused.getMessage());
   }
 
   @Test
