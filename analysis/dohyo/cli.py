@@ -12,6 +12,7 @@ from rich.console import Console
 
 from dohyo import available, properties, runner, scenario, systems
 from dohyo.bad_input import BadInputError
+from dohyo.hosts import Hosts, here
 from dohyo.playbook import Interruption, check_inventory
 from dohyo.tabulate import Format
 from dohyo.tabulate import tabulate as tabulate_folders
@@ -34,6 +35,9 @@ def cli() -> None:
 @click.option("--repeats", metavar="N", help="Runs per system.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
+@click.option("--scale", metavar="SHARE", help="Load and do only this share of the scenario's counts: 0.01.")
+@click.option("--plan", "plan_", is_flag=True,
+              help="Show what would be measured, how long it takes and what the hosts need, and end.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
               help="Do not measure a system that cannot have the scenario's conditions.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="Leave the last system's servers up.")
@@ -49,6 +53,8 @@ def run(
     repeats: str | None,
     duration: str | None,
     records: str | None,
+    scale: str | None,
+    plan_: bool,
     strict: bool,
     keep: bool,
     experiment: str | None,
@@ -60,19 +66,21 @@ def run(
     ./run.sh workloadA
     ./run.sh workloadA --systems cassandra --records 1M --duration 5m --repeats 3
     ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
+    ./run.sh workloadA --set datasize=40GB --plan
 
     A system whose servers cannot be had is skipped, with the reason.
 
     Exit code: 0 all systems have valid numbers, or were skipped though not named with --systems; 1 not all, or none
     was measured; 2 bad input, nothing was started.
     """
-    chosen_inventory = _inventory(inventory)
+    chosen_inventory, hosts = _inventory(inventory)
     if list_:
         _list(chosen_inventory, Console())
         return 0
     changing = {
         "--systems": systems_, "--inventory": inventory, "--set": assignments, "--repeats": repeats,
-        "--duration": duration, "--records": records, "--strict-conditions": strict, "--out": out,
+        "--duration": duration, "--records": records, "--scale": scale,
+        "--plan": plan_, "--strict-conditions": strict, "--out": out,
     }  # fmt: skip
     if experiment is not None:
         if given := [option for option, value in changing.items() if value]:
@@ -87,17 +95,19 @@ def run(
             "repeats": repeats,
             "duration": duration,
             "recordcount": records,
+            "scale": scale,
             "strict_conditions": "true" if strict else None,
         },
     )
-    chosen = scenario.load(scenario.find(name), changes)
+    chosen = scenario.load(scenario.find(name), changes, hosts=hosts)
     options = runner.Options(
         inventory=chosen_inventory,
+        hosts=hosts,
         keep=keep,
         named="systems" in changes,
         out=Path(out).absolute() if out else None,
     )
-    return runner.run(chosen, options, Console())
+    return runner.show_plan(chosen, options, Console()) if plan_ else runner.run(chosen, options, Console())
 
 
 @cli.command(context_settings=_CONTEXT)
@@ -112,7 +122,7 @@ def tabulate(folders: tuple[Path, ...], format_: Format) -> int:
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 def list_command(inventory: str | None) -> int:
     """Shows the scenarios and the systems."""
-    _list(_inventory(inventory), Console())
+    _list(_inventory(inventory)[0], Console())
     return 0
 
 
@@ -123,13 +133,12 @@ def properties_command() -> int:
     return 0
 
 
-def _inventory(name: str | None) -> Path | None:
+def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
     if name is None:
-        return None
+        return None, here()
     if not Path(name).exists():
         raise BadInputError(f"the inventory {name} does not exist; ansible/inventories/ holds examples")
-    check_inventory(Path(name).absolute())
-    return Path(name).absolute()
+    return Path(name).absolute(), check_inventory(Path(name).absolute())
 
 
 def _list(inventory: Path | None, console: Console) -> None:

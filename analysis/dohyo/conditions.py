@@ -44,6 +44,8 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("load", f"{_number(of.clients, 'client')}{threads}", ("clients", "threads"))
     if (of.clients or 0) > 1 and of.start_skew_ms is not None:
         yield Condition("skew", _skew(of), ("start_skew_ms", "end_skew_ms", "clock_error_ms"))
+    if of.scale is not None:
+        yield Condition("size", scaled(of.scale, of.full_recordcount), ("scale", "full_recordcount"))
     yield Condition("batch", f"{of.batchsize}", ("batchsize",))
     yield Condition("in flight", f"{of.inflight}", ("inflight",))
     if of.target is not None:
@@ -55,6 +57,11 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("memory", f"{of.memory}", ("memory",))
     yield Condition("JDK", f"{of.jdk}", ("jdk",))
     yield Condition("collector", f"{of.gc}", ("gc",))
+
+
+def scaled(scale: float | None, full: int | None) -> str:
+    """What a trial that was not of the full size is a part of."""
+    return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 
 def _number(count: int | None, what: str) -> str:

@@ -26,8 +26,6 @@ from dohyo.scenario import Scenario
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
 # Logs of an experiment are a few megabytes; a full disk in the middle would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
-# On this machine a record is in the log, in a data file and, while a compaction runs, in a second one.
-DISK_PER_DATA = 4
 
 
 def now() -> str:
@@ -117,6 +115,9 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any]) -> Experiment:
         plan=[trial.name for trial in experiment.trials],
         records=chosen.number("recordcount"),
         data_bytes=chosen.data_bytes,
+        datasize=chosen.datasize or None,
+        scale=float(chosen["scale"]),
+        full_records=int(chosen.full.get("recordcount", chosen["recordcount"])),
         conditions=chosen.conditions,
         started=now(),
         finished=None,

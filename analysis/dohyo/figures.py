@@ -24,3 +24,11 @@ def milliseconds(number: float | None) -> str:
     if number >= 99.95:
         return f"{number:,.0f}"
     return f"{number:.1f}" if number >= 9.995 else f"{number:.2f}" if number >= 0.9995 else f"{number:.3f}"
+
+
+def size(number: float) -> str:
+    """Bytes in decimal units, 1 GB = 10^9 bytes, with up to four digits."""
+    for unit, factor in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= factor:
+            return f"{number / factor:,.4g} {unit}"
+    return f"{number:,.0f} B"

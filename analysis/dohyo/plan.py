@@ -39,5 +39,7 @@ def variables(trial: Trial, scenario: Scenario, folder: Path, keep: bool) -> dic
         "trial_client_heap": scenario["client_heap"],
         "trial_strict": scenario["strict_conditions"] == "true",
         "trial_keep": keep,
+        # What the trial is a part of, for the summary alone.
+        **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,
     }

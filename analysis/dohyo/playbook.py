@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from dohyo.bad_input import BadInputError
+from dohyo.hosts import Hosts, of_inventory
 from dohyo.places import ANSIBLE, JDK
 
 Event = dict[str, Any]
@@ -221,9 +222,10 @@ def play(
     return events.failure(log) or Failure(_last_error(log) or f"{name} ended with exit code {code}", log)
 
 
-def check_inventory(inventory: Path) -> None:
+def check_inventory(inventory: Path) -> Hosts:
     """Checks that Ansible can read an inventory and that it names hosts for databases and for clients.
 
+    :returns: what it says of the database hosts
     :raises BadInputError: saying what is wrong with it
     """
     answer = subprocess.run(
@@ -248,6 +250,7 @@ def check_inventory(inventory: Path) -> None:
     for group in ("database", "client"):
         if not hosts(group):
             raise BadInputError(f"the inventory {inventory} has no host in the group '{group}'")
+    return of_inventory(inventory, groups, hosts("database"), hosts("client"))
 
 
 def _environment(events_file: Path | None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ from dohyo.places import BINDINGS
 
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_SIZES = {
+    **{f"{prefix}b": 1000**power for power, prefix in enumerate(("", "k", "m", "g", "t", "p"))},
+    **{f"{prefix}ib": 1024**power for power, prefix in enumerate(("k", "m", "g", "t", "p"), start=1)},
+}
+# As in the options of a JVM.
+_LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # What Java's property files take for a blank; Python would take more.
 _BLANKS = " \t\f"
 
@@ -55,6 +62,8 @@ class Property:
             "number": f"a number{limits}",
             "seconds": f"a time such as 60s, 5m or 2h{limits and limits + ' seconds'}",
             "memory": "a size in megabytes or gigabytes, such as 512m or 2g",
+            "size": "a size such as 192g (GiB, as for a heap), 192GiB or 15TB",
+            "datasize": "a size such as 40GB, 1TB or 512MiB, or a multiple of the hosts' memory such as 4*ram",
             "boolean": "true or false",
             "choice": "one of " + ", ".join(self.choices),
             "names": "names separated by commas",
@@ -89,6 +98,20 @@ class Property:
     def _memory(self, value: str) -> str | None:
         return value.lower() if re.fullmatch(r"[1-9][0-9]{0,6}[mMgG]", value) else None
 
+    def _size(self, value: str) -> int | None:
+        found = size_bytes(value, _SIZES | _LETTERS)
+        return found if found and self._in_range(found) else None
+
+    def _datasize(self, value: str) -> str | None:
+        if multiple := re.fullmatch(r"([0-9]*\.?[0-9]+)\s*\*\s*(ram|cache)", value.lower()):
+            if multiple[2] == "cache":
+                raise BadInputError(
+                    f"{self.key}={value}: what the systems' caches hold is not one number, as some leave it to the"
+                    " operating system; give a size, such as 40GB, or a multiple of the hosts' memory, such as 0.6*ram"
+                )
+            return f"{multiple[1]}*ram" if float(multiple[1]) > 0 else None
+        return value if size_bytes(value) else None
+
     def _boolean(self, value: str) -> str | None:
         return value.lower() if value.lower() in ("true", "false") else None
 
@@ -108,6 +131,21 @@ class Property:
 
     def _in_range(self, number: float) -> bool:
         return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
+
+
+def size_bytes(text: str, units: dict[str, int] = _SIZES) -> int | None:
+    """The bytes that a size such as "40GB", "1.5 TB" or "512MiB" stands for, rounded down; None if it is none.
+
+    :param units: bytes by unit, in lower case; by default kB to PB (powers of 1000) and KiB to PiB (of 1024)
+    """
+    match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([a-z]*)", text.strip().lower())
+    # Exact: a float would lose bytes of what is above 9 PB.
+    return int(Fraction(match[1]) * units[match[2]]) if match and match[2] in units else None
+
+
+def heap_bytes(text: str) -> int:
+    """The bytes of a checked property of the type memory, such as "512m"."""
+    return size_bytes(text, _LETTERS) or 0
 
 
 def _plain(number: float | None) -> str:

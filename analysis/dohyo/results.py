@@ -46,6 +46,8 @@ class Conditions:
     inflight: int | None = None
     target: float | None = None  # operations/s asked of each client; None: as fast as possible
     recordcount: int | None = None  # loaded before the run
+    scale: float | None = None  # share of the scenario's records and operations, where it was not all of them
+    full_recordcount: int | None = None  # what that is a share of
     record_bytes: int | None = None
     warmup_seconds: float | None = None
     measured_seconds: float | None = None  # mean over the repeats, of the client that took longest

@@ -6,16 +6,15 @@ marked, and the table is printed.
 
 import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import available, host
+from dohyo import available, host, sizing
 from dohyo.bad_input import BadInputError
 from dohyo.experiment import (
-    DISK_PER_DATA,
     FREE_BYTES_FOR_EVIDENCE,
     Experiment,
     check_disk,
@@ -27,7 +26,8 @@ from dohyo.experiment import (
     reopen,
     write_json,
 )
-from dohyo.places import ANSIBLE, LOCAL_HOME, RESULTS, SETUP, shown
+from dohyo.hosts import Hosts, here
+from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
 from dohyo.plan import Trial, variables
 from dohyo.playbook import Event, Failure, Interruption, Signals, execute, play
 from dohyo.progress import Progress, clock
@@ -46,12 +46,14 @@ class Options:
     :ivar inventory: file or folder; None is the default one, this machine
     :ivar named: the systems were named one by one, so that a skipped one is a failure
     :ivar out: folder of the experiment; None is a new one below results/
+    :ivar hosts: what is known of the database hosts
     """
 
     inventory: Path | None = None
     keep: bool = False
     named: bool = False
     out: Path | None = None
+    hosts: Hosts = field(default_factory=here)
 
 
 def run(scenario: Scenario, options: Options, console: Console) -> int:
@@ -64,9 +66,8 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
         folder = new_folder(scenario, options.out)
         try:
             check_disk(folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
-            if options.inventory is None:
-                check_disk(LOCAL_HOME, scenario.data_bytes * DISK_PER_DATA, "the databases")
             signals = Signals()
+            _check_size(scenario, options, signals)
             _build_client(signals)
         except BaseException:
             # Nothing was started, so nothing shall be left.
@@ -84,6 +85,39 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             },
         )
         return _Measurement(experiment, experiment.trials, options, signals, console).carry_out()
+
+
+def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
+    """Shows what :func:`run` would do, and returns the exit code; starts nothing.
+
+    :raises BadInputError: if the hosts have no room for it
+    """
+    hosts = options.hosts.stated(scenario.values)
+    if options.inventory is not None and hosts.count != options.hosts.count:
+        raise BadInputError(_other_count(scenario, options))
+    sizes = sizing.ask(scenario, hosts, options.inventory)
+    sizing.show(sizes, console)
+    sizes.check()
+    return 0
+
+
+def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
+    """Refuses what the hosts have no room for, as far as is known of them; this machine is looked at."""
+    hosts = options.hosts.stated(scenario.values)
+    if hosts.count != options.hosts.count:
+        raise BadInputError(_other_count(scenario, options))
+    known = options.hosts if options.inventory is None else hosts
+    # Of hosts of which nothing is known deploy.yml finds out.
+    if known.memory is None and known.disk is None:
+        return
+    sizing.ask(scenario, known, options.inventory, signals.check).check()
+
+
+def _other_count(scenario: Scenario, options: Options) -> str:
+    return (
+        f"host_count={scenario['host_count']}: {options.hosts.where} has {options.hosts.count} database host(s);"
+        " leave it out, or plan for hosts that are not there with --plan and without --inventory"
+    )
 
 
 def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -> int:

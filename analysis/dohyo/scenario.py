@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dohyo import properties, systems
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.hosts import Hosts, here
 from dohyo.places import WORKLOADS, shown
 
 PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
+# The counts that ``scale`` makes smaller.
+SCALED = ("recordcount", "operationcount")
 CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression")
 
 
@@ -19,12 +23,16 @@ class Scenario:
     """Everything that one comparison is about.
 
     ``values`` holds the given properties in their checked form, without defaults; ``role_variables`` the given
-    variables of the systems' roles, typed.
+    variables of the systems' roles, typed. Counts in ``values`` are those that are measured with.
     """
 
     name: str
     values: Mapping[str, str]
     role_variables: Mapping[str, Any]
+    # Counts as they were before ``scale`` made them smaller; empty where it did not.
+    full: Mapping[str, str] = field(default_factory=dict)
+    # What recordcount was computed from, where it was.
+    datasize: str = ""
 
     def __getitem__(self, key: str) -> str:
         """The effective value of a property: the given one or the default, "" if there is neither."""
@@ -79,16 +87,23 @@ class Scenario:
         return [key for key in self.values if key in known and known[key].by == "stock"]
 
     @property
+    def record_bytes(self) -> int:
+        """Bytes of a record's values, of the longest where lengths vary."""
+        return self.number("fieldcount") * self.number("fieldlength")
+
+    @property
     def data_bytes(self) -> int:
         """Size of the loaded records, in bytes, with the longest values and without the databases' own overhead."""
-        return self.number("recordcount") * self.number("fieldcount") * self.number("fieldlength")
+        return self.number("recordcount") * self.record_bytes
 
     def text(self) -> str:
         """The scenario as a property file, which :func:`load` reads back."""
         role_variables = {name: _yaml_flow(value) for name, value in self.role_variables.items()}
         # Named one by one, so that --resume finds the same trials also where a system was added since.
-        values = {**self.values, "systems": ",".join(self.systems)}
-        return properties.write({**values, **role_variables}, f"scenario {self.name} as it was run")
+        # Counts in full beside the scale, which load() applies again.
+        values = {**self.values, **self.full, "systems": ",".join(self.systems)}
+        comment = f"scenario {self.name} as it was run" + (f", datasize={self.datasize}" if self.datasize else "")
+        return properties.write({**values, **role_variables}, comment)
 
 
 def _yaml_flow(value: Any) -> str:
@@ -145,25 +160,19 @@ def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> di
     return given
 
 
-def load(path: Path, changes: Mapping[str, str] | None = None, name: str | None = None) -> Scenario:
+def load(
+    path: Path, changes: Mapping[str, str] | None = None, name: str | None = None, hosts: Hosts | None = None
+) -> Scenario:
     """Reads and checks a scenario.
 
     :param changes: properties and role variables that replace those of the file
+    :param hosts: what datasize=4*ram is a multiple of; None is this machine
     :raises BadInputError: naming key, value and what is allowed
     """
-    changes = dict(changes or {})
-    given = properties.read(path)
-    # A count given by hand is meant to end the run, also where the file bounds runs by time.
-    if "operationcount" in changes and not changes.keys() & {"duration", "maxexecutiontime"}:
-        changes["duration"] = "0"
-    # The command line may use either name of the duration, whichever the file has.
-    if changes.keys() & {"duration", "maxexecutiontime"}:
-        given.pop("duration", None)
-        given.pop("maxexecutiontime", None)
-
+    sources = _sources(path, dict(changes or {}))
     values: dict[str, str] = {}
     role_variables: dict[str, Any] = {}
-    for source, assignments in ((shown(path), given), ("command line", changes)):
+    for source, assignments in sources.items():
         for key, value in assignments.items():
             try:
                 if apart := [system.name for system in systems.all_systems().values() if key in system.variables]:
@@ -178,9 +187,70 @@ def load(path: Path, changes: Mapping[str, str] | None = None, name: str | None 
         if "duration" in values:
             raise BadInputError("duration and maxexecutiontime are two names of one thing; leave one out")
         values["duration"] = values.pop("maxexecutiontime")
-    scenario = Scenario(name or path.stem, values, role_variables)
+    datasize = values.pop("datasize", "")
+    if datasize:
+        values["recordcount"] = _records(Scenario("", values, {}), datasize, hosts or here())
+    scenario = _scaled(Scenario(name or path.stem, values, role_variables, {}, datasize))
     _check_together(scenario)
     return scenario
+
+
+def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
+    """What the file and the command line say, by their names; the file without what the command line replaces.
+
+    :raises BadInputError: if one of them says one thing twice
+    """
+    given = properties.read(path)
+    # A count given by hand is meant to end the run, also where the file bounds runs by time.
+    if "operationcount" in changes and not changes.keys() & {"duration", "maxexecutiontime"}:
+        changes["duration"] = "0"
+    sources = {shown(path): given, "command line": changes}
+    for source, assignments in sources.items():
+        if {"recordcount", "datasize"} <= assignments.keys():
+            raise BadInputError(
+                f"{source}: recordcount={assignments['recordcount']} and datasize={assignments['datasize']} both say"
+                " how many records are loaded; leave one out"
+            )
+    # The command line may use either name of the duration and of the size, whichever the file has.
+    for names in ({"duration", "maxexecutiontime"}, {"recordcount", "datasize"}):
+        if changes.keys() & names:
+            for name in names:
+                given.pop(name, None)
+    return sources
+
+
+def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
+    """How many records have that size together.
+
+    :raises BadInputError: if the hosts' memory is not known, or a record is larger than that
+    """
+    factor, multiple, _ = datasize.partition("*")
+    if multiple:
+        stated = hosts.stated(scenario.values)
+        if stated.memory is None:
+            raise BadInputError(
+                f"datasize={datasize}: the memory of {stated.where} is not known before they are deployed to;"
+                " say host_memory=192g, in the scenario or in the inventory"
+            )
+        size = int(Fraction(factor) * stated.memory * stated.count / scenario.number("replication"))
+    else:
+        size = properties.size_bytes(datasize) or 0
+    if size < scenario.record_bytes:
+        raise BadInputError(
+            f"datasize={datasize}: is less than one record of {scenario.record_bytes:,} bytes"
+            " (fieldcount × fieldlength)"
+        )
+    return properties.known()["recordcount"].check(str(size // scenario.record_bytes))
+
+
+def _scaled(scenario: Scenario) -> Scenario:
+    """The scenario with ``scale`` applied to its counts, of which at least one remains."""
+    scale = Fraction(scenario["scale"])
+    full = {key: scenario.values[key] for key in SCALED if scenario.number(key) > 0} if scale != 1 else {}
+    if not full:
+        return scenario
+    counts = {key: str(max(1, round(int(count) * scale))) for key, count in full.items()}
+    return replace(scenario, values={**scenario.values, **counts}, full=full)
 
 
 def _checked(key: str, value: str) -> str:
@@ -192,7 +262,7 @@ def _checked(key: str, value: str) -> str:
 def _check_together(scenario: Scenario) -> None:
     """Checks what no single value can tell."""
     if "recordcount" not in scenario.values:
-        raise BadInputError("recordcount is missing; a scenario says how many records are loaded")
+        raise BadInputError("recordcount is missing; a scenario says how many records are loaded, or datasize=40GB")
     for name in scenario.systems:
         if name not in systems.all_systems():
             raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))

@@ -16,9 +16,11 @@ from typing import Any, cast, get_args
 
 from dohyo import client_folder
 from dohyo.client_folder import ClientFolder
+from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
 from dohyo.conducted import client as conducted_client
 from dohyo.events import Event, Seconds, in_order
+from dohyo.figures import size as size_of
 from dohyo.hdr_log import Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
 from dohyo.results import Conditions, Status, Summary, Trial
@@ -78,21 +80,17 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
 
 def _notes(trials: Sequence[Trial]) -> list[str]:
-    notes = []
+    scales = {(trial.conditions.scale, trial.conditions.full_recordcount) for trial in trials}
+    notes = [
+        f"{scaled(scale, full)}: not the full scenario" for scale, full in sorted(s for s in scales if None not in s)
+    ]
     sizes = {(trial.conditions.recordcount, trial.conditions.record_bytes) for trial in trials}
     for records, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
         size = records * record_bytes
         if size < SMALL_DATA_BYTES:
-            data = f"{records:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {_size(size)}"
+            data = f"{records:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {size_of(size)}"
             notes.append(f"small data: {data}: fits every cache; not a sizing result")
     return notes
-
-
-def _size(size: int) -> str:
-    for unit, factor in (("MB", 10**6), ("kB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:,.4g} {unit}"
-    return f"{size} B"
 
 
 class _Phase:
@@ -268,6 +266,8 @@ class _Evidence:
             inflight=_same(reports, "inflight") or whole(self._properties.get("inflight", 1)),
             target=_target(reports),
             recordcount=whole(self._properties.get("recordcount")),
+            scale=number(self._settings.get("trial_scale")),
+            full_recordcount=whole(mapping(self._settings.get("trial_full")).get("recordcount")),
             record_bytes=self._record_bytes(),
             warmup_seconds=number(self._settings.get("trial_warmup")),
             measured_seconds=statistics.fmean(seconds) if seconds and phases[0].name != "load" else None,

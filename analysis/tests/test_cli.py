@@ -25,7 +25,7 @@ def test_help_names_every_option() -> None:
     result = run_sh("--help")
     assert result.returncode == 0
     for option in ("--list", "--systems", "--inventory", "--set", "--repeats", "--duration", "--records", "--keep",
-                   "--strict-conditions", "--resume", "--out"):  # fmt: skip
+                   "--strict-conditions", "--resume", "--out", "--scale", "--plan"):  # fmt: skip
         assert option in result.stdout
 
 
@@ -70,12 +70,21 @@ def test_list_says_what_cannot_be_had_and_how_to_get_it() -> None:
         (["workloadA", "--duration", "1 minute"], "duration=1 minute: must be a time such as 60s"),
         (["workloadA", "--records", "lots"], "recordcount=lots: must be a whole number from 1"),
         (["workloadA", "--records", "5000G"], "no room for the databases"),
+        (["workloadA", "--records", "5000G", "--plan"], "records (datasize="),
+        (["workloadA", "--scale", "2"], "scale=2: must be a number from"),
+        (["workloadA", "--records", "5", "--set", "datasize=1GB"], "recordcount=5 and datasize=1GB both say"),
+        (["workloadA", "--set", "host_count=4"], "host_count=4: this machine has 1 database host"),
+        (
+            ["workloadA", "--inventory", str(ROOT / "ansible/inventories/i3en"), "--plan", "--set", "host_count=5"],
+            "has 4 database host",
+        ),
         (["workloadA", "--records", "5", "--set", "recordcount=6"], "recordcount is given twice"),
         (["workloadA", "--inventory", "/no/such/inventory"], "the inventory /no/such/inventory does not exist"),
         (["workloadA", "--inventory", str(ROOT / "run.sh")], "Ansible cannot read the inventory"),
         (["workloadA", "--out", "/proc/here"], "cannot write to /proc/here"),
         (["workloadA", "--out", str(ROOT)], "is not empty"),
         (["--resume", "no-such-experiment"], "unknown experiment 'no-such-experiment'"),
+        (["--resume", "x", "--plan"], "leave out --plan"),
         (["--resume", "x", "--records", "5"], "leave out --records"),
     ],
 )
@@ -85,6 +94,25 @@ def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected
     assert result.returncode == 2, result.stderr
     assert expected in result.stderr
     assert "Traceback" not in result.stderr
+    assert experiments() == before
+
+
+def test_a_plan_shows_what_would_be_measured_and_starts_nothing() -> None:
+    before = experiments()
+    hosts = ("--set", "host_memory=192g", "--set", "host_disk=15TB", "--set", "host_count=4")
+    size = ("--set", "datasize=0.1*ram", "--scale", "0.5")
+    result = run_sh("workloadA", "--plan", "--systems", "hbase,cassandra", *size, *hosts)
+    assert result.returncode == 0, result.stderr
+    records = 192 * 2**30 * 4 // 10 // 1000
+    assert "4 database hosts, each 206.2 GB of memory, 15 TB of disk; nothing is started" in result.stdout
+    assert f"{records // 2:,} records × 1,000 B" in result.stdout
+    assert f"scale 0.5 of {records:,} records" in result.stdout
+    lines = result.stdout.splitlines()
+    order = [line.split()[0] for line in lines if line.startswith("0")]
+    assert order == ["01-hbase", "02-cassandra"]
+    assert all("2 × (15 s warm-up + 30 s)" in line for line in lines if line.startswith("0"))
+    assert "in all about " in result.stdout
+    assert "an estimate from" in result.stdout
     assert experiments() == before
 
 

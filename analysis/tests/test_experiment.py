@@ -9,7 +9,7 @@ import pytest
 
 from dohyo import experiment, plan
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import Scenario
+from dohyo.scenario import Scenario, load
 
 SCENARIO = Scenario(
     "small", {"recordcount": "1000", "operationcount": "1000", "systems": "hbase,cassandra"}, {"cassandra_heap": "2g"}
@@ -112,3 +112,19 @@ def test_what_a_trial_gives_to_ansible(tmp_path: Path) -> None:
     assert variables["trial_conditions"]["replication"] == 1
     assert variables["cassandra_heap"] == "2g"
     assert variables["trial_keep"] is True
+    assert "trial_scale" not in variables
+
+
+def test_a_trial_says_what_it_is_a_part_of(tmp_path: Path) -> None:
+    """Also above 32 bits."""
+    file = tmp_path / "large"
+    file.write_text("readproportion=1\nupdateproportion=0\nrecordcount=500000000000\nduration=1\nsystems=hbase\n")
+    large = load(file, {"scale": "0.01"})
+    variables = plan.variables(plan.trials(large)[0], large, tmp_path, keep=False)
+    assert variables["trial_properties"]["recordcount"] == "5000000000"
+    assert (variables["trial_scale"], variables["trial_full"]) == ("0.01", {"recordcount": "500000000000"})
+    made = experiment.create(large, experiment.new_folder(large, tmp_path / "here"), {"inventory": None})
+    about = json.loads((made.folder / "experiment.json").read_text())
+    assert (about["records"], about["scale"], about["full_records"]) == (5_000_000_000, 0.01, 500_000_000_000)
+    assert about["data_bytes"] == 5 * 10**12
+    assert experiment.reopen(str(made.folder))[0].scenario.number("recordcount") == 5_000_000_000

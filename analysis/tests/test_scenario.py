@@ -6,6 +6,7 @@ import pytest
 
 from dohyo import scenario, systems
 from dohyo.bad_input import BadInputError
+from dohyo.hosts import Hosts
 from dohyo.places import ROOT, WORKLOADS
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
@@ -160,6 +161,93 @@ def test_scans_and_batches_exclude_each_other(tmp_path: Path) -> None:
 def test_the_record_count_must_be_given(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="recordcount is missing"):
         load(tmp_path, "operationcount=1\n")
+
+
+def test_a_size_becomes_a_number_of_records(tmp_path: Path) -> None:
+    sized = SMALL.replace("recordcount=1000\n", "datasize=40GB\n")
+    chosen = load(tmp_path, sized)
+    # 1 KB per record, so GB to rows is direct.
+    assert chosen.values["recordcount"] == "40000000"
+    assert chosen.datasize == "40GB"
+    assert "datasize" not in chosen.client_properties
+    assert load(tmp_path, sized, "fieldcount=1", "fieldlength=500").number("recordcount") == 80_000_000
+    assert load(tmp_path, sized, "datasize=1.5 TiB").number("recordcount") == 3 * 2**40 // 2 // 1000
+
+
+def test_count_and_size_replace_each_other(tmp_path: Path) -> None:
+    assert load(tmp_path, SMALL, "datasize=5MB").number("recordcount") == 5000
+    sized = SMALL.replace("recordcount=1000\n", "datasize=40GB\n")
+    assert load(tmp_path, sized, "recordcount=7").number("recordcount") == 7
+    assert load(tmp_path, sized, "recordcount=7").datasize == ""
+    with pytest.raises(BadInputError, match=r"small: recordcount=1000 and datasize=1GB both say"):
+        load(tmp_path, SMALL + "datasize=1GB\n")
+    with pytest.raises(BadInputError, match=r"command line: recordcount=5 and datasize=1GB both say"):
+        load(tmp_path, SMALL, "recordcount=5", "datasize=1GB")
+
+
+def test_a_multiple_of_the_memory(tmp_path: Path) -> None:
+    """Of data whose copies fill the memory of all database hosts."""
+    stated = ("host_memory=192g", "host_count=4", "replication=3")
+    assert load(tmp_path, SMALL, "datasize=1*ram", *stated).number("recordcount") == 4 * 192 * 2**30 // 3 // 1000
+    assert load(tmp_path, SMALL, "datasize=0.5 * RAM", *stated).number("recordcount") == 2 * 192 * 2**30 // 3 // 1000
+    file = tmp_path / "small"
+    twice = scenario.load(file, {"datasize": "2*ram"}, hosts=Hosts(3, 10**9))
+    assert twice.number("recordcount") == 6_000_000
+    with pytest.raises(
+        BadInputError, match=r"datasize=2\*ram: the memory of the hosts is not known .* host_memory=192g"
+    ):
+        scenario.load(file, {"datasize": "2*ram"}, hosts=Hosts(3))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("datasize=40", "datasize=40: must be a size such as 40GB"),
+        ("datasize=40g", "datasize=40g: must be a size such as 40GB"),
+        ("datasize=-1GB", "must be a size"),
+        ("datasize=4*rom", "must be a size"),
+        ("datasize=0*ram", "must be a size"),
+        ("datasize=0.6*cache", "what the systems' caches hold is not one number"),
+        ("datasize=999B", "is less than one record of 1,000 bytes"),
+        ("datasize=9999999999999999999PB", "recordcount=.*: must be a whole number"),
+        ("host_memory=much", "host_memory=much: must be a size such as 192g"),
+        ("scale=0", "scale=0: must be a number from 1e-09 to 1"),
+        ("scale=2", "scale=2: must be a number from 1e-09 to 1"),
+    ],
+)
+def test_bad_sizes_are_named(tmp_path: Path, assignment: str, expected: str) -> None:
+    with pytest.raises(BadInputError, match=expected):
+        load(tmp_path, SMALL, assignment)
+
+
+def test_scale_makes_the_counts_smaller_and_keeps_the_full_ones(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "recordcount=1G", "operationcount=30", "scale=0.01")
+    assert (chosen.number("recordcount"), chosen.number("operationcount")) == (10_000_000, 1)
+    assert chosen.full == {"recordcount": "1000000000", "operationcount": "30"}
+    assert chosen.client_properties["recordcount"] == "10000000"
+    assert "scale" not in chosen.client_properties
+    again = tmp_path / "again"
+    again.write_text(chosen.text(), encoding="utf-8")
+    assert "recordcount=1000000000\n" in chosen.text()
+    repeated = scenario.load(again, name="small")
+    assert (repeated.number("recordcount"), repeated.full) == (10_000_000, chosen.full)
+    assert load(tmp_path, SMALL, "scale=1").full == {}
+
+
+def test_what_a_size_became_is_run_again(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "datasize=40GB", "scale=0.5")
+    again = tmp_path / "again"
+    again.write_text(chosen.text(), encoding="utf-8")
+    assert "datasize=40GB" in chosen.text().splitlines()[0]
+    assert scenario.load(again).number("recordcount") == 20_000_000
+
+
+def test_counts_beyond_32_bits(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "recordcount=5000000000")
+    assert chosen.number("recordcount") == 5_000_000_000
+    assert chosen.data_bytes == 5 * 10**12
+    assert chosen.client_properties["recordcount"] == "5000000000"
+    assert load(tmp_path, SMALL, "datasize=5TB").values == chosen.values
 
 
 def test_options_and_assignments_must_not_contradict() -> None:

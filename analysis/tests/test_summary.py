@@ -213,6 +213,28 @@ def test_small_data_is_said(tmp_path: Path) -> None:
     assert summarise(tmp_path).notes == []
 
 
+def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    assert "scale" not in rendered(summarise(tmp_path))
+    edit_json(
+        folder / "trial.json",
+        trial_properties={"recordcount": "5000000000"},
+        trial_scale="0.01",
+        trial_full={"recordcount": "500000000000"},
+    )
+    summary = summarise(tmp_path)
+    said = "scale 0.01 of 500,000,000,000 records"
+    assert summary.notes == [f"{said}: not the full scenario"]
+    for text in (rendered(summary), table.markdown(summary)):
+        assert text.count(said) == 2  # among the conditions, and as a note
+    conditions = json.loads(summary.json())["trials"][0]["conditions"]
+    assert (conditions["scale"], conditions["full_recordcount"]) == (0.01, 500_000_000_000)
+    # Counts beyond 32 bits go all the way.
+    assert conditions["recordcount"] == 5_000_000_000
+    lines = summary.frame().select("scale", "full_recordcount", "recordcount").unique()
+    assert lines.rows() == [(0.01, 500_000_000_000, 5_000_000_000)]
+
+
 def test_the_table_has_every_number_at_120_and_at_80_columns(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra")
     trial(tmp_path, 2, "hbase")

@@ -4,6 +4,8 @@
     a task named "Phase …" was reached; its message holds the fields
 {"time": …, "event": "system", "system": str, "unavailable": str}
     a task named "System …" was reached: whether that system can be had, else why not
+{"time": …, "event": "needs", "system": str, "memory_mb": int, "record_disk": float, …}
+    a task named "Needs of …" was reached: what that system needs of the host (tasks/plan.yml)
 {"time": …, "event": "note", "text": str}
     a task had something to say to people
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
@@ -70,12 +72,14 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
 
     def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
-        """Report a phase or a system; the task ends as soon as it starts, and only now its message is filled in."""
+        """Report a phase, a system or its needs; only now, with the task's end, its message is filled in."""
         if result.task.name.startswith("Phase "):
             phase = result.result["msg"]
             self._write("phase", phase=phase["phase"], run=phase.get("run"), client_dirs=phase.get("client_dirs", []))
         elif result.task.name.startswith("System "):
             self._write("system", **result.result["msg"])
+        elif result.task.name.startswith("Needs of "):
+            self._write("needs", **result.result["msg"])
         for text in result.result.get("notes", []):
             self._write("note", text=text)
 

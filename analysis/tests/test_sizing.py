@@ -1,0 +1,184 @@
+"""What a scenario takes of its hosts: formulas, what the roles say, what fits, and the estimated time."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dohyo import scenario, sizing, systems
+from dohyo.bad_input import BadInputError
+from dohyo.hosts import Hosts
+from dohyo.places import ANSIBLE
+from dohyo.playbook import check_inventory
+from dohyo.sizing import Needs, Sizes
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from disk_mb import disk_mb  # type: ignore[import-not-found]
+
+GIB = 2**30
+BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"
+
+
+def load(folder: Path, **values: object) -> scenario.Scenario:
+    file = folder / "sized"
+    file.write_text(BASE)
+    return scenario.load(file, {key: str(value) for key, value in {"recordcount": 1000, **values}.items()})
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
+    """What all roles say for records of 1 KB on this machine."""
+    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked")), Hosts(), None)
+    return {needs.system: needs for needs in sizes.needs}
+
+
+def test_every_system_says_what_it_needs(asked: dict[str, Needs]) -> None:
+    assert list(asked) == list(systems.all_systems())
+    for needs in asked.values():
+        assert needs.memory > 100 * sizing.MIB
+        # No system keeps a record of 1,000 bytes in less, or needs ten times as much.
+        assert 1000 < needs.record_disk < 10_000
+        assert 0 <= needs.log <= 16 * GIB
+
+
+def test_sizes_follow_their_sources(asked: dict[str, Needs]) -> None:
+    """10 fields of 100 bytes named field0 to field9, keys of 26 bytes; docs/sizing.md has the formulas."""
+    assert asked["cassandra"].record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
+    assert asked["scylla"].record_disk == asked["cassandra"].record_disk
+    assert asked["hbase"].record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
+    assert asked["mysql-innodb"].record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
+    assert asked["mysql-myisam"].record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
+    assert asked["aerospike"].record_disk == 2.5 * (10 * (100 + 20) + 64)
+    assert {name: needs.record_memory for name, needs in asked.items() if needs.record_memory} == {"aerospike": 64}
+    assert [name for name, needs in asked.items() if not needs.spread] == ["mysql-innodb", "mysql-myisam"]
+
+
+def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[str, Needs]) -> None:
+    larger = load(tmp_path, systems="cassandra,hbase,mysql-innodb,scylla", cassandra_heap="3g", hbase_heap="3500m",
+                  mysql_buffer_pool="3g", scylla_memory="3584m")  # fmt: skip
+    for needs in sizing.ask(larger, Hosts(), None).needs:
+        assert needs.memory - asked[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
+
+
+def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
+    def ask(**values: object) -> Needs:
+        (needs,) = sizing.ask(load(tmp_path, systems="aerospike", **values), Hosts(), None).needs
+        return needs
+
+    packed = ask(**{"aerospike.layout": "packed=10"})
+    assert packed.record_memory == 7
+    in_memory = ask(aerospike_storage="memory")
+    assert (in_memory.record_disk, in_memory.record_memory) == (0, 2.5 * 1264 + 64)
+    flash = ask(aerospike_index="flash", aerospike_feature_key="/etc/features.conf")
+    assert (flash.record_disk, flash.record_memory) == (2.5 * 1264 + 128, 0)
+    # Without a key this is the Community edition, which keeps its index in memory.
+    assert ask(aerospike_index="flash").record_memory == 64
+
+
+def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(asked: dict[str, Needs]) -> None:
+    """The published figure: 1 PB of records of 500 bytes × 3 copies needs about 400 TB of RAM."""
+    records, hosts = 10**15 // 500, 1000
+    needs = asked["aerospike"]
+    index = hosts * (needs.memory_on(records, 3, hosts) - needs.memory)
+    assert index == pytest.approx(384 * 10**12)
+    assert index == pytest.approx(400 * 10**12, rel=0.05)
+
+
+def test_copies_are_spread_or_whole() -> None:
+    spread = Needs("a", GIB, 2000, 64, 0, spread=True)
+    whole = Needs("b", GIB, 2000, 64, 0, spread=False)
+    assert (spread.copies(1000, 3, 4), whole.copies(1000, 3, 4)) == (750, 1000)
+    assert (spread.disk_on(1000, 1000, 3, 4), whole.disk_on(1000, 1000, 3, 4)) == (1_500_000, 2_000_000)
+    assert spread.memory_on(1000, 3, 4) == GIB + 750 * 64
+
+
+def test_a_log_is_never_larger_than_what_was_written() -> None:
+    needs = Needs("a", GIB, 2000, 0, 10**6, spread=True)
+    assert needs.disk_on(100, 1000, 1, 1) == 200_000 + 100_000
+    assert needs.disk_on(100_000, 1000, 1, 1) == 200_000_000 + 10**6
+
+
+@pytest.mark.parametrize(("records", "replication", "hosts"), [(1, 1, 1), (10**6, 3, 4), (5 * 10**9, 3, 5)])
+def test_ansible_has_the_same_formula(asked: dict[str, Needs], records: int, replication: int, hosts: int) -> None:
+    for needs in asked.values():
+        size = {"record_disk": needs.record_disk, "log_mb": needs.log // sizing.MIB, "spread": needs.spread}
+        planned = needs.disk_on(records, 1000, replication, hosts) / sizing.MIB
+        assert 0 <= disk_mb(size, str(records), "1000", str(replication), hosts) - planned <= 1
+
+
+def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
+    hosts = Hosts(4, 10 * GIB, 10**12, clients=False, where="the stated hosts")
+    needs = [Needs("large", GIB, 2000, 0, 0, True), Needs("indexed", GIB, 2000, 64, 0, True)]
+    fitting = Sizes(load(tmp_path, recordcount=10**8), hosts, needs)
+    fitting.check()
+    assert [fitting.largest(each) for each in needs] == [2 * 10**9, 9 * GIB // 64 * 4]
+    too_much = Sizes(load(tmp_path, recordcount=5 * 10**9, replication=1), hosts, needs)
+    with pytest.raises(BadInputError) as error:
+        too_much.check()
+    message = str(error.value)
+    assert "on the stated hosts with 5,000,000,000 records (datasize=5TB) and replication=1" in message
+    assert (
+        "large needs 2.5 TB of disk (1 TB are there) on each host; at most 2,000,000,000 records (datasize=2TB)"
+        in message
+    )
+    assert "indexed needs 81.07 GB of memory (10.74 GB are there) and 2.5 TB of disk" in message
+    assert "all systems fit with --records 603979776" in message
+    # What is offered fits, as a number and as a size; one record more does not.
+    assert Sizes(load(tmp_path, recordcount=603979776), hosts, needs).fits(needs[1])
+    assert not Sizes(load(tmp_path, recordcount=603979777), hosts, needs).fits(needs[1])
+    assert "at most 603,979,776 records (datasize=603.9GB) fit" in message
+
+
+def test_too_large_a_heap_is_said(tmp_path: Path) -> None:
+    sizes = Sizes(load(tmp_path), Hosts(1, GIB, None), [Needs("a", GIB, 2000, 0, 0, True)])
+    with pytest.raises(BadInputError, match="not even one record fits; make its heap or buffers smaller"):
+        sizes.check()
+
+
+def test_a_client_on_the_same_host_counts(tmp_path: Path) -> None:
+    needs = Needs("a", GIB, 2000, 0, 0, True)
+    alone = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=False), [needs]).memory(needs)
+    shared = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=True), [needs]).memory(needs)
+    assert (alone, shared - alone) == (GIB, GIB + 200 * sizing.MIB)
+
+
+def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
+    Sizes(load(tmp_path, recordcount=10**15), Hosts(4), [Needs("a", GIB, 2000, 0, 0, True)]).check()
+
+
+def test_stated_hosts_are_not_this_machine() -> None:
+    here = Hosts(1, 8 * GIB, 10**11, True, "this machine")
+    assert here.stated({}) == here
+    stated = here.stated({"host_count": "4"})
+    assert (stated.count, stated.memory, stated.disk) == (4, None, None)
+    known = Hosts(4, 8 * GIB, 10**11, False, "the hosts of x").stated({"host_memory": str(64 * GIB)})
+    assert (known.count, known.memory, known.disk, known.clients) == (4, 64 * GIB, 10**11, False)
+
+
+def test_an_inventory_says_what_its_hosts_have() -> None:
+    hosts = check_inventory(ANSIBLE / "inventories" / "i3en")
+    assert (hosts.count, hosts.memory, hosts.disk, hosts.clients) == (4, 192 * GIB, 15 * 10**12, True)
+    assert check_inventory(ANSIBLE / "inventories" / "bare-metal").memory is None
+
+
+def test_a_wrong_size_in_an_inventory_is_named(tmp_path: Path) -> None:
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("{all: {children: {database: {hosts: {a: {host_disk: big}}}, client: {hosts: {b: }}}}}")
+    with pytest.raises(BadInputError, match=r"hosts.yml, a: host_disk=big: must be a size"):
+        check_inventory(inventory)
+
+
+def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
+    needs = Needs("a", GIB, 2000, 0, 0, True)
+    timed = load(tmp_path, recordcount=6_000_000, repeats=3, warmuptime=60, duration=600, replication=2)
+    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == 60 + 500 + 3 * 660
+    counted = load(tmp_path, operationcount=60_000, duration=0)
+    assert Sizes(counted, Hosts(2), [needs]).run_seconds() == 5
+    assert Sizes(load(tmp_path, operationcount=60_000, duration=0, target=100), Hosts(2), [needs]).run_seconds() == 600
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(5, "1 min"), (3540, "59 min"), (5400, "1 h 30 min"), (200_000, "2 d 7 h")]
+)
+def test_times_are_said_in_two_units(seconds: float, words: str) -> None:
+    assert sizing.about(seconds) == words
