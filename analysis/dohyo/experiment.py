@@ -2,6 +2,7 @@
 
 FOLDER/experiment.json       scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
+FOLDER/published/            figures of others that are shown below ours
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
                              conditions.json, load/, run-1/, …, server/
 FOLDER/attempts/             trials that --resume repeated, as they were before
@@ -108,6 +109,9 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any]) -> Experiment:
         experiment.trial_folder(trial).mkdir(parents=True)
         experiment.mark(trial, "pending")
     (folder / "scenario.properties").write_text(chosen.text(), encoding="utf-8")
+    for file in chosen.published:
+        (folder / "published").mkdir(exist_ok=True)
+        shutil.copy(file, folder / "published")
     experiment.update(
         id=folder.name,
         scenario=chosen.name,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 UNKNOWN = "\N{EN DASH}"
 
 
@@ -32,3 +35,20 @@ def size(number: float) -> str:
         if number >= factor:
             return f"{number / factor:,.4g} {unit}"
     return f"{number:,.0f} B"
+
+
+# The columns of the table: by head, the field of a row that is shown, and how it is written.
+COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "operations": ("operations", whole),
+    "records": ("records", whole),
+    "op/s": ("ops_per_second", rate),
+    "rec/s": ("records_per_second", rate),
+    "mean": ("mean_ms", milliseconds),
+    "p50": ("p50_ms", milliseconds),
+    "p95": ("p95_ms", milliseconds),
+    "p99": ("p99_ms", milliseconds),
+    "p99.9": ("p99_9_ms", milliseconds),
+    "max": ("max_ms", milliseconds),
+    "errors": ("errors", whole),
+    "not found": ("not_found", whole),
+}

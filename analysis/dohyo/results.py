@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dohyo import table
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
+from dohyo.published import Published
 from dohyo.rows import Row
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Summary:
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
+    published: list[Published] = field(default_factory=list)  # by others, on other hardware: a reference alone
 
     def json(self) -> str:
         """As in docs/summary-json.md."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo import properties, systems
+from dohyo import properties, published, systems
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.hosts import Hosts, here
 from dohyo.places import WORKLOADS, shown
@@ -46,6 +46,11 @@ class Scenario:
     def systems(self) -> list[str]:
         """Names of the systems to compare, in the order of their trials."""
         return list(systems.all_systems()) if self["systems"] == "all" else self["systems"].split(",")
+
+    @property
+    def published(self) -> list[Path]:
+        """Files with published figures to show below ours."""
+        return published.files(self.name, self["published"])
 
     @property
     def repeats(self) -> int:
@@ -192,6 +197,8 @@ def load(
         values["recordcount"] = _records(Scenario("", values, {}), datasize, hosts or here())
     scenario = _scaled(Scenario(name or path.stem, values, role_variables, {}, datasize))
     _check_together(scenario)
+    for published_file in scenario.published:
+        published.load(published_file)  # a broken one shall show before anything is measured
     return scenario
 
 
@@ -282,8 +289,7 @@ def _check_together(scenario: Scenario) -> None:
     records, tables = scenario.number("recordcount"), scenario.number("tablecount")
     _at_most(scenario, "tablecount", records, "recordcount")
     _at_most(scenario, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
-    if scenario.number("partitions") and scenario["insertorder"] != "ordered":
-        raise BadInputError("partitions needs insertorder=ordered: a hashed key has no order of time")
+    _check_keys(scenario, tables)
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
     _at_most(scenario, "minscanlength", scenario.number("maxscanlength"), "maxscanlength")
@@ -298,6 +304,17 @@ def _check_together(scenario: Scenario) -> None:
         raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
     if scenario.number("batchsize") > 1 and shares["scanproportion"] > 0:
         raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
+
+
+def _check_keys(scenario: Scenario, tables: int) -> None:
+    # Also said by the client, but not before the data is loaded.
+    if tables > 1 and scenario["requestdistribution"] in ("latest", "exponential"):
+        raise BadInputError(
+            f"requestdistribution={scenario['requestdistribution']}: has one newest record, so it needs tablecount=1,"
+            f" not {tables}"
+        )
+    if scenario.number("partitions") and scenario["insertorder"] != "ordered":
+        raise BadInputError("partitions needs insertorder=ordered: a hashed key has no order of time")
 
 
 def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:

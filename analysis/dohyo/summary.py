@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo import client_folder
+from dohyo import client_folder, published
 from dohyo.client_folder import ClientFolder
 from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
@@ -51,20 +51,23 @@ _MAX_SKEW_MS = 1000.0
 def summarise(experiment: Path) -> Summary:
     """Summarises all trials of an experiment.
 
-    `experiment`: the folder with `raw/<trial>/…`. Trials that did not finish, and files that are missing or broken,
-    become reasons and warnings. Raises FileNotFoundError when there is no `raw` folder.
+    `experiment`: the folder with `raw/<trial>/…` and perhaps `published/`. Trials that did not finish, and files that
+    are missing or broken, become reasons and warnings. Raises FileNotFoundError when there is no `raw` folder.
     """
     raw = experiment / "raw"
     if not raw.is_dir():
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
     evidence = [_Evidence(folder) for folder in sorted(raw.iterdir()) if folder.is_dir()]
     trials = [each.trial() for each in evidence]
+    warnings: list[str] = []
+    reference = published.kept(experiment / "published", warnings.append)
     return Summary(
         name=experiment.resolve().name,
         trials=trials,
         unequal=unequal(trials),
         notes=_notes(trials),
-        warnings=[warning for each in evidence for warning in each.warnings],
+        warnings=[warning for each in evidence for warning in each.warnings] + warnings,
+        published=reference,
     )
 
 
@@ -286,6 +289,9 @@ class _Evidence:
                 skew = number(client.report.get("skew_ms"))
                 if skew is not None and abs(skew) > _MAX_SKEW_MS:
                     remarks.append(f"{phase.name} on {client.host} began {skew:,.0f} ms after the agreed instant")
+        # New records are counted from recordcount on by every run.
+        if number(self._properties.get("insertproportion")) and sum(phase.kind == "run" for phase in phases) > 1:
+            remarks.append("every run inserts the same records: from the second on they are written over")
         return remarks
 
     def _warn(self, message: str) -> None:

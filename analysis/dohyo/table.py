@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dohyo import conditions
 from dohyo.cluster_table import Grid, grids
-from dohyo.figures import UNKNOWN, milliseconds, rate, whole
+from dohyo.figures import COLUMNS, UNKNOWN
 from dohyo.operations import INTENDED, OVERALL, order
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def render(summary: Summary, console: Console) -> None:
     for note in summary.notes:
         _print(console, Text(note, style="yellow"), wrap=True)
     _print(console, Text(_legend(summary), style="dim"), wrap=True)
+    _print_published(summary, console, width)
 
 
 def markdown(summary: Summary) -> str:
@@ -106,7 +107,7 @@ def markdown(summary: Summary) -> str:
         out += [f"- {label(trial, summary)}: {_escape(str(event))}" for event in trial.events]
     out += [f"- {_escape(text)}" for text in summary.notes]
     out += [f"- warning: {_escape(warning)}" for warning in summary.warnings]
-    return "\n".join([*out, "", _legend(summary), ""])
+    return "\n".join([*out, "", _legend(summary), "", *_published_markdown(summary)])
 
 
 def label(trial: Trial, summary: Summary) -> str:
@@ -142,20 +143,7 @@ def _lines(summary: Summary) -> list[_Line]:
 
 def _cells(row: Row) -> dict[str, str]:
     spread = row.ops_per_second_stddev
-    cells = {
-        "operations": whole(row.operations),
-        "records": whole(row.records),
-        "op/s": rate(row.ops_per_second),
-        "rec/s": rate(row.records_per_second),
-        "mean": milliseconds(row.mean_ms),
-        "p50": milliseconds(row.p50_ms),
-        "p95": milliseconds(row.p95_ms),
-        "p99": milliseconds(row.p99_ms),
-        "p99.9": milliseconds(row.p99_9_ms),
-        "max": milliseconds(row.max_ms),
-        "errors": whole(row.errors),
-        "not found": whole(row.not_found),
-    }
+    cells = {head: write(getattr(row, name)) for head, (name, write) in COLUMNS.items()}
     if spread is not None and row.ops_per_second:
         cells["±"] = f"{100 * spread / row.ops_per_second:.1f}%"
     return cells
@@ -210,7 +198,7 @@ def _print_grid(grid: Grid, console: Console, width: int) -> None:
     shown = list(range(len(widths)))
     while sum(widths[i] + 1 for i in shown) > width + 1 and len(shown) > 6:
         del shown[-2]
-    _print(console, Text(grid.title, style="bold"))
+    _print(console, Text(grid.title, style="bold"), wrap=True)
     for line in (grid.heads, *grid.lines):
         text = _joined([line[i] for i in shown], [widths[i] for i in shown])
         _print(console, Text(text, style="bold" if line is grid.heads or grid.is_sum(line) else ""))
@@ -224,6 +212,26 @@ def _grid_markdown(grid: Grid) -> list[str]:
         mark = "**" if grid.is_sum(line) else ""
         out.append("| " + " | ".join(f"{mark}{_escape(cell)}{mark}" if cell else "" for cell in line) + " |")
     return [*out, ""]
+
+
+def _print_published(summary: Summary, console: Console, width: int) -> None:
+    """A block of its own below everything of ours."""
+    for each in summary.published:
+        _print(console)
+        if each.grid:
+            _print_grid(each.grid, console, width)
+        else:
+            _print(console, Text(each.heading, style="bold"), wrap=True)
+        for line in each.text:
+            _print(console, Text(line, style="dim"), wrap=True)
+
+
+def _published_markdown(summary: Summary) -> list[str]:
+    out = []
+    for each in summary.published:
+        out += _grid_markdown(each.grid) if each.grid else [f"## {each.heading}", ""]
+        out += [*(f"- {_escape(line)}" for line in each.text), ""]
+    return out
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -53,6 +53,34 @@ def test_every_scenario_is_valid_and_described(path: Path) -> None:
     assert len(scenario.description(path)) > 20
 
 
+@pytest.mark.parametrize(
+    ("name", "mix", "distribution"),
+    [
+        ("workloadA", {"read": 0.5, "update": 0.5}, "zipfian"),
+        ("workloadB", {"read": 0.95, "update": 0.05}, "zipfian"),
+        ("workloadC", {"read": 1}, "zipfian"),
+        ("workloadD", {"read": 0.95, "insert": 0.05}, "latest"),
+        ("workloadE", {"scan": 0.95, "insert": 0.05}, "zipfian"),
+        ("workloadF", {"read": 0.5, "readmodifywrite": 0.5}, "zipfian"),
+        ("updateOnly", {"update": 1}, "zipfian"),
+    ],
+)
+def test_the_core_mixes_are_ycsbs(name: str, mix: dict[str, float], distribution: str) -> None:
+    chosen = scenario.load(WORKLOADS / name)
+    shares = {key.removesuffix("proportion"): float(chosen[key]) for key in scenario.PROPORTIONS}
+    assert {key: share for key, share in shares.items() if share} == mix
+    assert chosen["requestdistribution"] == distribution
+    if "scan" in mix:
+        lengths = (chosen["minscanlength"], chosen["maxscanlength"], chosen["scanlengthdistribution"])
+        assert lengths == ("1", "100", "uniform")
+    like = scenario.load(WORKLOADS / "workloadA")
+    assert (chosen.record_bytes, chosen.data_bytes, chosen.conditions) == (1000, like.data_bytes, like.conditions)
+    assert chosen["threadcount"] == like["threadcount"]
+    # A second run would insert what the first one has inserted.
+    assert chosen.repeats == (1 if "insert" in mix else like.repeats)
+    assert chosen.repeats * chosen.duration == like.repeats * like.duration
+
+
 @pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
 def test_no_scenario_breaks_the_stock_client(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
@@ -134,6 +162,7 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("insertcount=1001", "insertcount=1001: must be at most 1000"),
         ("minscanlength=2000", "minscanlength=2000: must be at most 1000"),
         ("tablecount=2000", "tablecount=2000: must be at most 1000"),
+        ("published=heavy", "unknown published figures 'heavy': did you mean heavyweights"),
         ("operationcount=0", "nothing ends a run"),
         ("hosts=db1", "the role names the servers"),
         ("db=site.ycsb.BasicDB", "choose with systems"),
@@ -156,6 +185,12 @@ def test_thirds_sum_to_one(tmp_path: Path) -> None:
 def test_scans_and_batches_exclude_each_other(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="a scan is one operation"):
         load(tmp_path, SMALL, "readproportion=0.5", "scanproportion=0.5", "batchsize=10")
+
+
+@pytest.mark.parametrize("distribution", ["latest", "exponential"])
+def test_one_newest_record_is_of_one_table(tmp_path: Path, distribution: str) -> None:
+    with pytest.raises(BadInputError, match=f"requestdistribution={distribution}: .* needs tablecount=1, not 4"):
+        load(tmp_path, SMALL, f"requestdistribution={distribution}", "tablecount=4")
 
 
 def test_the_record_count_must_be_given(tmp_path: Path) -> None:

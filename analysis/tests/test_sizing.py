@@ -146,6 +146,15 @@ def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
     Sizes(load(tmp_path, recordcount=10**15), Hosts(4), [Needs("a", GIB, 2000, 0, 0, True)]).check()
 
 
+@pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
+def test_every_scenario_fits_four_large_hosts_on_paper(path: Path) -> None:
+    chosen = scenario.load(path, {"host_count": "4", "host_memory": "192g", "host_disk": "15TB"})
+    sizes = sizing.ask(chosen, Hosts().stated(chosen.values), None)
+    sizes.check()
+    assert [needs.system for needs in sizes.needs] == chosen.systems
+    assert all(sizes.trial_seconds(needs) > 0 for needs in sizes.needs)
+
+
 def test_stated_hosts_are_not_this_machine() -> None:
     here = Hosts(1, 8 * GIB, 10**11, True, "this machine")
     assert here.stated({}) == here

@@ -213,6 +213,17 @@ def test_small_data_is_said(tmp_path: Path) -> None:
     assert summarise(tmp_path).notes == []
 
 
+def test_inserts_of_several_runs_write_over_each_other(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=2)
+    note = "every run inserts the same records: from the second on they are written over"
+    assert only(tmp_path).notes == []
+    edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", "insertproportion": "0.05"})
+    assert only(tmp_path).notes == [note]
+    edit_json(folder / "trial.json", trial_repeats=1)
+    shutil.rmtree(folder / "run-2")
+    assert only(tmp_path).notes == []
+
+
 def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra")
     assert "scale" not in rendered(summarise(tmp_path))
