@@ -17,7 +17,7 @@ import yaml
 
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.cluster_table import Grid
-from dohyo.figures import COLUMNS, rate
+from dohyo.figures import COLUMNS, UNKNOWN
 from dohyo.places import WORKLOADS
 from dohyo.text_file import Warn
 
@@ -72,15 +72,20 @@ class Published:
 
     @property
     def grid(self) -> Grid | None:
-        """The lines of numbers, in those columns of our own table in which any has one; None if there are none."""
-        columns = {**COLUMNS, "seconds": ("seconds", rate)}
-        known = {
-            head: [write(getattr(each, name)) for each in self.figures]
-            for head, (name, write) in columns.items()
-            if any(getattr(each, name, None) is not None for each in self.figures)
+        """The lines of numbers, in those columns of our own table in which any has one; None if there are none.
+
+        Numbers stand as they were published: digits of ours would claim, or lose, some of theirs.
+        """
+        columns = {**{head: name for head, (name, _) in COLUMNS.items()}, "seconds": "seconds"}
+        cells = {
+            head: [UNKNOWN if number is None else f"{number:,}" for number in numbers]
+            for head, name in columns.items()
+            if any(numbers := [getattr(each, name, None) for each in self.figures])
         }
-        lines = [[each.of, each.system, *(cells[i] for cells in known.values())] for i, each in enumerate(self.figures)]
-        return Grid(self.heading, ["published", "system", *known], lines) if lines else None
+        lines = [
+            [each.of, each.system, *(column[i] for column in cells.values())] for i, each in enumerate(self.figures)
+        ]
+        return Grid(self.heading, ["published", "system", *cells], lines) if lines else None
 
     @property
     def text(self) -> list[str]:

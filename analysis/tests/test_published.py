@@ -131,13 +131,13 @@ def test_an_experiment_keeps_them_and_shows_them_apart(tmp_path: Path) -> None:
         assert "165,063" not in ours
         assert len(theirs) == 2
         (line,) = (line for line in theirs[0].splitlines() if line.startswith("C, 40 GB"))
-        assert line.split() == ["C,", "40", "GB", "hbase", "148,558,364", "165,063", "0.240", "0.300", "0.480"]
+        assert line.split() == ["C,", "40", "GB", "hbase", "148,558,364", "165,063", "0.24", "0.3", "0.48"]
         assert "128 GB, 4 × 2 TB" in " ".join(theirs[0].split())
         assert "hit ratio of the block cache: 99 %" in theirs[0]
         assert "36,055 → 33,831 → … → 22,938" in " ".join(theirs[1].split())
     page = table.markdown(summary)
     assert "## published, on other hardware: 4 × AWS i3en.6xlarge" in page
-    assert "\n| C, 40 GB | hbase | 148,558,364 | 165,063 | 0.240 | 0.300 | 0.480 |\n" in page
+    assert "\n| C, 40 GB | hbase | 148,558,364 | 165,063 | 0.24 | 0.3 | 0.48 |\n" in page
 
 
 def test_no_statistic_of_ours_takes_them_in(tmp_path: Path) -> None:
