@@ -82,7 +82,7 @@ wiped() {
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/* 2>/dev/null; true" \
+        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/$role dohyo/secret/client-* 2>/dev/null; true" \
             >"$work/left" || fail "cannot look at host$n"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
