@@ -122,7 +122,7 @@ contract() {
     local code=0
     servers_up=true
     playbook deploy.yml -e "{deploy_systems: [$1]}" &&
-        playbook trial.yml -e "trial_system=$1 trial_until=schema" &&
+        playbook trial.yml -e "trial_system=$1 trial_until=schema" -e @tests/quick_start.yml &&
         maven verify -Pcontract -pl "$2" -am -Dtest=none -Dsurefire.failIfNoSpecifiedTests=false \
             "-Dit.test=dohyo/$2/*IT" -Dfailsafe.failIfNoSpecifiedTests=false \
             "-Ddohyo.server=$root/.dohyo/run/$1.properties" || code=$?

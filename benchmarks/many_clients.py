@@ -43,7 +43,6 @@ def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[st
     for number in range(count):
         host = f"host{number:03d}"
         folder = home / "client" / "run-1" / host
-        folder.mkdir(parents=True)
         properties = {
             "recordcount": 10_000,
             "readproportion": 0.5,
@@ -59,13 +58,13 @@ def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[st
             "hdrhistogram.fileoutput": "true",
             "hdrhistogram.output.path": f"{folder}/",
         }
-        lines = (f"{key}={value}\n" for key, value in properties.items())
-        (folder / "client.properties").write_text("".join(lines), encoding="utf-8")
         command = [str(java), *JAVA.split(), "-cp", f"{BUNDLE}/*", "dohyo.client.Client", "-db", "noop"]
         client = {
             "name": f"client-{host}",
             "folder": str(folder),
+            "properties": "".join(f"{key}={value}\n" for key, value in properties.items()),
             "secrets": str(home / "secret" / host),
+            "secret_properties": "",
             "command": [*command, "-P", "client.properties", "-t", "-s"],
         }
         told[host] = {"tool": str(home / "bin" / "service"), "client": client, "servers": ""}

@@ -141,10 +141,10 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
 
 
 def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra,hbase", *LONG)
-    run.until("run", "01-cassandra")
-    kill("cassandra")
-    run.until("run", "02-hbase")
+    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb,mysql-myisam", *LONG)
+    run.until("run", "01-mysql-innodb")
+    kill("mysql")
+    run.until("run", "02-mysql-myisam")
     run.signal(signal.SIGINT)
     time.sleep(1)
     run.signal(signal.SIGINT)
@@ -152,12 +152,13 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     assert "already stopping the servers" in run.text
     assert "--resume" in run.text
     trials = run.trials()
-    assert (trials["cassandra"]["status"], trials["hbase"]["status"]) == ("invalid", "interrupted")
-    assert "run-1: the client on localhost failed: " in trials["cassandra"]["reason"]
-    assert "cassandra ended with exit code 137" in trials["cassandra"]["reason"]
-    assert "by SIGINT while in run 1 of 1" in trials["hbase"]["reason"]
+    innodb, myisam = trials["mysql-innodb"], trials["mysql-myisam"]
+    assert (innodb["status"], myisam["status"]) == ("invalid", "interrupted")
+    assert "run-1: the client on localhost failed: " in innodb["reason"]
+    assert "mysql ended with exit code 137" in innodb["reason"]
+    assert "by SIGINT while in run 1 of 1" in myisam["reason"]
     # The loads before were good and are kept.
-    assert any(row["operation"] == "INSERT" for row in trials["cassandra"]["rows"])
+    assert any(row["operation"] == "INSERT" for row in innodb["rows"])
 
     # The effective scenario is the experiment's own; a shorter one would be another experiment.
     scenario = run.out / "scenario.properties"
@@ -165,7 +166,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     again = Run(run.out, "--resume", str(run.out))
     assert again.end() == 0
     assert {trial["status"] for trial in again.trials().values()} == {"ok"}
-    assert sorted(path.name for path in (run.out / "attempts").iterdir()) == ["01-cassandra.1", "02-hbase.1"]
+    assert sorted(path.name for path in (run.out / "attempts").iterdir()) == ["01-mysql-innodb.1", "02-mysql-myisam.1"]
 
     done = Run(run.out, "--resume", str(run.out))
     assert done.end() == 0

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from dohyo.places import ROOT
+from dohyo.places import ANSIBLE, ROOT
 from dohyo.playbook import play
 
 SECRET = "s3cret-'quoted'-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"
 TRIAL = {
+    **yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text()),
     "trial_system": "cassandra",
     "trial_properties": {"recordcount": 1000, "readproportion": 0.5, "updateproportion": 0.5},
     "trial_threads": 2,

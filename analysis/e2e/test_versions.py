@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from dohyo.places import ANSIBLE
 from dohyo.playbook import Failure, play
 
 SMALL = {
+    **yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text()),
     "trial_properties": {"recordcount": 1000, "readproportion": 0.5, "updateproportion": 0.5},
     "trial_threads": 2,
     "trial_warmup": 1,

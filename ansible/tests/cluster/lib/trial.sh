@@ -60,7 +60,7 @@ rolled() {
             fail "host$n after the rolling change: $(cat "$work/status")"
     done
     quietly playbook rolling.yml -e "@$evidence/trial.json" -e "$4=$6" --check --diff
-    [[ $(grep -E '^[+-] ' "$work/log" | sort -u | xargs) == "+ $3 $6 - $3 $5" ]] ||
+    [[ $(sed -nE 's/^([+-])[[:space:]]*([^+-])/\1\2/p' "$work/log" | LC_ALL=C sort -u | xargs) == "+$3 $6 -$3 $5" ]] ||
         { cat "$work/log" >&2; fail '--check --diff does not show just the line that changes'; }
     testbed ssh 1 "grep -qE '$line' dohyo/run/$1/conf/$2" || fail '--check has changed something'
     ok 'a rolling change of the configuration, and its --check --diff'
@@ -82,7 +82,7 @@ wiped() {
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/* 2>/dev/null; true" \
+        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/$role dohyo/secret/client-* 2>/dev/null; true" \
             >"$work/left" || fail "cannot look at host$n"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
