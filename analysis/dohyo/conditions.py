@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,7 +31,19 @@ def readable(trial: Trial) -> list[Condition]:
     """The known conditions of a trial, in the order in which they are shown."""
     of = trial.conditions
     system = Condition("system", " ".join(filter(None, (trial.title, of.version))))
-    return [system, *(piece for piece in _all(of) if any(getattr(of, name) is not None for name in piece.fields))]
+    return [system, *_known(of), *_phases(trial)]
+
+
+def _known(of: Conditions) -> Iterator[Condition]:
+    return (piece for piece in _all(of) if any(getattr(of, name) is not None for name in piece.fields))
+
+
+def _phases(trial: Trial) -> Iterator[Condition]:
+    """What differs from phase to phase."""
+    nothing = replace(trial.conditions, **dict.fromkeys(each.name for each in fields(trial.conditions)))
+    for phase, differing in trial.by_phase.items():
+        of = replace(nothing, **differing, clients=trial.conditions.clients if "threads" in differing else None)
+        yield Condition(f"phase {phase}", ", ".join(map(str, _known(of))), tuple(differing))
 
 
 def _all(of: Conditions) -> Iterator[Condition]:

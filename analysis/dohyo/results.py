@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dohyo import table
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
-from dohyo.rows import Row
+from dohyo.rows import LOAD, Row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,6 +67,7 @@ class Trial:
     status: Status
     reason: str | None = None
     conditions: Conditions = Conditions()
+    by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)  # what differs: phase -> condition
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     notes: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
@@ -106,7 +107,9 @@ class Summary:
                 "status": trial.status,
                 "reason": trial.reason,
             }
-            records += [{**of_trial, **line, **asdict(trial.conditions)} for line in _lines(trial)]
+            conditions = asdict(trial.conditions)
+            for line in _lines(trial):
+                records.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
         return pl.DataFrame(records, schema=_COLUMNS, infer_schema_length=None)
 
     def csv(self) -> str:
@@ -136,7 +139,7 @@ def _lines(trial: Trial) -> list[dict[str, Any]]:
     """What tells the lines of a trial in summary.csv apart."""
     lines: list[dict[str, Any]] = [{"scope": "cluster", **asdict(row)} for row in trial.rows]
     # A failed trial with a good load still needs the line that says that it failed.
-    if not any(row.phase == "run" for row in trial.rows) and trial.status != "ok":
+    if all(row.phase == LOAD for row in trial.rows) and trial.status != "ok":
         lines.insert(0, {"scope": "cluster"})
     if len(trial.clients) > 1:
         for client in trial.clients:

@@ -28,7 +28,7 @@ from dohyo.experiment import (
 )
 from dohyo.hosts import Hosts, here
 from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
-from dohyo.plan import Trial, variables
+from dohyo.plan import Trial, course, variables
 from dohyo.playbook import Event, Failure, Interruption, Signals, execute, play
 from dohyo.progress import Progress, clock
 from dohyo.scenario import Scenario
@@ -166,7 +166,7 @@ class _Measurement:
         self.failed_while = ""
         # By system: why it cannot be had, "" for one that can.
         self.unavailable: dict[str, str] = {}
-        self.progress = Progress(experiment.scenario, len(todo), console)
+        self.progress = Progress(todo, console)
 
     def carry_out(self) -> int:
         """Measures what is to do, prints the summary and returns the exit code."""
@@ -183,11 +183,10 @@ class _Measurement:
 
     def _announce(self) -> None:
         scenario = self.experiment.scenario
-        window = f"{scenario.duration} s" if scenario.duration else f"{scenario.number('operationcount'):,} operations"
         systems = ", ".join(trial.system for trial in self.todo)
         self.progress.say(
             f"{scenario.name}: {systems} · {scenario.number('recordcount'):,} records"
-            f" · {scenario.repeats} × ({scenario.warmup} s warm-up + {window})"
+            f" · {course(scenario)}"
             f" · evidence in {shown(self.experiment.folder)}"
         )
         for key in scenario.ignored:
@@ -207,7 +206,7 @@ class _Measurement:
                 if left_by:
                     # The next system must have the machine for itself.
                     self._stop(f"of {left_by}")
-                self.progress.trial(number, len(ready), trial.system)
+                self.progress.trial(number, ready)
                 failure = self._trial(trial, keep)
                 if failure is not None:
                     self._failed(trial, failure)
@@ -274,7 +273,7 @@ class _Measurement:
 
     def _write_variables(self, trial: Trial, keep: bool) -> Path:
         folder = self.experiment.trial_folder(trial)
-        write_json(folder / "trial.json", variables(trial, self.experiment.scenario, folder, keep))
+        write_json(folder / "trial.json", variables(trial, folder, keep))
         return folder / "trial.json"
 
     def _failed(self, trial: Trial, failure: Failure) -> None:

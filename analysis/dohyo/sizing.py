@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dohyo import plan, properties
 from dohyo.bad_input import BadInputError
-from dohyo.figures import UNKNOWN, size, whole
+from dohyo.figures import UNKNOWN, size
 from dohyo.hosts import Hosts
 from dohyo.playbook import Event, play
 from dohyo.scenario import Scenario
@@ -146,9 +146,12 @@ class Sizes:
         return needs.copies(records, replication, self.hosts.count) / LOAD_RATE
 
     def run_seconds(self) -> float:
-        """Time of one run: warm-up and window; the window is estimated where a count ends it."""
-        rate = float(self.scenario["target"]) or LOAD_RATE * self.hosts.count
-        return self.scenario.warmup + (self.scenario.duration or self.scenario.number("operationcount") / rate)
+        """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it."""
+        seconds = 0.0
+        for phase in map(self.scenario.of, self.scenario.phases):
+            rate = float(phase["target"]) or LOAD_RATE * self.hosts.count
+            seconds += phase.warmup + (phase.duration or phase.number("operationcount") / rate)
+        return seconds
 
     def trial_seconds(self, needs: Needs) -> float:
         """Estimated time of a trial: start, load, settling and stop, and the runs."""
@@ -223,8 +226,7 @@ def show(sizes: Sizes, console: Console) -> None:
         f"{scenario.number('recordcount'):,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
         f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
     )
-    window = f"{scenario.duration} s" if scenario.duration else f"{whole(scenario.number('operationcount'))} operations"
-    phases = f"start, load, settle, {scenario.repeats} × ({scenario.warmup} s warm-up + {window}), stop"
+    phases = f"start, load, settle, {plan.course(scenario)}, stop"
     rows = [("trial", "phases", "time", "memory/host", "disk/host")]
     for trial, needs in zip(plan.trials(scenario), sizes.needs, strict=True):
         fits = "" if sizes.fits(needs) else "  does not fit"

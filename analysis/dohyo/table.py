@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -15,6 +15,7 @@ from dohyo import conditions
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import UNKNOWN, milliseconds, rate, whole
 from dohyo.operations import INTENDED, OVERALL, order
+from dohyo.rows import LOAD, RUN
 
 if TYPE_CHECKING:
     from dohyo.results import Summary, Trial
@@ -44,7 +45,7 @@ class _Line:
     system: str
     cells: dict[str, str]
     reason: str | None = None
-    load: bool = False
+    aside: bool = False  # the load, and what does not count
 
     def has(self, columns: Sequence[str]) -> bool:
         """Whether anything is known in these columns."""
@@ -120,24 +121,38 @@ def _label_of(name: str, summary: Summary) -> str:
 
 
 def _lines(summary: Summary) -> list[_Line]:
-    """By operation, then by system, so that what is to be compared stands together; the load last."""
+    """By phase and operation, then by system, so that what is to be compared stands together; the load last."""
     result = []
+    phases = list(dict.fromkeys(row.phase for trial in summary.trials for row in trial.rows))
     entries = [(row, position, trial) for position, trial in enumerate(summary.trials) for row in trial.rows]
-    for row, _, trial in sorted(entries, key=lambda e: (e[0].phase == "load", order(e[0].operation), e[1])):
-        if row.phase == "load" and row.operation.startswith(INTENDED):
+
+    def place(entry: tuple[Row, int, Trial]) -> tuple[Any, ...]:
+        row, position, _ = entry
+        return row.phase == LOAD, row.discarded, phases.index(row.phase), order(row.operation), position
+
+    for row, _, trial in sorted(entries, key=place):
+        aside = row.phase == LOAD or row.discarded
+        if aside and row.operation.startswith(INTENDED):
             continue  # of interest to few; summary.json has them
         several = sum(
-            each.phase == row.phase and not each.operation.startswith((OVERALL, INTENDED)) for each in trial.rows
+            (each.phase, each.discarded) == (row.phase, row.discarded)
+            and not each.operation.startswith((OVERALL, INTENDED))
+            for each in trial.rows
         )
         if row.operation != OVERALL or several != 1:  # of one operation type, OVERALL would only be its copy
-            load = row.phase == "load"
-            operation = f"[LOAD] {row.operation}" if load else row.operation
-            result.append(_Line(operation, label(trial, summary), _cells(row), load=load))
+            result.append(_Line(_operation(row), label(trial, summary), _cells(row), aside=aside))
     for trial in summary.trials:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
             result.append(_Line(UNKNOWN, label(trial, summary), {}, reason=reason))
     return result
+
+
+def _operation(row: Row) -> str:
+    """With its phase, where that is not just the run."""
+    phase = {LOAD: "LOAD", RUN: ""}.get(row.phase, row.phase)
+    which = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
+    return f"[{which}] {row.operation}" if which else row.operation
 
 
 def _cells(row: Row) -> dict[str, str]:
@@ -191,7 +206,7 @@ def _print_part(lines: Sequence[_Line], columns: Sequence[str], console: Console
     for line in lines:
         if line.reason is None:
             cells = [line.operation, line.system, *(line.cells.get(column, UNKNOWN) for column in shown)]
-            style = "dim" if line.load else "bold" if line.operation == OVERALL else ""
+            style = "dim" if line.aside else "bold" if line.operation.endswith(OVERALL) else ""
             _print(console, Text(_joined(cells, widths), style=style))
         else:
             start = _joined([line.operation, line.system], widths[:2]).ljust(sum(widths[:2]) + 2)
@@ -303,11 +318,13 @@ def _conditions_markdown(summary: Summary) -> list[str]:
 
 
 def _legend(summary: Summary) -> str:
-    repeats = sorted({row.repeats for trial in summary.trials for row in trial.rows if row.phase == "run"})
+    rows = [row for trial in summary.trials for row in trial.rows if row.phase != LOAD]
+    repeats = sorted({row.repeats for row in rows if not row.discarded})
+    discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row in rows) else ""
     if not repeats or repeats == [1]:
-        return _LEGEND
+        return _LEGEND + discarded
     counts = " or ".join(map(str, repeats))
-    return f"{_LEGEND} Rates are means of {counts} repeats ± their standard deviation; counts are sums."
+    return f"{_LEGEND} Rates are means of {counts} repeats ± their standard deviation; counts are sums.{discarded}"
 
 
 def _words(name: str) -> str:

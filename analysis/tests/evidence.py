@@ -34,8 +34,16 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: tuple[str, ...] = ("node1",)) -> Path:
-    """A trial that went well; the tests then break it."""
+def trial(
+    experiment: Path,
+    number: int,
+    system: str,
+    repeats: int = 2,
+    hosts: tuple[str, ...] = ("node1",),
+    phases: tuple[str, ...] = ("run",),
+    **settings: Any,
+) -> Path:
+    """A trial that went well; the tests then break it. `settings`: what else its trial.json holds."""
     folder = experiment / "raw" / f"{number:02d}-{system}"
     folder.mkdir(parents=True)
     write_json(
@@ -48,6 +56,8 @@ def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: t
             "trial_repeats": repeats,
             "trial_warmup": 1,
             "trial_conditions": {"replication": 1, "durability": "memory"},
+            **({} if phases == ("run",) else {"trial_phases": [{"name": name} for name in phases]}),
+            **settings,
         },
     )
     write_json(folder / "state.json", {"status": "done", "reason": None})
@@ -55,7 +65,8 @@ def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: t
     for host in hosts:
         shutil.copytree(DATA / "dohyo/load", folder / "load" / host)
         for run in range(1, repeats + 1):
-            shutil.copytree(DATA / "dohyo/run", folder / f"run-{run}" / host)
+            for phase in phases:
+                shutil.copytree(DATA / "dohyo/run", folder / f"{phase}-{run}" / host)
     return folder
 
 
