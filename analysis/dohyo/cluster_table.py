@@ -1,4 +1,4 @@
-"""What the clients and the nodes of a cluster did: two small tables below that of the whole cluster."""
+"""What rounds, clients and nodes did each: small tables below that of all together."""
 
 from __future__ import annotations
 
@@ -38,10 +38,14 @@ class Grid:
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """The tables that there is something to put into: none for a single client with a single server."""
+    """The tables that there is something to put into: none for one round of a single client with a single server."""
     several_clients = [trial for trial in trials if len(trial.clients) > 1]
     several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
     found = []
+    if rounds := [trial for trial in trials if trial.round is not None]:
+        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if row.phase != LOAD))
+        heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in ("op/s", "rec/s"))]
+        found.append(Grid("Rounds", heads, [_round(trial, phases) for trial in rounds]))
     if several_clients:
         operations = _operations(several_clients)
         heads = [
@@ -58,6 +62,13 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         heads = ["system", "node", "state", "CPU s", "cores", "µs/record", "memory MB"]
         found.append(Grid("Nodes", heads, [line for trial in several for line in _nodes(trial, label(trial))]))
     return found
+
+
+def _round(trial: Trial, phases: Sequence[str]) -> list[str]:
+    """The rates of one round, in the order of measuring."""
+    units = ("ops_per_second", "records_per_second")
+    cells = [rate(_of(trial.rows, phase, OVERALL, unit)) for phase in phases for unit in units]
+    return [trial.name, str(trial.round), *cells]
 
 
 # A phase and an operation type in it.

@@ -75,8 +75,6 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
     :param keep: leave the servers up at the end
     """
     scenario = trial.scenario
-    load = _phase(scenario, phases.INSERT)
-    runs = [_phase(scenario, name) for name in scenario.phases]
     return {
         "trial_system": trial.system,
         "trial_name": trial.name,
@@ -86,10 +84,7 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_dir": str(folder),
         # What the roles read of it is the same in all phases.
         "trial_properties": scenario.client_properties,
-        # Servers make room for the connections of the phase with the most threads.
-        "trial_threads": max(phase["threads"] for phase in [load, *runs]),
-        "trial_load": load,
-        "trial_phases": runs,
+        **phases_of(scenario),
         "trial_repeats": scenario.repeats,
         "trial_discard": scenario.number("discard"),
         "trial_settle": scenario["settle"],
@@ -103,6 +98,14 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,
     }
+
+
+def phases_of(scenario: Scenario) -> dict[str, Any]:
+    """The variables that say what the clients do in the load and in each phase after it."""
+    load = _phase(scenario, phases.INSERT)
+    runs = [_phase(scenario, name) for name in scenario.phases]
+    # Servers make room for the connections of the phase with the most threads.
+    return {"trial_load": load, "trial_phases": runs, "trial_threads": max(each["threads"] for each in [load, *runs])}
 
 
 def _phase(scenario: Scenario, name: str) -> dict[str, Any]:

@@ -60,10 +60,11 @@ class Forecast:
         if (phase, run) in steps[self._position :]:
             self._position = steps.index((phase, run), self._position)
 
-    def learn(self, seconds: float) -> None:
-        """The phase that was entered last has ended after that time."""
-        (phase, _), guess = self._here[self._position]
-        self._ratios[phase] = seconds / guess
+    def learn(self, phase: str, seconds: float) -> None:
+        """A phase has ended after that time; nothing is learned from one that is not a part of every trial."""
+        (expected, _), guess = self._here[self._position]
+        if phase == expected:
+            self._ratios[phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
         """Seconds to the end of the experiment, of which some have passed in this phase."""
@@ -137,8 +138,8 @@ class Progress:
     def trial(self, number: int, trials: Sequence[Trial]) -> None:
         """The trial of that number, from 1, begins."""
         self._number, self._trials = number, trials
-        self._forecast.begin(trials[number - 1 :])
         self._enter("start", 0)
+        self._forecast.begin(trials[number - 1 :])
         self._cut_short = False
 
     def stopping(self, which: str) -> None:
@@ -180,8 +181,9 @@ class Progress:
 
     def _enter(self, phase: str, run: int) -> None:
         now = time.monotonic()
-        if not self._cut_short:
-            self._forecast.learn(now - self._phase_began)
+        # A trial that is deployed anew begins only then.
+        if not self._cut_short and phase != "deploy":
+            self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)
         self._phase, self._run, self._phase_began, self._which = phase, run, now, ""
         self._tail, self._second, self._records = None, None, 0

@@ -20,6 +20,7 @@ from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
 from dohyo.conducted import client as conducted_client
 from dohyo.events import Event, Seconds, in_order
+from dohyo.figures import point_name
 from dohyo.figures import size as size_of
 from dohyo.hdr_log import Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
@@ -59,25 +60,43 @@ def summarise(experiment: Path) -> Summary:
     raw = experiment / "raw"
     if not raw.is_dir():
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
-    evidence = [_Evidence(folder) for folder in sorted(raw.iterdir()) if folder.is_dir()]
-    trials = [each.trial() for each in evidence]
+    warnings: list[str] = []
+    trials: list[Trial] = []
+    rounds: dict[tuple[str, str], _Rounds] = {}
+    for folder in sorted(raw.iterdir()):
+        if folder.is_dir():
+            evidence = _Evidence(folder, warnings)
+            trial = evidence.trial()
+            trials.append(trial)
+            if trial.round is not None:
+                rounds.setdefault((trial.system, point_name(trial.point)), _Rounds()).add(trial, evidence.measured)
+    merged = [each.merged() for each in rounds.values()]
     return Summary(
         name=experiment.resolve().name,
         trials=trials,
-        unequal=unequal(trials),
+        merged=merged,
+        unequal=unequal(merged or trials),
         notes=_notes(trials),
-        warnings=[warning for each in evidence for warning in each.warnings],
+        warnings=warnings,
     )
 
 
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
-    """The conditions that are not the same (or not known) for all trials that ran: condition → trial → value."""
+    """The conditions that are not the same (or not known) for all trials that ran: condition → trial → value.
+
+    Trials are compared within a point of the matrix, that is where they agree in the dimensions that all of them have.
+    """
     ran = [trial for trial in trials if trial.rows]
-    result = {}
+    shared = [key for key in ran[0].point if all(key in trial.point for trial in ran)] if ran else []
+    points: dict[tuple[str, ...], list[Trial]] = {}
+    for trial in ran:
+        points.setdefault(tuple(trial.point[key] for key in shared), []).append(trial)
+    result: dict[str, dict[str, str]] = {}
     for name in FAIR:
-        values = {trial.name: _stated(trial, name) for trial in ran}
-        if len(set(values.values())) > 1:
-            result[name] = values
+        for at_point in points.values():
+            values = {trial.name: _stated(trial, name) for trial in at_point}
+            if len(set(values.values())) > 1:
+                result.setdefault(name, {}).update(values)
     return result
 
 
@@ -164,12 +183,71 @@ class _Phase:
         return in_order(events)
 
 
+# What counts of a trial, or of several: the runs of each part, and the histograms of all of them.
+_Measured = dict[_Part, tuple[list[Run], dict[str, Latencies]]]
+
+
+def _rows(measured: _Measured) -> list[Row]:
+    parts = sorted(measured, key=_place)
+    return [row for part in parts for row in rows(part[0], *measured[part], discarded=part[1])]
+
+
+class _Rounds:
+    """Adds up what a system did at a point of the matrix in all rounds."""
+
+    def __init__(self) -> None:
+        self.trials: list[Trial] = []
+        self.measured: _Measured = {}
+
+    def add(self, trial: Trial, measured: _Measured) -> None:
+        """Takes a trial; one that is not "ok" has nothing that counts but its load."""
+        self.trials.append(trial)
+        for part, (runs, latencies) in measured.items():
+            all_runs, all_latencies = self.measured.setdefault(part, ([], {}))
+            all_runs += runs
+            for name, of_trial in latencies.items():
+                all_latencies.setdefault(name, Latencies()).add_all(of_trial)
+
+    def merged(self) -> Trial:
+        """A trial with the numbers of all that are ok, and with the reasons of those that are not."""
+        bad = [trial for trial in self.trials if trial.status != "ok"]
+        first = next((trial for trial in self.trials if trial.status == "ok"), self.trials[0])
+        every = [trial.conditions for trial in self.trials]
+        windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
+        return replace(
+            first,
+            name=f"{first.system} {point_name(first.point)}".rstrip(),
+            status=bad[0].status if bad else "ok",
+            reason="; ".join(f"round {trial.round}: {trial.reason}" for trial in bad) or None,
+            round=None,
+            conditions=replace(
+                first.conditions,
+                measured_seconds=statistics.fmean(windows) if windows else None,
+                start_skew_ms=furthest(each.start_skew_ms for each in every),
+                end_skew_ms=furthest(each.end_skew_ms for each in every),
+                clock_error_ms=furthest(each.clock_error_ms for each in every),
+            ),
+            deviations=_each_once(self.trials, "deviations"),
+            notes=_each_once(self.trials, "notes"),
+            rows=_rows(self.measured),
+            # These are of each round: the servers were others.
+            clients=[],
+            nodes=[],
+            events=[],
+        )
+
+
+def _each_once(trials: Sequence[Trial], name: str) -> list[str]:
+    return list(dict.fromkeys(text for trial in trials for text in getattr(trial, name)))
+
+
 class _Evidence:
     """Reads one trial's folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warnings: list[str]) -> None:
         self.folder = folder
-        self.warnings: list[str] = []
+        self.warnings = warnings
+        self.measured: _Measured = {}
         self._settings = self._read("trial.json")
         self._properties = mapping(self._settings.get("trial_properties"))
         self._discard = whole(self._settings.get("trial_discard")) or 0
@@ -187,12 +265,10 @@ class _Evidence:
         shown = [phase for phase in runs if status == "ok"]
         if load and not any(phase.problems for phase in load):
             shown += load
-        result: list[Row] = []
-        for part in _parts(shown):
-            kind, discarded = part
-            of_part = [phase.run for phase in shown if phase.part == part]
-            result += rows(kind, of_part, latencies[part], discarded=discarded)
-        there = {(row.phase, row.discarded) for row in result}
+        self.measured = {
+            part: ([phase.run for phase in shown if phase.part == part], latencies[part]) for part in _parts(shown)
+        }
+        result = _rows(self.measured)
         measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
         system = str(self._settings.get("trial_system") or self.folder.name)
         conditions, by_phase = self._conditions(facts, counted or load)
@@ -202,13 +278,17 @@ class _Evidence:
             title=str(facts.get("title") or system),
             status=status,
             reason=reason,
+            point={str(key): str(value) for key, value in mapping(self._settings.get("trial_point")).items()},
+            round=whole(self._settings.get("trial_round"))
+            if (whole(self._settings.get("trial_rounds")) or 1) > 1
+            else None,
             conditions=conditions,
             by_phase=by_phase,
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
             notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases),
             rows=result,
             clients=[
-                replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in there])
+                replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
                 for client in clients
             ],
             nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
@@ -368,9 +448,14 @@ class _Evidence:
 
 
 def _parts(phases: Sequence[_Phase]) -> list[_Part]:
-    """What is added up apart: each phase in order, what is discarded of them, the load."""
-    parts = dict.fromkeys(phase.part for phase in phases)
-    return sorted(parts, key=lambda part: (part[0] == LOAD, part[1]))
+    """What is added up apart, in the order of a summary."""
+    return sorted(dict.fromkeys(phase.part for phase in phases), key=_place)
+
+
+def _place(part: _Part) -> tuple[bool, bool]:
+    """The phases, which are in order already, then what is discarded of them, then the load."""
+    kind, discarded = part
+    return kind == LOAD, discarded
 
 
 def _first(problems: Sequence[str]) -> str:

@@ -44,7 +44,8 @@ def trial(
     **settings: Any,
 ) -> Path:
     """A trial that went well; the tests then break it. `settings`: what else its trial.json holds."""
-    folder = experiment / "raw" / f"{number:02d}-{system}"
+    point = "".join(f"-{key}={value}" for key, value in settings.get("trial_point", {}).items())
+    folder = experiment / "raw" / f"{number:02d}-{system}{point}"
     folder.mkdir(parents=True)
     write_json(
         folder / "trial.json",

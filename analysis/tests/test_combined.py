@@ -108,10 +108,12 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     assert row(of, "update").ops_per_second == pytest.approx((3000 + 2000) / 2)
     assert row(of, "update").operations == 12_000
     aside = row(of, "update", discarded=True)
-    assert (aside.repeats, aside.operations, aside.ops_per_second) == (1, 6000, pytest.approx(1000))
+    assert (aside.repeats, aside.operations) == (1, 6000)
+    assert aside.ops_per_second == pytest.approx(1000)
     assert of.clients[0].rows == of.rows
     text = rendered(summarise(tmp_path))
-    assert "[update, discarded] UPDATE" in text
+    assert "[update, discarded] OVERALL" in text
+    assert "[update, discarded] UPDATE" not in text  # summary.json has it
     assert "means of 2 repeats" in text
     assert "Discarded are first repeats, which count nowhere." in " ".join(text.split())
     content = json.loads(summarise(tmp_path).json())
@@ -123,3 +125,120 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
         ("update", "2", "false"), ("read", "2", "false"), ("update", "1", "true"), ("read", "1", "true"),
         ("load", "1", "false"),
     }  # fmt: skip
+
+
+# ---- points and rounds ----------------------------------------------------------------------------------------------
+
+
+def matrix(experiment: Path) -> None:
+    """Two systems at two points, one of them measured with a batch, and a role's dimension of Cassandra alone."""
+    number = 0
+    for batch in ("1", "100"):
+        for system, collector in (("cassandra", {"cassandra_gc": "G1"}), ("hbase", {})):
+            number += 1
+            point = {"batchsize": batch, **collector}
+            folder = trial(experiment, number, system, repeats=1, trial_point=point, trial_round=1, trial_rounds=1)
+            edit_json(folder / "run-1/node1/client.json", batchsize=int(batch))
+
+
+def test_points_stand_side_by_side_and_each_row_says_its_own(tmp_path: Path) -> None:
+    matrix(tmp_path)
+    summary = summarise(tmp_path)
+    assert summary.dimensions == ["batchsize", "cassandra_gc"]
+    assert (summary.trials[0].point, summary.trials[0].round) == ({"batchsize": "1", "cassandra_gc": "G1"}, None)
+    text = rendered(summary)
+    lines = [line.split() for line in text.splitlines()]
+    assert [line[:4] for line in lines if line[:1] == ["OVERALL"]][:4] == [
+        ["OVERALL", "1", "G1", "cassandra"], ["OVERALL", "1", "hbase", "6,000"],
+        ["OVERALL", "100", "G1", "cassandra"], ["OVERALL", "100", "hbase", "6,000"],
+    ]  # fmt: skip
+    for width in (100, 120):
+        assert max(map(len, rendered(summary, width).splitlines())) <= width
+    page = table.markdown(summary)
+    assert "| operation | batchsize | cassandra_gc | system |" in page.replace("cassandra_ gc", "cassandra_gc")
+    assert "| OVERALL | 100 | G1 | cassandra |" in page
+    csv_lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    assert {(line["system"], line["matrix.batchsize"], line["matrix.cassandra_gc"]) for line in csv_lines} == {
+        ("cassandra", "1", "G1"), ("cassandra", "100", "G1"), ("hbase", "1", ""), ("hbase", "100", ""),
+    }  # fmt: skip
+
+
+def test_conditions_are_compared_within_a_point(tmp_path: Path) -> None:
+    matrix(tmp_path)
+    assert summarise(tmp_path).unequal == {}
+    assert "batch 1 / 100" in rendered(summarise(tmp_path))
+    edit_json(tmp_path / "raw/04-hbase-batchsize=100/conditions.json", durability="disk")
+    summary = summarise(tmp_path)
+    assert summary.unequal == {
+        "durability": {"03-cassandra-batchsize=100-cassandra_gc=G1": "memory", "04-hbase-batchsize=100": "disk"}
+    }
+    said = "unequal: durability (cassandra batchsize=100 cassandra_gc=G1 memory, hbase batchsize=100 disk)"
+    assert said in " ".join(rendered(summary).split())
+
+
+def test_what_is_said_of_a_system_at_all_its_points_is_said_once(tmp_path: Path) -> None:
+    matrix(tmp_path)
+    for folder in (tmp_path / "raw").glob("*-hbase-*"):
+        edit_json(folder / "conditions.json", notes=["port 16000 was taken"], differences=["durability: it has disk"])
+    text = rendered(summarise(tmp_path))
+    assert text.count("hbase: port 16000 was taken") == text.count("port 16000 was taken") == 1
+    assert text.count("hbase: durability: it has disk") == 1
+
+
+def rounds(experiment: Path) -> None:
+    for number, (system, turn) in enumerate([("cassandra", 1), ("hbase", 1), ("cassandra", 2), ("hbase", 2)], start=1):
+        trial(experiment, number, system, repeats=2, trial_round=turn, trial_rounds=2)
+
+
+def test_rounds_are_merged(tmp_path: Path) -> None:
+    rounds(tmp_path)
+    for run in ("run-1", "run-2"):
+        slower(tmp_path / "raw/03-cassandra", run, 2.0)
+    summary = summarise(tmp_path)
+    assert [(each.name, each.round) for each in summary.trials] == [
+        ("01-cassandra", 1), ("02-hbase", 1), ("03-cassandra", 2), ("04-hbase", 2)
+    ]  # fmt: skip
+    cassandra, hbase = summary.merged
+    assert (cassandra.name, cassandra.status, cassandra.round) == ("cassandra", "ok", None)
+    overall = row(cassandra, "run")
+    assert (overall.repeats, overall.operations) == (4, 24_000)
+    assert overall.ops_per_second == pytest.approx((2000 + 2000 + 3000 + 3000) / 4)
+    assert overall.ops_per_second_stddev == pytest.approx(577.35, rel=1e-4)
+    assert row(hbase, "run").ops_per_second == pytest.approx(2000)
+    # From the histograms of all rounds.
+    assert row(cassandra, "run", "READ").operations == 4 * 2990
+    assert row(cassandra, "run", "READ").latency_source == "histograms"
+    text = rendered(summary)
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith("OVERALL")] == [
+        ["OVERALL", "cassandra"], ["OVERALL", "hbase"]
+    ]  # fmt: skip
+    assert "means of 4 repeats" in text
+    assert ["03-cassandra", "2", "3,000", "3,000"] in [line.split() for line in text.splitlines()]
+    lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    assert {(line["scope"], line["trial"], line["round"]) for line in lines} == {
+        ("cluster", "01-cassandra", "1"), ("cluster", "02-hbase", "1"), ("cluster", "03-cassandra", "2"),
+        ("cluster", "04-hbase", "2"), ("rounds", "cassandra", ""), ("rounds", "hbase", ""),
+    }  # fmt: skip
+    summary.write(tmp_path)
+
+
+def test_a_round_that_failed_is_named_and_the_others_count(tmp_path: Path) -> None:
+    rounds(tmp_path)
+    write_json(tmp_path / "raw/03-cassandra/state.json", {"status": "failed", "reason": "no port"})
+    cassandra, _ = summarise(tmp_path).merged
+    assert (cassandra.status, cassandra.reason) == ("failed", "round 2: no port")
+    assert row(cassandra, "run").repeats == 2
+    assert "failed: round 2: no port" in rendered(summarise(tmp_path))
+
+
+def test_points_and_rounds_together(tmp_path: Path) -> None:
+    for number, turn in enumerate((1, 2), start=0):
+        for place, batch in enumerate(("1", "100"), start=1):
+            point = {"batchsize": batch}
+            trial(tmp_path, 2 * number + place, "hbase", trial_point=point, trial_round=turn, trial_rounds=2)
+    summary = summarise(tmp_path)
+    assert [each.name for each in summary.merged] == ["hbase batchsize=1", "hbase batchsize=100"]
+    assert summary.unequal == {}
+    write_json(tmp_path / "raw/02-hbase-batchsize=100/run-1/clients.json", clients_json(("node1",), events=[
+        {"at": 2.0, "host": "node1", "what": "it ended"}]))  # fmt: skip
+    assert "hbase batchsize=100 round 1: run 1, second 2: node1: it ended" in rendered(summarise(tmp_path))

@@ -46,12 +46,13 @@ def test_the_name_of_a_phase_says_its_mix(tmp_path: Path) -> None:
 
 def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     chosen = load(
-        tmp_path, SMALL, "phases=update,read", "threadcount=8", "target=500", "duration=30s", "update.readbeforewrite=true",
-        "update.threadcount=16", "read.batchsize=100", "read.duration=5m", "read.hbase.client.retries.number=3",
-        "insert.threadcount=4", "insert.batchsize=10",
+        tmp_path, SMALL, "phases=update,read", "threadcount=8", "target=500", "duration=30s",
+        "update.readbeforewrite=true", "update.threadcount=16", "read.batchsize=100", "read.duration=5m",
+        "read.hbase.client.retries.number=3", "insert.threadcount=4", "insert.batchsize=10",
     )  # fmt: skip
     variables = plan.variables(plan.trials(chosen)[0], tmp_path, keep=False)
-    insert, update, read = variables["trial_load"], *variables["trial_phases"]
+    insert = variables["trial_load"]
+    update, read = variables["trial_phases"]
     assert (insert["threads"], update["threads"], read["threads"]) == (4, 16, 8)
     # The servers make room for all.
     assert variables["trial_threads"] == 16
@@ -99,7 +100,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=a,b b.batchsize=1001", "phase b: batchsize=1001: must be at most 1000"),
         ("insert.batchsize=1001", "phase insert: batchsize=1001: must be at most 1000"),
         ("phases=read read.duration=0 read.operationcount=0", "phase read: nothing ends a run"),
-        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*the load, which is 1"),
+        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*, which is 1"),
         ("phases=read,read", "'read' is named twice"),
         ("phases=read,insert", "insert is the load, which comes first"),
         ("phases=insert", "names no run after the load"),

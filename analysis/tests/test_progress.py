@@ -49,7 +49,7 @@ def test_the_forecast_learns() -> None:
     before = forecast.remaining(0)
     forecast.begin(TRIALS)
     forecast.enter("run", 1)
-    forecast.learn(100)
+    forecast.learn("run", 100)
     forecast.begin(TRIALS)
     expected = before - progress._GUESSES["deploy"] + 4 * (100 - 15 - progress._AROUND_A_RUN)
     assert forecast.remaining(0) == pytest.approx(expected)
