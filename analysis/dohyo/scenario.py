@@ -247,12 +247,12 @@ def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
     sources = {shown(path): properties.read(path), "command line": changes}
     for source, assignments in sources.items():
         seen: dict[str, str] = {}
-        for key, value in assignments.items():
-            if (other := seen.setdefault(_about(key), key)) != key:
-                what = _DECIDES.get(_about(key), f"what {_about(key)} is")
-                raise BadInputError(
-                    f"{source}: {other}={assignments[other]} and {key}={value} both say {what}; leave one out"
-                )
+        for key in assignments:
+            about = _about(key)
+            if (other := seen.setdefault(about, key)) != key:
+                one, two = (f"{name}={assignments[name]}" for name in sorted((key, other), key=about.__ne__))
+                what = _DECIDES.get(about, f"what {about} is")
+                raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
     # Phases that the command line leaves out take what is said of them along.

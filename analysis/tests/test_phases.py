@@ -232,7 +232,7 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
         ("matrix.batchsize=1,,2", "must be values separated by commas"),
         ("matrix.batchsize=1,x", "matrix.batchsize=1,x: batchsize=x: must be a whole number"),
         ("matrix.batchsize=1,1", "a value is there twice"),
-        ("matrix.batchsize=1,2 batchsize=3", "matrix.batchsize=1,2 and batchsize=3 both say what batchsize is"),
+        ("matrix.batchsize=1,2 batchsize=3", "batchsize=3 and matrix.batchsize=1,2 both say what batchsize is"),
         ("matrix.systems=hbase,cassandra", "systems is one for the whole experiment"),
         ("matrix.repeats=1,2", "repeats is one for the whole experiment"),
         ("matrix.scylla_memory=1g,2g", "matrix.scylla_memory: none of the systems cassandra, hbase has it"),
