@@ -200,6 +200,8 @@ class _Measurement:
             f"{scenario.name}: {systems}{trials} · {records} records"
             f" · {course(first)} · evidence in {shown(self.experiment.folder)}"
         )
+        for key in scenario.unused:
+            self.progress.say(f"matrix.{key}: none of these systems has it, so there are no points of it", "yellow")
         for key in scenario.ignored:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 

@@ -116,6 +116,11 @@ class Scenario:
         return [key for key in self.values if key in known and known[key].by == "stock"]
 
     @property
+    def unused(self) -> list[str]:
+        """Dimensions of the matrix that no chosen system has."""
+        return [key for key in self.matrix if not any(key in scenario.point for _, scenario in self.points)]
+
+    @property
     def record_bytes(self) -> int:
         """Bytes of a record's values, of the longest where lengths vary."""
         return self.number("fieldcount") * self.number("fieldlength")
@@ -320,9 +325,6 @@ def _points(
         name: [key for key in matrix if key not in of_roles or key.startswith(prefix)]
         for name, prefix in prefixes.items()
     }
-    for key in matrix:
-        if not any(key in of_system for of_system in dimensions.values()):
-            raise BadInputError(f"{MATRIX}{key}: none of the systems {', '.join(whole.systems)} has it; leave it out")
     count = sum(math.prod(len(matrix[key]) for key in of_system) for of_system in dimensions.values())
     if count * whole.number("rounds") > MOST_TRIALS:
         raise BadInputError(f"the matrix has {count:,} points in each of {whole['rounds']} rounds, more than"

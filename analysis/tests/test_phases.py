@@ -8,6 +8,7 @@ import pytest
 from dohyo import experiment, plan, scenario
 from dohyo.bad_input import BadInputError
 from dohyo.hosts import Hosts
+from dohyo.places import ROOT
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 
@@ -168,6 +169,27 @@ def test_a_roles_dimension_is_for_its_systems_alone(tmp_path: Path) -> None:
     assert hbase.scenario.conditions["replication"] == 3
 
 
+def test_a_dimension_that_no_system_has_makes_no_points(tmp_path: Path) -> None:
+    text = SMALL + "matrix.cassandra_gc=G1,ZGC\nmatrix.batchsize=1,10\n"
+    chosen = load(tmp_path, text, "systems=hbase")
+    assert [trial.name for trial in plan.trials(chosen)] == ["01-hbase-batchsize=1", "02-hbase-batchsize=10"]
+    assert chosen.unused == ["cassandra_gc"]
+    assert load(tmp_path, text).unused == []
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    page = (ROOT / "docs/scenarios.md").read_text(encoding="utf-8")
+    example = next(block for block in page.split("```") if "\nphases=" in block)
+    chosen = load(tmp_path, example)
+    assert [trial.label for trial in plan.trials(chosen)][:3] == [
+        "cassandra batchsize=1 cassandra_gc=G1 round 1",
+        "hbase batchsize=1 round 1",
+        "cassandra batchsize=1 cassandra_gc=ZGC round 1",
+    ]
+    assert len(plan.trials(chosen)) == 12
+    assert plan.trials(again(tmp_path, chosen)) == plan.trials(chosen)
+
+
 def test_sizes_follow_from_each_point(tmp_path: Path) -> None:
     text = "duration=10\nsystems=hbase\nmatrix.datasize=1MB,1*ram\nmatrix.replication=1,2\nscale=0.5\n"
     hosts = Hosts(2, 10**9)
@@ -235,7 +257,6 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
         ("matrix.batchsize=1,2 batchsize=3", "batchsize=3 and matrix.batchsize=1,2 both say what batchsize is"),
         ("matrix.systems=hbase,cassandra", "systems is one for the whole experiment"),
         ("matrix.repeats=1,2", "repeats is one for the whole experiment"),
-        ("matrix.scylla_memory=1g,2g", "matrix.scylla_memory: none of the systems cassandra, hbase has it"),
         ("matrix.replication=1,2,3 rounds=1000 matrix.keysalt=none,crc32", "12 points in each of 1000 rounds"),
         ("matrix.recordcount=1,2 datasize=1GB", "both say how many records are loaded"),
     ],
