@@ -18,6 +18,7 @@ from dohyo import plan, properties
 from dohyo.bad_input import BadInputError
 from dohyo.figures import UNKNOWN, point_name, size
 from dohyo.hosts import Hosts
+from dohyo.phases import INSERT
 from dohyo.playbook import Event, play
 from dohyo.scenario import Scenario
 
@@ -145,10 +146,13 @@ class Sizes:
     # ---- time -------------------------------------------------------------------------------------------------------
 
     def load_seconds(self, needs: Needs) -> float:
-        """Estimated time of the load: every copy is work for its host."""
+        """Estimated time of the load: every copy is work for its host; a target rate may take longer."""
         replication = self.scenario.number("replication")
         records = self.scenario.number("recordcount")
-        return needs.copies(records, replication, self.hosts.count) / LOAD_RATE
+        load = self.scenario.of(INSERT)
+        target = float(load["target"]) * load.number("batchsize")
+        throttled = records / target if target else 0.0
+        return max(needs.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
 
     def run_seconds(self) -> float:
         """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it."""

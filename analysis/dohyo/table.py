@@ -147,9 +147,14 @@ def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
 
 
 def _heads(summary: Summary) -> list[str]:
-    """Of the columns that say what a line is of. A long name of a dimension has a blank where it may be broken."""
-    broken = [re.sub(r"(.*[._])(?=.)", r"\1 ", key) if len(key) > 12 else key for key in summary.dimensions]
-    return ["operation", *broken, "system"]
+    """Of the columns that say what a line is of."""
+    return ["operation", *summary.dimensions, "system"]
+
+
+def _head_lines(column: str) -> list[str]:
+    """A head in two lines, to keep its column narrow: "not found", and a long name of a dimension."""
+    broken = re.sub(r"(.*[._])(?=.)", r"\1 ", column) if len(column) > 12 else column
+    return ["", *broken.split()][-2:]
 
 
 def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
@@ -230,10 +235,10 @@ def _shown(lines: Sequence[_Line], columns: Sequence[str]) -> list[str]:
 
 def _widths(heads: Sequence[str], lines: Sequence[_Line], columns: Sequence[str]) -> list[int]:
     keys = list(zip(*(line.keys for line in lines), strict=True)) or [()] * len(heads)
-    widths = [max(map(len, [*head.split(), *cells])) for head, cells in zip(heads, keys, strict=True)]
+    widths = [max(map(len, [*_head_lines(head), *cells])) for head, cells in zip(heads, keys, strict=True)]
     for column in _shown(lines, columns):
         cells = [len(line.cells.get(column, UNKNOWN)) for line in lines if not line.reason]
-        widths.append(max([max(map(len, column.split())), *cells]))
+        widths.append(max([*map(len, _head_lines(column)), *cells]))
     return widths
 
 
@@ -247,8 +252,7 @@ def _print_part(
 ) -> None:
     shown = _shown(lines, columns)
     widths = _widths(keys, lines, columns)
-    # "not found" takes two lines in the head to keep its column narrow.
-    heads = [["", *column.split()][-2:] for column in (*keys, *shown)]
+    heads = [_head_lines(column) for column in (*keys, *shown)]
     if any(upper for upper, _ in heads):
         _print(console, Text(_joined([upper for upper, _ in heads], widths, len(keys)), style="bold"))
     _print(console, Text(_joined([lower for _, lower in heads], widths, len(keys)), style="bold"))
@@ -304,19 +308,24 @@ def _print(console: Console, text: Text | str = "", wrap: bool = False) -> None:
     console.print(text, soft_wrap=not wrap, markup=False, highlight=False)
 
 
-def _measured(summary: Summary) -> dict[str, list[Trial]]:
-    """Trials with numbers, or with servers that were up and said what they are: those of a system at all points."""
-    found: dict[str, list[Trial]] = {}
-    for trial in summary.compared:
+# A system and its trials at all points of the matrix.
+_System = tuple[str, list["Trial"]]
+
+
+def _measured(summary: Summary) -> list[_System]:
+    """Systems with numbers, or with servers that were up and said what they are."""
+    found: dict[str, _System] = {}
+    for position, trial in enumerate(summary.compared):
         if trial.rows or trial.conditions.version:
-            found.setdefault(trial.system if trial.point else label(trial, summary), []).append(trial)
-    return found
+            key, name = (trial.system, trial.system) if trial.point else (str(position), label(trial, summary))
+            found.setdefault(key, (name, []))[1].append(trial)
+    return list(found.values())
 
 
-def _common(measured: Mapping[str, Sequence[Trial]]) -> str:
+def _common(measured: Sequence[_System]) -> str:
     """What all have in common; with a single system that is everything."""
-    head = next(iter(measured)) if len(measured) == 1 else "the same for all"
-    same = conditions.common(list(measured.values()))
+    head = measured[0][0] if len(measured) == 1 else "the same for all"
+    same = conditions.common([trials for _, trials in measured])
     return f"{head}: {' · '.join(str(each) if each.fields else each.value for each in same)}"
 
 
@@ -326,10 +335,10 @@ def _print_conditions(summary: Summary, console: Console, width: int) -> None:
     if not measured:
         return
     _print(console, Text(_common(measured)), wrap=True)
-    rows = conditions.different(list(measured.values()))
+    rows = conditions.different([trials for _, trials in measured])
     if not rows:
         return
-    heads = list(measured)
+    heads = [name for name, _ in measured]
     first = max(len(row[0].label) for row in rows)
     widths = [max(len(head), *(len(row[i].value) for row in rows)) for i, head in enumerate(heads)]
     for part in _side_by_side(widths, width - first):
@@ -361,8 +370,8 @@ def _conditions_markdown(summary: Summary) -> list[str]:
     if not measured:
         return []
     out = [_escape(_common(measured))]
-    if rows := conditions.different(list(measured.values())):
-        out += ["", "| | " + " | ".join(measured) + " |"]
+    if rows := conditions.different([trials for _, trials in measured]):
+        out += ["", "| | " + " | ".join(name for name, _ in measured) + " |"]
         out.append("|---" * (len(measured) + 1) + "|")
         for row in rows:
             mark = "**" if summary.unequal.keys() & set(row[0].fields) else ""
