@@ -111,7 +111,8 @@ class Summary:
         import polars as pl  # noqa: PLC0415  half a second, which `dohyo --help` and the live display need not wait for
 
         records: list[dict[str, Any]] = []
-        for trial in self.trials + self.merged:
+        scopes = [("cluster", trial) for trial in self.trials] + [("rounds", trial) for trial in self.merged]
+        for scope, trial in scopes:
             of_trial = {
                 "name": self.name,
                 "trial": trial.name,
@@ -123,7 +124,7 @@ class Summary:
                 **{f"matrix.{key}": value for key, value in trial.point.items()},
             }
             conditions = asdict(trial.conditions)
-            for line in _lines(trial, "rounds" if trial in self.merged else "cluster"):
+            for line in _lines(trial, scope):
                 records.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
         columns = [*_COLUMNS, *(f"matrix.{key}" for key in self.dimensions)]
         return pl.DataFrame(records, schema=columns, infer_schema_length=None)

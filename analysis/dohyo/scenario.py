@@ -261,9 +261,10 @@ def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
     # Phases that the command line leaves out take what is said of them along.
-    left_out = set(phases.split(given.get("phases", phases.RUN))) - set(phases.split(changes.get("phases", "")))
+    named = phases.split(changes.get("phases", ""))
+    left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
     if "phases" in changes:
-        decided |= {_about(key) for key in given if key.removeprefix(MATRIX).partition(".")[0] in left_out}
+        decided |= {_about(key) for key in given if key.removeprefix(MATRIX).startswith(tuple(left_out))}
     return {
         source: {key: value for key, value in each.items() if each is changes or _about(key) not in decided}
         for source, each in sources.items()
@@ -279,11 +280,10 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
         if (variable := systems.role_variables().get(key)) is not None:
             role_variables[key] = variable.check(value)
         elif properties.find(key) is not None:
-            values[_SYNONYMS["maxexecutiontime"] if key == "maxexecutiontime" else key] = value
+            values["duration" if key == "maxexecutiontime" else key] = value
         else:
             phase, _, own = key.partition(".")
-            own = _SYNONYMS["maxexecutiontime"] if own == "maxexecutiontime" else own
-            phase_values.setdefault(phase, {})[own] = value
+            phase_values.setdefault(phase, {})["duration" if own == "maxexecutiontime" else own] = value
     return Scenario(name, values, role_variables, phase_values=phase_values)
 
 
@@ -332,10 +332,11 @@ def _points(
     if "operationcount" in matrix and "duration" not in matrix:
         # Meant to end the run, as on the command line.
         assignments = {**assignments, "duration": "0"}
+    used = [key for key in matrix if any(key in of_system for of_system in dimensions.values())]
     scenarios: dict[str, Scenario] = {}
     found: dict[tuple[str, str], Scenario] = {}
-    for values in itertools.product(*matrix.values()):
-        at = dict(zip(matrix, values, strict=True))
+    for values in itertools.product(*(matrix[key] for key in used)):
+        at = dict(zip(used, values, strict=True))
         for name in whole.systems:
             point = {key: at[key] for key in dimensions[name]}
             place = point_name(point)
@@ -350,7 +351,7 @@ def _at(name: str, assignments: Mapping[str, str], point: Mapping[str, str], hos
         scenario = replace(_resolved(_sorted_out(name, assignments), hosts), point=point)
         _check_together(scenario)
     except BadInputError as error:
-        raise BadInputError(f"at {point_name(point)}: {error}") from error
+        raise BadInputError(f"at {point_name(point)}: {error}" if point else str(error)) from error
     return scenario
 
 

@@ -81,6 +81,8 @@ def test_a_count_of_a_phase_ends_it(tmp_path: Path) -> None:
 def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
     text = SMALL + "phases=update,read\nupdate.batchsize=10\nread.batchsize=100\n"
     assert load(tmp_path, text, "phases=read").phase_values == {"read": {"batchsize": "100"}}
+    # Not what merely is called like one of them.
+    assert load(tmp_path, SMALL + "phases=target\ntarget=5\n", "phases=read")["target"] == "5"
 
 
 @pytest.mark.parametrize(
