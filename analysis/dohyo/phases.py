@@ -11,9 +11,8 @@ INSERT = "insert"
 # The phase of a scenario that names none.
 RUN = "run"
 
-_NO_MIX = dict.fromkeys(
-    ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion"), "0"
-)
+PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
+_NO_MIX = dict.fromkeys(PROPORTIONS, "0")
 # What a phase has because of its name; its own properties come before it, those of the scenario after it.
 IMPLIED = {
     "update": {**_NO_MIX, "updateproportion": "1"},
@@ -24,10 +23,9 @@ IMPLIED = {
 
 # Steps of every trial, which events and folders call by these names.
 _STEPS = ("deploy", "start", "schema", "load", "settle", "stats", "stop", "matrix")
-_WHOLE = "it is one for all phases of a trial"
 # Why a property of these groups is the same in all phases, and which ones of them are not.
 _FIXED_GROUPS = {
-    "Experiment": _WHOLE,
+    "Experiment": "it is one for all phases of a trial",
     "Hosts that are not there yet": "it says what the hosts are",
     "Conditions": "the servers are started and the tables are made with it",
     "Records": "all phases work on the records that the load has made",

@@ -191,14 +191,14 @@ class _Measurement:
 
     def _announce(self) -> None:
         scenario = self.experiment.scenario
-        first = self.todo[0].scenario
+        courses = list(dict.fromkeys(course(trial.scenario) for trial in self.todo))
         systems = ", ".join(dict.fromkeys(trial.system for trial in self.todo))
         counts = sorted({trial.scenario.number("recordcount") for trial in self.todo})
         records = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         trials = f" · {len(self.todo)} trials" if scenario.matrix or scenario.number("rounds") > 1 else ""
         self.progress.say(
             f"{scenario.name}: {systems}{trials} · {records} records"
-            f" · {course(first)} · evidence in {shown(self.experiment.folder)}"
+            f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
         )
         for key in scenario.unused:
             self.progress.say(f"matrix.{key}: none of these systems has it, so there are no points of it", "yellow")

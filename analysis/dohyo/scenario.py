@@ -16,7 +16,6 @@ from dohyo.figures import point_name
 from dohyo.hosts import Hosts, here
 from dohyo.places import WORKLOADS, shown
 
-PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
 # The counts that ``scale`` makes smaller.
 SCALED = ("recordcount", "operationcount")
 MATRIX = "matrix."
@@ -480,12 +479,12 @@ def _check_batch(phase: Scenario) -> None:
 
 def _check_run(run: Scenario, load: Scenario) -> None:
     """Checks a phase after the load as a whole."""
-    shares = {key: float(run[key]) for key in PROPORTIONS}
+    shares = {key: float(run[key]) for key in phases.PROPORTIONS}
     # 0.333 three times is meant to be one.
     if abs(sum(shares.values()) - 1) > 0.0011:
         summands = " + ".join(
             f"{key}={run[key]}" + ("" if key in run.values else " (default)")
-            for key in PROPORTIONS
+            for key in phases.PROPORTIONS
             if shares[key] or key in run.values
         )
         raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dohyo import experiment, plan, scenario
+from dohyo import experiment, phases, plan, scenario
 from dohyo.bad_input import BadInputError
 from dohyo.hosts import Hosts
 from dohyo.places import ROOT
@@ -39,7 +39,7 @@ def test_without_phases_a_trial_has_one_run_of_the_scenarios_mix(tmp_path: Path)
 def test_the_name_of_a_phase_says_its_mix(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "phases=insert, update,read,mixed", "readproportion=0.5", "updateproportion=0.5")
     assert chosen.phases == ["update", "read", "mixed"]
-    mixes = {name: [chosen.of(name)[key] for key in scenario.PROPORTIONS] for name in chosen.phases}
+    mixes = {name: [chosen.of(name)[key] for key in phases.PROPORTIONS] for name in chosen.phases}
     assert mixes["update"] == ["0", "1", "0", "0", "0"]
     assert mixes["read"] == ["1", "0", "0", "0", "0"]
     assert mixes["mixed"] == ["0.5", "0.5", "0", "0", "0"]
