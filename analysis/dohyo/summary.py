@@ -272,6 +272,7 @@ class _Evidence:
         measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
         system = str(self._settings.get("trial_system") or self.folder.name)
         conditions, by_phase = self._conditions(facts, counted or load)
+        several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
         return Trial(
             name=self.folder.name,
             system=system,
@@ -279,9 +280,7 @@ class _Evidence:
             status=status,
             reason=reason,
             point={str(key): str(value) for key, value in mapping(self._settings.get("trial_point")).items()},
-            round=whole(self._settings.get("trial_round"))
-            if (whole(self._settings.get("trial_rounds")) or 1) > 1
-            else None,
+            round=whole(self._settings.get("trial_round")) if several_rounds else None,
             conditions=conditions,
             by_phase=by_phase,
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
