@@ -1,4 +1,4 @@
-"""One client's part of a phase, from its folder: `load/<host>` or `run-<n>/<host>`."""
+"""One client's part of a phase, from its folder: `load/<host>` or `<phase>-<n>/<host>`."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""What the clients and the nodes of a cluster did: two small tables below that of the whole cluster."""
+"""What rounds, clients and nodes did each: small tables below that of all together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dohyo.figures import UNKNOWN, milliseconds, rate, whole
 from dohyo.operations import OVERALL, is_call, is_failure, order
+from dohyo.rows import LOAD, RUN
 
 if TYPE_CHECKING:
     from dohyo.conducted import Client, Node
@@ -37,14 +38,24 @@ class Grid:
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """The tables that there is something to put into: none for a single client with a single server."""
+    """The tables that there is something to put into: none for one round of a single client with a single server."""
     several_clients = [trial for trial in trials if len(trial.clients) > 1]
     several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
     found = []
+    if rounds := [trial for trial in trials if trial.round is not None]:
+        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if row.phase != LOAD))
+        heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in ("op/s", "rec/s"))]
+        found.append(Grid("Rounds", heads, [_round(trial, phases) for trial in rounds]))
     if several_clients:
         operations = _operations(several_clients)
-        heads = ["system", "client", "start ms", "offset ms", "rec/s"]
-        heads += [f"{name} {at}" for name in operations for at in ("p50", "p99")]
+        heads = [
+            "system",
+            "client",
+            "start ms",
+            "offset ms",
+            *(f"{_head(phase)}rec/s" for phase in _phases(operations)),
+        ]
+        heads += [f"{_head(phase)}{name} {at}" for phase, name in operations for at in ("p50", "p99")]
         lines = [line for trial in several_clients for line in _clients(trial, label(trial), operations)]
         found.append(Grid("Clients", [*heads, "errors"], lines))
     if several:
@@ -53,17 +64,42 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     return found
 
 
-def _operations(trials: Sequence[Trial]) -> list[str]:
-    names = {row.operation for trial in trials for row in trial.rows if row.phase == "run"}
-    plain = {name for name in names if is_call(name) and not is_failure(name) and not name.endswith("-NOT_FOUND")}
-    return sorted(plain, key=order)
+def _round(trial: Trial, phases: Sequence[str]) -> list[str]:
+    """The rates of one round, in the order of measuring."""
+    units = ("ops_per_second", "records_per_second")
+    cells = [rate(_of(trial.rows, phase, OVERALL, unit)) for phase in phases for unit in units]
+    return [trial.name, str(trial.round), *cells]
 
 
-def _clients(trial: Trial, label: str, operations: Sequence[str]) -> list[list[str]]:
+# A phase and an operation type in it.
+_Operation = tuple[str, str]
+
+
+def _operations(trials: Sequence[Trial]) -> list[_Operation]:
+    """Phase by phase, without what failed or was not found."""
+    names = dict.fromkeys((row.phase, row.operation) for trial in trials for row in trial.rows if row.phase != LOAD)
+    phases = _phases(names)
+    plain = [
+        (phase, name)
+        for phase, name in names
+        if is_call(name) and not is_failure(name) and not name.endswith("-NOT_FOUND")
+    ]
+    return sorted(plain, key=lambda each: (phases.index(each[0]), order(each[1])))
+
+
+def _phases(operations: Iterable[_Operation]) -> list[str]:
+    return list(dict.fromkeys(phase for phase, _ in operations)) or [RUN]
+
+
+def _head(phase: str) -> str:
+    return "" if phase == RUN else f"{phase} "
+
+
+def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list[list[str]]:
     ordered = list(trial.clients)
     hidden: list[Client] = []
     if len(ordered) > _MOST_LINES:
-        ordered.sort(key=lambda client: _of(client.rows, OVERALL, "records_per_second") or 0.0)
+        ordered.sort(key=lambda client: _rate(client.rows, _phases(operations)[0]) or 0.0)
         hidden = ordered[_AT_EACH_END:-_AT_EACH_END]
         ordered = ordered[:_AT_EACH_END] + ordered[-_AT_EACH_END:]
     lines = [
@@ -77,7 +113,7 @@ def _clients(trial: Trial, label: str, operations: Sequence[str]) -> list[list[s
         for client in ordered
     ]
     if hidden:
-        between = [label, f"({len(hidden)} between them)", *[""] * (len(operations) * 2 + 4)]
+        between = [label, f"({len(hidden)} between them)", *[""] * (len(operations) * 2 + len(_phases(operations)) + 3)]
         lines.insert(_AT_EACH_END, between)
     skew = trial.conditions.start_skew_ms
     spread = UNKNOWN if skew is None else f"skew {skew:.1f}"
@@ -87,17 +123,24 @@ def _clients(trial: Trial, label: str, operations: Sequence[str]) -> list[list[s
     return lines
 
 
-def _numbers(rows: Sequence[Row], operations: Sequence[str]) -> list[str]:
-    """Records per second, p50 and p99 of each operation, errors."""
-    cells = [rate(_of(rows, OVERALL, "records_per_second"))]
-    for name in operations:
-        cells += [milliseconds(_of(rows, name, "p50_ms")), milliseconds(_of(rows, name, "p99_ms"))]
-    errors = _of(rows, OVERALL, "errors")
+def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]:
+    """Records per second of each phase, p50 and p99 of each operation, errors."""
+    phases = _phases(operations)
+    cells = [rate(_rate(rows, phase)) for phase in phases]
+    for phase, name in operations:
+        cells += [milliseconds(_of(rows, phase, name, "p50_ms")), milliseconds(_of(rows, phase, name, "p99_ms"))]
+    errors = _sum([_of(rows, phase, OVERALL, "errors") for phase in phases])
     return [*cells, whole(None if errors is None else int(errors))]
 
 
-def _of(rows: Sequence[Row], operation: str, name: str) -> float | None:
-    found = [getattr(row, name) for row in rows if (row.phase, row.operation) == ("run", operation)]
+def _rate(rows: Sequence[Row], phase: str) -> float | None:
+    return _of(rows, phase, OVERALL, "records_per_second")
+
+
+def _of(rows: Sequence[Row], phase: str, operation: str, name: str) -> float | None:
+    found = [
+        getattr(row, name) for row in rows if (row.phase, row.operation) == (phase, operation) and not row.discarded
+    ]
     return found[0] if found else None
 
 

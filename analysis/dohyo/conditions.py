@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,11 +27,42 @@ class Condition:
         return f"{self.label} {self.value}"
 
 
-def readable(trial: Trial) -> list[Condition]:
-    """The known conditions of a trial, in the order in which they are shown."""
-    of = trial.conditions
-    system = Condition("system", " ".join(filter(None, (trial.title, of.version))))
-    return [system, *(piece for piece in _all(of) if any(getattr(of, name) is not None for name in piece.fields))]
+# More values than this, over the points of a matrix, are shown by the first and the last of them.
+_MOST_VALUES = 3
+
+
+def readable(trials: Sequence[Trial]) -> list[Condition]:
+    """The known conditions of a system, in the order in which they are shown.
+
+    :param trials: the system at each point of the matrix
+    """
+    found: dict[str, list[Condition]] = {}
+    for trial in trials:
+        for condition in _of_trial(trial):
+            found.setdefault(condition.label, []).append(condition)
+    return [Condition(label, _values(each), each[0].fields) for label, each in found.items()]
+
+
+def _values(conditions: Sequence[Condition]) -> str:
+    values = list(dict.fromkeys(condition.value for condition in conditions))
+    return " / ".join(values) if len(values) <= _MOST_VALUES else f"{values[0]} … {values[-1]}"
+
+
+def _of_trial(trial: Trial) -> list[Condition]:
+    system = Condition("system", " ".join(filter(None, (trial.title, trial.conditions.version))))
+    return [system, *_known(trial.conditions), *_phases(trial)]
+
+
+def _known(of: Conditions) -> Iterator[Condition]:
+    return (piece for piece in _all(of) if any(getattr(of, name) is not None for name in piece.fields))
+
+
+def _phases(trial: Trial) -> Iterator[Condition]:
+    """What differs from phase to phase."""
+    nothing = replace(trial.conditions, **dict.fromkeys(each.name for each in fields(trial.conditions)))
+    for phase, differing in trial.by_phase.items():
+        of = replace(nothing, **differing, clients=trial.conditions.clients if "threads" in differing else None)
+        yield Condition(f"phase {phase}", ", ".join(map(str, _known(of))), tuple(differing))
 
 
 def _all(of: Conditions) -> Iterator[Condition]:
@@ -85,19 +116,19 @@ def _overlap(of: Conditions) -> str:
     return f" ({of.write_copies} + {of.read_copies} {sign} {of.replication})"
 
 
-def common(trials: Sequence[Trial]) -> list[Condition]:
-    """What is the same for all."""
-    first, *others = (readable(trial) for trial in trials)
+def common(systems: Sequence[Sequence[Trial]]) -> list[Condition]:
+    """What is the same for all systems, each with its trials."""
+    first, *others = map(readable, systems)
     return [condition for condition in first if all(condition in other for other in others)]
 
 
-def different(trials: Sequence[Trial]) -> list[list[Condition]]:
-    """What is not: a list per condition, with one entry per trial."""
-    same = common(trials)
+def different(systems: Sequence[Sequence[Trial]]) -> list[list[Condition]]:
+    """What is not: a list per condition, with one entry per system."""
+    same = common(systems)
     rows: dict[str, list[Condition]] = {}
-    for position, trial in enumerate(trials):
-        for condition in readable(trial):
+    for position, trials in enumerate(systems):
+        for condition in readable(trials):
             if condition not in same:
                 unknown = Condition(condition.label, UNKNOWN, condition.fields)
-                rows.setdefault(condition.label, [unknown] * len(trials))[position] = condition
+                rows.setdefault(condition.label, [unknown] * len(systems))[position] = condition
     return list(rows.values())

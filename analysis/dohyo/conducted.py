@@ -61,10 +61,10 @@ class Conducted:
         """How exactly the clocks are known: the worst of them."""
         return _furthest(self.clients.values(), "offset_error_ms")
 
-    def events(self, run: int | None) -> list[Event]:
+    def events(self, phase: str, run: int | None) -> list[Event]:
         """What was seen of the hosts."""
         return [
-            Event(run, number(event.get("at")), None, text(event.get("what")), text(event.get("host")) or None)
+            Event(run, number(event.get("at")), None, text(event.get("what")), text(event.get("host")) or None, phase)
             for event in self._events
         ]
 

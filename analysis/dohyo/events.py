@@ -33,6 +33,7 @@ class Event:
     :ivar at: seconds after the agreed instant; None before it
     :ivar until: end of what lasts, likewise
     :ivar host: where it was; None for what all clients together saw
+    :ivar phase: name of the phase that the run is of
     """
 
     run: int | None
@@ -40,9 +41,10 @@ class Event:
     until: float | None
     what: str
     host: str | None = None
+    phase: str = "run"
 
     def __str__(self) -> str:
-        which = "load" if self.run is None else f"run {self.run}"
+        which = "load" if self.run is None else f"{self.phase} {self.run}"
         if self.at is None:
             when = "before the start"
         elif self.until is None:
@@ -98,14 +100,14 @@ class Seconds:
         }
         return {second: count for second, count in failed.items() if count > 0}
 
-    def events(self, run: int, warmup: float, measured: float | None) -> list[Event]:
+    def events(self, run: int, warmup: float, measured: float | None, phase: str = "run") -> list[Event]:
         """The dips and the errors of the run."""
         throughput = self.throughput(measured)
         result = []
         for first, end in dips(throughput):
             lowest, mean = min(throughput[first:end]), sum(throughput) / len(throughput)
             what = f"throughput below half of the mean (down to {lowest:,.0f} of {mean:,.0f} op/s)"
-            result.append(Event(run, warmup + first, warmup + end, what))
+            result.append(Event(run, warmup + first, warmup + end, what, phase=phase))
         errors = self.errors()
         stretches = list(_stretches(sorted(errors), _ERRORS_APART))
         if len(stretches) > _MOST_ERROR_EVENTS:
@@ -114,7 +116,7 @@ class Seconds:
             here = [count for second, count in errors.items() if first <= second < end]
             seconds = f", in {len(here)} seconds" if len(here) < end - first else ""
             what = f"{sum(here):,.0f} failed operations{seconds}"
-            result.append(Event(run, warmup + first, warmup + end, what))
+            result.append(Event(run, warmup + first, warmup + end, what, phase=phase))
         return result
 
 

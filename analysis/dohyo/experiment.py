@@ -4,7 +4,7 @@ FOLDER/experiment.json       scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
 FOLDER/published/            figures of others that are shown below ours
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
-                             conditions.json, load/, run-1/, …, server/
+                             conditions.json, load/, a folder for each run of each phase (run-1/, update-2/, …), server/
 FOLDER/attempts/             trials that --resume repeated, as they were before
 """
 
@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from dohyo import plan, scenario
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.hosts import Hosts
 from dohyo.places import RESULTS
 from dohyo.scenario import Scenario
 
@@ -99,12 +100,14 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
     return folder
 
 
-def create(chosen: Scenario, folder: Path, about: dict[str, Any]) -> Experiment:
+def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts | None = None) -> Experiment:
     """Begins a new experiment in an empty folder.
 
     :param about: what else experiment.json shall hold
+    :param hosts: what the scenario's sizes were computed from, for --resume
     """
     experiment = Experiment(folder, chosen)
+    first = experiment.trials[0].scenario
     for trial in experiment.trials:
         experiment.trial_folder(trial).mkdir(parents=True)
         experiment.mark(trial, "pending")
@@ -117,12 +120,26 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any]) -> Experiment:
         scenario=chosen.name,
         systems=chosen.systems,
         plan=[trial.name for trial in experiment.trials],
-        records=chosen.number("recordcount"),
-        data_bytes=chosen.data_bytes,
-        datasize=chosen.datasize or None,
-        scale=float(chosen["scale"]),
-        full_records=int(chosen.full.get("recordcount", chosen["recordcount"])),
-        conditions=chosen.conditions,
+        trials=[
+            {
+                "name": trial.name,
+                "system": trial.system,
+                "point": dict(trial.scenario.point),
+                "round": trial.round,
+                "records": trial.scenario.number("recordcount"),
+            }
+            for trial in experiment.trials
+        ],
+        matrix={key: list(values) for key, values in chosen.matrix.items()},
+        rounds=chosen.number("rounds"),
+        # Of the first point, where there are several; each trial's own are in its trial.json.
+        records=first.number("recordcount"),
+        data_bytes=first.data_bytes,
+        datasize=first.datasize or None,
+        scale=float(first["scale"]),
+        full_records=int(first.full.get("recordcount", first["recordcount"])),
+        conditions=first.conditions,
+        hosts=asdict(hosts) if hosts else None,
         started=now(),
         finished=None,
         status="running",
@@ -143,7 +160,9 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
             "experiment", name, there, f"the newest are: {', '.join(there[:3])}" if there else "there are none yet"
         )
     about = read_json(folder / "experiment.json")
-    chosen = scenario.load(folder / "scenario.properties", name=about["scenario"])
+    # Sizes such as 4*ram stay those of then.
+    hosts = Hosts(**about["hosts"]) if about.get("hosts") else None
+    chosen = scenario.load(folder / "scenario.properties", name=about["scenario"], hosts=hosts)
     return Experiment(folder, chosen), Path(about["inventory"]) if about["inventory"] else None
 
 

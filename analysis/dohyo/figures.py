@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 UNKNOWN = "\N{EN DASH}"
+
+
+def point_name(point: Mapping[str, str]) -> str:
+    """A point of the matrix: "batchsize=100 tablecount=4"; nothing where there is no matrix."""
+    return " ".join(f"{key}={value}" for key, value in point.items())
 
 
 def whole(number: int | None) -> str:

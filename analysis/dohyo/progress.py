@@ -1,6 +1,7 @@
 """What people see while an experiment works: phase, system, elapsed and remaining time, current rate and p99."""
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from dohyo import phases
 from dohyo.hdr_log import IntervalTail, Second
+from dohyo.plan import Trial
 from dohyo.playbook import Event
 from dohyo.scenario import Scenario
 
@@ -33,48 +36,78 @@ _WORDS = {
 }
 
 
-class Forecast:
-    """How long things take: guesses first, then what was seen."""
+# A phase and the number of its run, which is 0 for what is no run.
+_Step = tuple[str, int]
 
-    def __init__(self, scenario: Scenario) -> None:
-        seconds = scenario.warmup + (
-            scenario.duration or scenario.number("operationcount") / _GUESSED_RECORDS_PER_SECOND
-        )
-        self._expected = {
-            **_GUESSES,
-            "load": scenario.number("recordcount") / _GUESSED_RECORDS_PER_SECOND,
-            "run": seconds + _AROUND_A_RUN,
-        }
-        self._trial = ["start", "schema", "load", "settle", *["run"] * scenario.repeats, "stats", "stop"]
+
+class Forecast:
+    """How long things take: guesses first, then what was seen, in proportion to the guesses."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._ratios: dict[str, float] = {}  # seen / guessed, by phase
+        self._here: list[tuple[_Step, float]] = [(("deploy", 0), _GUESSES["deploy"])]
+        self._position = 0
+        self._after = [_guesses(trial.scenario) for trial in trials]
+
+    def begin(self, trials: Sequence[Trial]) -> None:
+        """The first of these trials begins; the others are still to come."""
+        self._here, *self._after = (_guesses(trial.scenario) for trial in trials)
+        self._position = 0
+
+    def enter(self, phase: str, run: int) -> None:
+        """A phase begins; what lies between it and the one before is over."""
+        steps = [step for step, _ in self._here]
+        if (phase, run) in steps[self._position :]:
+            self._position = steps.index((phase, run), self._position)
 
     def learn(self, phase: str, seconds: float) -> None:
-        """A phase has ended after that time."""
-        self._expected[phase] = seconds
+        """A phase has ended after that time; nothing is learned from one that is not a part of every trial."""
+        (expected, _), guess = self._here[self._position]
+        if phase == expected:
+            self._ratios[phase] = seconds / guess
 
-    def remaining(self, phase: str, run: int, elapsed: float, trials_after: int) -> float:
-        """Seconds to the end of the experiment.
+    def remaining(self, elapsed: float) -> float:
+        """Seconds to the end of the experiment, of which some have passed in this phase."""
+        here, *rest = (self._expected(step) for step in self._here[self._position :])
+        return (
+            max(0.0, here - elapsed) + sum(rest) + sum(self._expected(step) for steps in self._after for step in steps)
+        )
 
-        :param run: number of the run, from 1; 0 outside of runs
-        :param elapsed: seconds in this phase
-        :param trials_after: trials that are still to come after this one
-        """
-        done = 0 if phase == "deploy" else self._trial.index(phase) + max(run, 1)
-        here = max(0.0, self._expected[phase] - elapsed)
-        return here + sum(map(self._expected.__getitem__, self._trial[done:] + self._trial * trials_after))
+    def _expected(self, step: tuple[_Step, float]) -> float:
+        (phase, _), guess = step
+        return guess * self._ratios.get(phase, 1.0)
+
+
+def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
+    """The steps of a trial, with a guess for each."""
+    runs = {}
+    for name in scenario.phases:
+        phase = scenario.of(name)
+        seconds = phase.duration or phase.number("operationcount") / _GUESSED_RECORDS_PER_SECOND
+        runs[name] = phase.warmup + seconds + _AROUND_A_RUN
+    load = scenario.number("recordcount") / _GUESSED_RECORDS_PER_SECOND
+    fixed = {phase: ((phase, 0), seconds) for phase, seconds in _GUESSES.items()}
+    measured: list[tuple[_Step, float]] = []
+    for run in range(1, scenario.repeats + 1):
+        for name, seconds in runs.items():
+            # The first run comes right after the load has settled.
+            if scenario["settle"] == "phases" and measured:
+                measured.append(fixed["settle"])
+            measured.append(((name, run), seconds))
+    before = [fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
+    return [*before, *measured, fixed["stats"], fixed["stop"]]
 
 
 class Progress:
     """A live display on a terminal, a line every ten seconds elsewhere. Used as a context manager."""
 
-    def __init__(self, scenario: Scenario, trials: int, console: Console) -> None:
-        self._scenario = scenario
+    def __init__(self, trials: Sequence[Trial], console: Console) -> None:
         self._trials = trials
         self._console = console
-        self._forecast = Forecast(scenario)
+        self._forecast = Forecast(trials)
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
-        self._system = "all systems"
-        self._trial = 0
+        self._number = 0  # of the trial, from 1
         self._phase = "deploy"
         self._run = 0
         self._phase_began = self._began
@@ -102,10 +135,11 @@ class Progress:
         """Prints a line that stays."""
         self._console.print(Text(text, style), soft_wrap=True)
 
-    def trial(self, number: int, trials: int, system: str) -> None:
-        """Trial ``number`` of ``trials`` begins."""
-        self._trial, self._trials, self._system = number, trials, system
+    def trial(self, number: int, trials: Sequence[Trial]) -> None:
+        """The trial of that number, from 1, begins."""
+        self._number, self._trials = number, trials
         self._enter("start", 0)
+        self._forecast.begin(trials[number - 1 :])
         self._cut_short = False
 
     def stopping(self, which: str) -> None:
@@ -116,7 +150,7 @@ class Progress:
     @property
     def activity(self) -> str:
         """What is going on, to be read after "while"."""
-        return f"in run {self._run} of {self._scenario.repeats}" if self._phase == "run" else _WORDS[self._phase]
+        return f"in {self._doing()}" if self._run else self._doing()
 
     def event(self, event: Event) -> None:
         """Takes an event of Ansible's callback."""
@@ -128,7 +162,8 @@ class Progress:
             if event["phase"] != self._phase or (event["run"] or 0) != self._run:
                 self._enter(event["phase"], event["run"] or 0)
             if folders := event.get("client_dirs"):
-                self._tail = IntervalTail([Path(folder) for folder in folders], self._scenario.number("batchsize"))
+                phase = self._scenario.of(phases.INSERT if self._phase == "load" else self._phase)
+                self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:
         """To be called often: reads the clients' logs, and prints the line that is due without a terminal."""
@@ -146,23 +181,37 @@ class Progress:
 
     def _enter(self, phase: str, run: int) -> None:
         now = time.monotonic()
-        if not self._cut_short:
+        # A trial that is deployed anew begins only then.
+        if not self._cut_short and phase != "deploy":
             self._forecast.learn(self._phase, now - self._phase_began)
+        self._forecast.enter(phase, run)
         self._phase, self._run, self._phase_began, self._which = phase, run, now, ""
         self._tail, self._second, self._records = None, None, 0
 
+    @property
+    def _scenario(self) -> Scenario:
+        return self._trials[max(self._number, 1) - 1].scenario
+
+    def _doing(self) -> str:
+        """The phase, in words."""
+        if not self._run:
+            return _WORDS[self._phase]
+        name = "" if self._phase == phases.RUN else f"{self._phase}, "
+        return f"{name}run {self._run} of {self._scenario.repeats}"
+
     def _where(self) -> str:
-        words = f"run {self._run} of {self._scenario.repeats}" if self._phase == "run" else _WORDS[self._phase]
-        if self._phase == "run" and self._second is None:
+        words = self._doing()
+        if self._run and self._second is None:
             words += " (warming up)"
-        trial = f" (trial {self._trial} of {self._trials})" if self._trial else ""
-        return f"{self._system}{trial} · {words} {self._which}".rstrip()
+        if self._number:
+            who = f"{self._trials[self._number - 1].label} (trial {self._number} of {len(self._trials)})"
+        else:
+            who = "all systems"
+        return f"{who} · {words} {self._which}".rstrip()
 
     def _times(self) -> str:
         now = time.monotonic()
-        left = self._forecast.remaining(
-            self._phase, self._run, now - self._phase_began, self._trials - max(self._trial, 1)
-        )
+        left = self._forecast.remaining(now - self._phase_began)
         return f"{clock(now - self._began)} elapsed, about {clock(left)} left"
 
     def _rate(self) -> str:

@@ -14,7 +14,7 @@ from dohyo import table
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
 from dohyo.published import Published
-from dohyo.rows import Row
+from dohyo.rows import LOAD, Row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,10 @@ class Trial:
     title: str
     status: Status
     reason: str | None = None
+    point: dict[str, str] = field(default_factory=dict)  # of the matrix: dimension -> value
+    round: int | None = None  # from 1, where there are several; None also for what is merged from all of them
     conditions: Conditions = Conditions()
+    by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)  # what differs: phase -> condition
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     notes: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
@@ -82,10 +85,21 @@ class Summary:
 
     name: str
     trials: list[Trial]
+    merged: list[Trial] = field(default_factory=list)  # with several rounds: a system at a point, over all of them
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
     published: list[Published] = field(default_factory=list)  # by others, on other hardware: a reference alone
+
+    @property
+    def compared(self) -> list[Trial]:
+        """What a reader compares: trials, or where there are several rounds what these come to together."""
+        return self.merged or self.trials
+
+    @property
+    def dimensions(self) -> list[str]:
+        """Those of the matrix, in order."""
+        return list(dict.fromkeys(key for trial in self.trials for key in trial.point))
 
     def json(self) -> str:
         """As in docs/summary-json.md."""
@@ -99,7 +113,8 @@ class Summary:
         import polars as pl  # noqa: PLC0415  half a second, which `dohyo --help` and the live display need not wait for
 
         records: list[dict[str, Any]] = []
-        for trial in self.trials:
+        scopes = [("cluster", trial) for trial in self.trials] + [("rounds", trial) for trial in self.merged]
+        for scope, trial in scopes:
             of_trial = {
                 "name": self.name,
                 "trial": trial.name,
@@ -107,9 +122,14 @@ class Summary:
                 "title": trial.title,
                 "status": trial.status,
                 "reason": trial.reason,
+                "round": trial.round,
+                **{f"matrix.{key}": value for key, value in trial.point.items()},
             }
-            records += [{**of_trial, **line, **asdict(trial.conditions)} for line in _lines(trial)]
-        return pl.DataFrame(records, schema=_COLUMNS, infer_schema_length=None)
+            conditions = asdict(trial.conditions)
+            for line in _lines(trial, scope):
+                records.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
+        columns = [*_COLUMNS, *(f"matrix.{key}" for key in self.dimensions)]
+        return pl.DataFrame(records, schema=columns, infer_schema_length=None)
 
     def csv(self) -> str:
         """`frame()` as comma-separated values with a header."""
@@ -126,7 +146,7 @@ _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_
 _OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
 # Names of rows, clients, nodes and conditions are distinct but for host and state: all are columns of one line.
 _COLUMNS = [
-    *("name", "trial", "system", "title", "status", "reason", "scope", "host", "state"),
+    *("name", "trial", "system", "title", "status", "reason", "round", "scope", "host", "state"),
     *(each.name for each in fields(Row)),
     *_OF_CLIENT[2:],
     *_OF_NODE[2:],
@@ -134,12 +154,12 @@ _COLUMNS = [
 ]
 
 
-def _lines(trial: Trial) -> list[dict[str, Any]]:
+def _lines(trial: Trial, scope: str) -> list[dict[str, Any]]:
     """What tells the lines of a trial in summary.csv apart."""
-    lines: list[dict[str, Any]] = [{"scope": "cluster", **asdict(row)} for row in trial.rows]
+    lines: list[dict[str, Any]] = [{"scope": scope, **asdict(row)} for row in trial.rows]
     # A failed trial with a good load still needs the line that says that it failed.
-    if not any(row.phase == "run" for row in trial.rows) and trial.status != "ok":
-        lines.insert(0, {"scope": "cluster"})
+    if all(row.phase == LOAD for row in trial.rows) and trial.status != "ok":
+        lines.insert(0, {"scope": scope})
     if len(trial.clients) > 1:
         for client in trial.clients:
             of_client = {"scope": "client", **{name: getattr(client, name) for name in _OF_CLIENT}}

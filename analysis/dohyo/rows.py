@@ -11,7 +11,10 @@ from dohyo.hdr_log import Latencies
 from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, order
 from dohyo.ycsb_log import NOT_FOUND, OK, Operation
 
-Phase = Literal["load", "run"]
+# "load", or the name of a phase after it: "run" where a scenario names none.
+Phase = str
+LOAD = "load"
+RUN = "run"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Row:
     errors: int | None = None  # records that were neither OK nor NOT_FOUND
     not_found: int | None = None
     latency_source: Literal["histograms", "log"] | None = None
+    discarded: bool = False  # of the first repeats, which do not count
 
 
 @dataclass
@@ -102,7 +106,9 @@ def merge(parts: Sequence[Operation]) -> Operation:
     )
 
 
-def rows(phase: Phase, runs: Sequence[Run], latencies: Mapping[str, Latencies]) -> list[Row]:
+def rows(
+    phase: Phase, runs: Sequence[Run], latencies: Mapping[str, Latencies], *, discarded: bool = False
+) -> list[Row]:
     """One row per operation type, [OVERALL] first.
 
     Rates are operations of all clients / measured seconds, per repeat, then their mean. Latencies are those of
@@ -132,7 +138,7 @@ def rows(phase: Phase, runs: Sequence[Run], latencies: Mapping[str, Latencies]) 
                 not_found=not_found,
             )
         )
-    return result
+    return [replace(row, discarded=discarded) for row in result]
 
 
 def _overall(phase: Phase, runs: Sequence[Run]) -> Row:

@@ -6,8 +6,10 @@ marked, and the table is printed.
 
 import shlex
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -28,11 +30,12 @@ from dohyo.experiment import (
 )
 from dohyo.hosts import Hosts, here
 from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
-from dohyo.plan import Trial, variables
+from dohyo.plan import Trial, course, variables
 from dohyo.playbook import Event, Failure, Interruption, Signals, execute, play
 from dohyo.progress import Progress, clock
 from dohyo.scenario import Scenario
 from dohyo.summary import summarise
+from dohyo.systems import all_systems
 from dohyo.table import render
 
 # Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
@@ -83,6 +86,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
                 "host": host.hardware(),
                 "versions": host.versions(),
             },
+            options.hosts,
         )
         return _Measurement(experiment, experiment.trials, options, signals, console).carry_out()
 
@@ -95,9 +99,10 @@ def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
     hosts = options.hosts.stated(scenario.values)
     if options.inventory is not None and hosts.count != options.hosts.count:
         raise BadInputError(_other_count(scenario, options))
-    sizes = sizing.ask(scenario, hosts, options.inventory)
-    sizing.show(sizes, console)
-    sizes.check()
+    sizes = sizing.ask_points(scenario, hosts, options.inventory)
+    sizing.show(scenario, sizes, console)
+    for at_point in sizes:
+        at_point.check()
     return 0
 
 
@@ -110,7 +115,8 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
     # Of hosts of which nothing is known deploy.yml finds out.
     if known.memory is None and known.disk is None:
         return
-    sizing.ask(scenario, known, options.inventory, signals.check).check()
+    for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
+        sizes.check()
 
 
 def _other_count(scenario: Scenario, options: Options) -> str:
@@ -166,7 +172,9 @@ class _Measurement:
         self.failed_while = ""
         # By system: why it cannot be had, "" for one that can.
         self.unavailable: dict[str, str] = {}
-        self.progress = Progress(experiment.scenario, len(todo), console)
+        # By role: the variables with which it was installed last.
+        self.deployed: dict[str, Mapping[str, Any]] = {}
+        self.progress = Progress(todo, console)
 
     def carry_out(self) -> int:
         """Measures what is to do, prints the summary and returns the exit code."""
@@ -183,13 +191,17 @@ class _Measurement:
 
     def _announce(self) -> None:
         scenario = self.experiment.scenario
-        window = f"{scenario.duration} s" if scenario.duration else f"{scenario.number('operationcount'):,} operations"
-        systems = ", ".join(trial.system for trial in self.todo)
+        courses = list(dict.fromkeys(course(trial.scenario) for trial in self.todo))
+        systems = ", ".join(dict.fromkeys(trial.system for trial in self.todo))
+        counts = sorted({trial.scenario.number("recordcount") for trial in self.todo})
+        records = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        trials = f" · {len(self.todo)} trials" if scenario.matrix or scenario.number("rounds") > 1 else ""
         self.progress.say(
-            f"{scenario.name}: {systems} · {scenario.number('recordcount'):,} records"
-            f" · {scenario.repeats} × ({scenario.warmup} s warm-up + {window})"
-            f" · evidence in {shown(self.experiment.folder)}"
+            f"{scenario.name}: {systems}{trials} · {records} records"
+            f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
         )
+        for key in scenario.unused:
+            self.progress.say(f"matrix.{key}: none of these systems has it, so there are no points of it", "yellow")
         for key in scenario.ignored:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 
@@ -207,11 +219,11 @@ class _Measurement:
                 if left_by:
                     # The next system must have the machine for itself.
                     self._stop(f"of {left_by}")
-                self.progress.trial(number, len(ready), trial.system)
+                self.progress.trial(number, ready)
                 failure = self._trial(trial, keep)
                 if failure is not None:
                     self._failed(trial, failure)
-                left_by = trial.system if failure is not None else ""
+                left_by = trial.label if failure is not None else ""
                 kept = keep and failure is None
         except Interruption as interruption:
             for trial in self.todo:
@@ -226,39 +238,51 @@ class _Measurement:
         self.signals.check()
 
     def _provisioned(self) -> list[Trial]:
-        """Installs the systems on the hosts; returns the trials whose system is there."""
-        failure = self._deploy([trial.system for trial in self.todo])
+        """Installs what the trials need on the hosts; returns the trials whose system is there."""
+        ready: list[Trial] = []
+        # What is installed depends on the roles' variables, which may be dimensions of the matrix.
+        by_variables: dict[str, list[Trial]] = {}
+        for trial in self.todo:
+            by_variables.setdefault(repr(sorted(trial.scenario.role_variables.items())), []).append(trial)
+        for trials in by_variables.values():
+            ready += self._installed(trials)
+        return [trial for trial in self.todo if trial in ready]
+
+    def _installed(self, trials: list[Trial]) -> list[Trial]:
+        """The trials, alike in their roles' variables, whose system could be installed."""
+        failure = self._deploy(trials)
         if failure is None:
-            return self._available()
-        if len(self.todo) == 1:
-            self._failed(self.todo[0], failure)
+            return self._available(trials)
+        systems = list(dict.fromkeys(trial.system for trial in trials))
+        if len(systems) == 1:
+            for trial in trials:
+                self._failed(trial, failure)
             return []
         # One system's failure must not cost the others their measurement.
         ready = []
-        for trial in self.todo:
-            failure = self._deploy([trial.system])
-            if failure is None:
-                ready.append(trial)
-            else:
-                self._failed(trial, failure)
-        return [trial for trial in self._available() if trial in ready]
+        for system in systems:
+            ready += self._installed([trial for trial in trials if trial.system == system])
+        return ready
 
-    def _available(self) -> list[Trial]:
+    def _available(self, trials: list[Trial]) -> list[Trial]:
         """The trials whose system can be had; the others are skipped."""
-        for trial in self.todo:
+        for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self.experiment.mark(trial, "skipped", reason)
-                self.progress.say(f"{trial.system} skipped: {reason}", "yellow")
-        return [trial for trial in self.todo if not self.unavailable.get(trial.system)]
+                self.progress.say(f"{trial.label} skipped: {reason}", "yellow")
+        return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
-    def _deploy(self, systems: list[str]) -> Failure | None:
+    def _deploy(self, trials: list[Trial]) -> Failure | None:
+        """Installs the systems of trials that are alike in their roles' variables."""
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
         extra_vars = folder / "deploy.json"
-        scenario = self.experiment.scenario
         # Preflight asks whether there is room for the data.
-        size = {"trial_properties": scenario.client_properties, "trial_conditions": scenario.conditions}
-        write_json(extra_vars, {"deploy_systems": systems, **size, **scenario.role_variables})
+        largest = max((trial.scenario for trial in trials), key=lambda s: s.data_bytes * s.number("replication"))
+        size = {"trial_properties": largest.client_properties, "trial_conditions": largest.conditions}
+        names = list(dict.fromkeys(trial.system for trial in trials))
+        write_json(extra_vars, {"deploy_systems": names, **size, **largest.role_variables})
+        self.deployed |= {all_systems()[name].role: largest.role_variables for name in names}
         return self._play("deploy.yml", folder, extra_vars)
 
     def _trial(self, trial: Trial, keep: bool) -> Failure | None:
@@ -266,20 +290,24 @@ class _Measurement:
         extra_vars = self._write_variables(trial, keep)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
-        failure = self._play("trial.yml", folder, extra_vars)
+        failure = None
+        if self.deployed.get(all_systems()[trial.system].role) != trial.scenario.role_variables:
+            # Not every role can keep several versions beside each other: the last one that was installed is there.
+            failure = self._deploy([trial])
+        failure = failure or self._play("trial.yml", folder, extra_vars)
         if failure is None:
             self.experiment.mark(trial, "done")
-            self.progress.say(f"{trial.system}: measured in {clock(time.monotonic() - began)}", "green")
+            self.progress.say(f"{trial.label}: measured in {clock(time.monotonic() - began)}", "green")
         return failure
 
     def _write_variables(self, trial: Trial, keep: bool) -> Path:
         folder = self.experiment.trial_folder(trial)
-        write_json(folder / "trial.json", variables(trial, self.experiment.scenario, folder, keep))
+        write_json(folder / "trial.json", variables(trial, folder, keep))
         return folder / "trial.json"
 
     def _failed(self, trial: Trial, failure: Failure) -> None:
         self.experiment.mark(trial, "failed", f"{self.failed_while}: {failure}")
-        self.progress.say(f"{trial.system} failed while {self.failed_while}: {failure}", "red")
+        self.progress.say(f"{trial.label} failed while {self.failed_while}: {failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
     def _play(self, name: str, folder: Path, extra_vars: Path) -> Failure | None:
@@ -326,7 +354,7 @@ class _Measurement:
     def _show_kept(self, trial: Trial) -> None:
         conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
         endpoints = ", ".join(map(str, conditions.get("endpoints", [])))
-        self.progress.say(f"{trial.system} stays up at {endpoints}; stop it with: {self._stop_command()}")
+        self.progress.say(f"{trial.label} stays up at {endpoints}; stop it with: {self._stop_command()}")
 
     def _stop_command(self) -> str:
         inventory = f" -i {shlex.quote(str(self.options.inventory))}" if self.options.inventory else ""

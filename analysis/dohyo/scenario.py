@@ -1,20 +1,25 @@
 """A scenario: a property file plus what the command line changes, checked as a whole before anything is started."""
 
+import itertools
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo import properties, published, systems
+from dohyo import phases, properties, published, systems
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.figures import point_name
 from dohyo.hosts import Hosts, here
 from dohyo.places import WORKLOADS, shown
 
-PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
 # The counts that ``scale`` makes smaller.
 SCALED = ("recordcount", "operationcount")
+MATRIX = "matrix."
+MOST_TRIALS = 10_000
 CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression")
 
 
@@ -33,6 +38,14 @@ class Scenario:
     full: Mapping[str, str] = field(default_factory=dict)
     # What recordcount was computed from, where it was.
     datasize: str = ""
+    # What single phases have instead, by phase and key, counts in full: ``of`` puts it together.
+    phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Values by dimension. With a matrix ``values`` holds what all points share, as it was given, and ``points`` each
+    # system with the whole scenario at each of its points, in the order of measuring.
+    matrix: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    points: tuple[tuple[str, "Scenario"], ...] = ()
+    # Where in the matrix this scenario is: value by dimension.
+    point: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> str:
         """The effective value of a property: the given one or the default, "" if there is neither."""
@@ -54,8 +67,23 @@ class Scenario:
 
     @property
     def repeats(self) -> int:
-        """Runs per trial."""
+        """How often a trial goes through its phases."""
         return self.number("repeats")
+
+    @property
+    def phases(self) -> list[str]:
+        """Names of the runs after the load, in order."""
+        return phases.split(self["phases"])
+
+    def of(self, phase: str) -> "Scenario":
+        """The scenario as one phase has it; "insert" is the load."""
+        own = dict(self.phase_values.get(phase, {}))
+        if "operationcount" in own:
+            # Meant to end the run, also where the scenario bounds runs by time.
+            own.setdefault("duration", "0")
+            own["operationcount"] = _share(own["operationcount"], self["scale"])
+        values = {**self.values, **phases.IMPLIED.get(phase, {}), **own}
+        return replace(self, values=values, phase_values={})
 
     @property
     def warmup(self) -> int:
@@ -92,6 +120,11 @@ class Scenario:
         return [key for key in self.values if key in known and known[key].by == "stock"]
 
     @property
+    def unused(self) -> list[str]:
+        """Dimensions of the matrix that no chosen system has."""
+        return [key for key in self.matrix if not any(key in scenario.point for _, scenario in self.points)]
+
+    @property
     def record_bytes(self) -> int:
         """Bytes of a record's values, of the longest where lengths vary."""
         return self.number("fieldcount") * self.number("fieldlength")
@@ -107,6 +140,8 @@ class Scenario:
         # Named one by one, so that --resume finds the same trials also where a system was added since.
         # Counts in full beside the scale, which load() applies again.
         values = {**self.values, **self.full, "systems": ",".join(self.systems)}
+        values |= {f"{phase}.{key}": value for phase, own in self.phase_values.items() for key, value in own.items()}
+        values |= {f"{MATRIX}{key}": ",".join(each) for key, each in self.matrix.items()}
         comment = f"scenario {self.name} as it was run" + (f", datasize={self.datasize}" if self.datasize else "")
         return properties.write({**values, **role_variables}, comment)
 
@@ -175,31 +210,38 @@ def load(
     :raises BadInputError: naming key, value and what is allowed
     """
     sources = _sources(path, dict(changes or {}))
-    values: dict[str, str] = {}
-    role_variables: dict[str, Any] = {}
-    for source, assignments in sources.items():
-        for key, value in assignments.items():
+    named = phases.split(next((given["phases"] for given in sources.values() if "phases" in given), phases.RUN))
+    assignments: dict[str, str] = {}
+    matrix: dict[str, tuple[str, ...]] = {}
+    for source, given in sources.items():
+        for key, value in given.items():
             try:
-                if apart := [system.name for system in systems.all_systems().values() if key in system.variables]:
-                    raise BadInputError(f"{key}={value}: it tells {', '.join(apart)} apart; choose with systems=NAME,…")
-                if (variable := systems.role_variables().get(key)) is not None:
-                    role_variables[key] = variable.check(value)
+                if key.startswith(MATRIX):
+                    matrix[key.removeprefix(MATRIX)] = _dimension(key.removeprefix(MATRIX), value, named)
                 else:
-                    values[key] = _checked(key, value)
+                    assignments[key] = _checked(key, value, named)
             except BadInputError as error:
                 raise BadInputError(f"{source}: {error}") from error
-    if "maxexecutiontime" in values:
-        if "duration" in values:
-            raise BadInputError("duration and maxexecutiontime are two names of one thing; leave one out")
-        values["duration"] = values.pop("maxexecutiontime")
-    datasize = values.pop("datasize", "")
-    if datasize:
-        values["recordcount"] = _records(Scenario("", values, {}), datasize, hosts or here())
-    scenario = _scaled(Scenario(name or path.stem, values, role_variables, {}, datasize))
-    _check_together(scenario)
-    for published_file in scenario.published:
+    whole = _sorted_out(name or path.stem, assignments)
+    _check_systems(whole)
+    for published_file in whole.published:
         published.load(published_file)  # a broken one shall show before anything is measured
+    if matrix:
+        return replace(whole, matrix=matrix, points=_points(whole, assignments, matrix, hosts))
+    scenario = _resolved(whole, hosts)
+    _check_together(scenario)
     return scenario
+
+
+# Two names of one thing.
+_SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount"}
+_DECIDES = {"duration": "how long a run takes, as two names of one thing", "recordcount": "how many records are loaded"}
+
+
+def _about(key: str) -> str:
+    """What a key decides; a dimension of the matrix the same as its property."""
+    phase, dot, last = key.removeprefix(MATRIX).rpartition(".")
+    return phase + dot + _SYNONYMS.get(last, last)
 
 
 def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
@@ -207,23 +249,125 @@ def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
 
     :raises BadInputError: if one of them says one thing twice
     """
-    given = properties.read(path)
     # A count given by hand is meant to end the run, also where the file bounds runs by time.
-    if "operationcount" in changes and not changes.keys() & {"duration", "maxexecutiontime"}:
-        changes["duration"] = "0"
-    sources = {shown(path): given, "command line": changes}
+    decided = {_about(key) for key in changes}
+    for key in [key for key in changes if key.rpartition(".")[2] == "operationcount"]:
+        duration = key.removeprefix(MATRIX).removesuffix("operationcount") + "duration"
+        if duration not in decided:
+            changes[duration] = "0"
+    sources = {shown(path): properties.read(path), "command line": changes}
     for source, assignments in sources.items():
-        if {"recordcount", "datasize"} <= assignments.keys():
-            raise BadInputError(
-                f"{source}: recordcount={assignments['recordcount']} and datasize={assignments['datasize']} both say"
-                " how many records are loaded; leave one out"
-            )
-    # The command line may use either name of the duration and of the size, whichever the file has.
-    for names in ({"duration", "maxexecutiontime"}, {"recordcount", "datasize"}):
-        if changes.keys() & names:
-            for name in names:
-                given.pop(name, None)
-    return sources
+        seen: dict[str, str] = {}
+        for key in assignments:
+            about = _about(key)
+            if (other := seen.setdefault(about, key)) != key:
+                one, two = (f"{name}={assignments[name]}" for name in sorted((key, other), key=about.__ne__))
+                what = _DECIDES.get(about, f"what {about} is")
+                raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
+    given = sources[shown(path)]
+    decided = {_about(key) for key in changes}
+    # Phases that the command line leaves out take what is said of them along.
+    named = phases.split(changes.get("phases", ""))
+    left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
+    if "phases" in changes:
+        decided |= {_about(key) for key in given if key.removeprefix(MATRIX).startswith(tuple(left_out))}
+    return {
+        source: {key: value for key, value in each.items() if each is changes or _about(key) not in decided}
+        for source, each in sources.items()
+    }
+
+
+def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
+    """A scenario from checked assignments, with its sizes as they were given."""
+    values: dict[str, str] = {}
+    role_variables: dict[str, Any] = {}
+    phase_values: dict[str, dict[str, str]] = {}
+    for key, value in assignments.items():
+        if (variable := systems.role_variables().get(key)) is not None:
+            role_variables[key] = variable.check(value)
+        elif properties.find(key) is not None:
+            values["duration" if key == "maxexecutiontime" else key] = value
+        else:
+            phase, _, own = key.partition(".")
+            phase_values.setdefault(phase, {})["duration" if own == "maxexecutiontime" else own] = value
+    return Scenario(name, values, role_variables, phase_values=phase_values)
+
+
+# What cannot be a dimension of the matrix.
+_OF_THE_EXPERIMENT = ("systems", "phases", "repeats", "discard", "rounds", "strict_conditions", "published")
+
+
+def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
+    """The values of a dimension of the matrix, each checked.
+
+    :raises BadInputError: naming the dimension and what is wrong with it
+    """
+    known = properties.find(key)
+    if key in _OF_THE_EXPERIMENT or (known and known.by == "stock") or key.startswith(("host_", MATRIX)):
+        raise BadInputError(f"{MATRIX}{key}={text}: {key} is one for the whole experiment; say {key} without matrix")
+    # Commas between brackets are those of one value, such as a role's list.
+    given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
+    if not all(given):
+        raise BadInputError(f"{MATRIX}{key}={text}: must be values separated by commas")
+    try:
+        values = tuple(_checked(key, value, named) for value in given)
+    except BadInputError as error:
+        raise BadInputError(f"{MATRIX}{key}={text}: {error}") from error
+    if len(set(values)) < len(values):
+        raise BadInputError(f"{MATRIX}{key}={text}: a value is there twice; rounds=N measures every point again")
+    return values
+
+
+def _points(
+    whole: Scenario, assignments: Mapping[str, str], matrix: Mapping[str, tuple[str, ...]], hosts: Hosts | None
+) -> tuple[tuple[str, Scenario], ...]:
+    """Every system at every point that there is for it, in the order of measuring; the first dimension changes last.
+
+    :raises BadInputError: naming the point at which the scenario cannot be
+    """
+    prefixes = {name: f"{systems.all_systems()[name].role}_" for name in whole.systems}
+    of_roles = systems.role_variables().keys()
+    dimensions = {
+        name: [key for key in matrix if key not in of_roles or key.startswith(prefix)]
+        for name, prefix in prefixes.items()
+    }
+    count = sum(math.prod(len(matrix[key]) for key in of_system) for of_system in dimensions.values())
+    if count * whole.number("rounds") > MOST_TRIALS:
+        raise BadInputError(f"the matrix has {count:,} points in each of {whole['rounds']} rounds, more than"
+                            f" {MOST_TRIALS:,} trials; leave some values out")  # fmt: skip
+    if "operationcount" in matrix and "duration" not in matrix:
+        # Meant to end the run, as on the command line.
+        assignments = {**assignments, "duration": "0"}
+    used = [key for key in matrix if any(key in of_system for of_system in dimensions.values())]
+    scenarios: dict[str, Scenario] = {}
+    found: dict[tuple[str, str], Scenario] = {}
+    for values in itertools.product(*(matrix[key] for key in used)):
+        at = dict(zip(used, values, strict=True))
+        for name in whole.systems:
+            point = {key: at[key] for key in dimensions[name]}
+            place = point_name(point)
+            if place not in scenarios:
+                scenarios[place] = _at(whole.name, {**assignments, **point}, point, hosts)
+            found.setdefault((name, place), scenarios[place])
+    return tuple((name, scenario) for (name, _), scenario in found.items())
+
+
+def _at(name: str, assignments: Mapping[str, str], point: Mapping[str, str], hosts: Hosts | None) -> Scenario:
+    try:
+        scenario = replace(_resolved(_sorted_out(name, assignments), hosts), point=point)
+        _check_together(scenario)
+    except BadInputError as error:
+        raise BadInputError(f"at {point_name(point)}: {error}" if point else str(error)) from error
+    return scenario
+
+
+def _resolved(scenario: Scenario, hosts: Hosts | None) -> Scenario:
+    """The scenario with the number of its records instead of their size, and with ``scale`` applied."""
+    values = dict(scenario.values)
+    datasize = values.pop("datasize", "")
+    if datasize:
+        values["recordcount"] = _records(replace(scenario, values=values), datasize, hosts or here())
+    return _scaled(replace(scenario, values=values, datasize=datasize))
 
 
 def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
@@ -252,47 +396,80 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
 
 def _scaled(scenario: Scenario) -> Scenario:
     """The scenario with ``scale`` applied to its counts, of which at least one remains."""
-    scale = Fraction(scenario["scale"])
-    full = {key: scenario.values[key] for key in SCALED if scenario.number(key) > 0} if scale != 1 else {}
+    scale = scenario["scale"]
+    full = {key: scenario.values[key] for key in SCALED if scenario.number(key) > 0} if Fraction(scale) != 1 else {}
     if not full:
         return scenario
-    counts = {key: str(max(1, round(int(count) * scale))) for key, count in full.items()}
+    counts = {key: _share(count, scale) for key, count in full.items()}
     return replace(scenario, values={**scenario.values, **counts}, full=full)
 
 
-def _checked(key: str, value: str) -> str:
+def _share(count: str, scale: str) -> str:
+    return str(max(1, round(int(count) * Fraction(scale)))) if int(count) else count
+
+
+def _checked(key: str, value: str, named: Sequence[str]) -> str:
+    """An assignment's value in the form that all readers understand.
+
+    :param named: the runs of a trial
+    """
+    if apart := [system.name for system in systems.all_systems().values() if key in system.variables]:
+        raise BadInputError(f"{key}={value}: it tells {', '.join(apart)} apart; choose with systems=NAME,…")
+    if (variable := systems.role_variables().get(key)) is not None:
+        variable.check(value)
+        return value
     if (found := properties.find(key)) is not None:
-        return found.check(value)
+        checked = found.check(value)
+        if key == "phases":
+            phases.check(checked)
+        return checked
+    phase, _, of_phase = key.partition(".")
+    if phase in (phases.INSERT, *named) or properties.find(of_phase) or of_phase in systems.role_variables():
+        known = phases.property_of(phase, of_phase, named)
+        # Its message shall name the phase, too.
+        return replace(known, key=key).check(value)
     raise unknown("property", key, [*properties.known(), *systems.role_variables()], "docs/properties.md lists all")
 
 
-def _check_together(scenario: Scenario) -> None:
-    """Checks what no single value can tell."""
-    if "recordcount" not in scenario.values:
-        raise BadInputError("recordcount is missing; a scenario says how many records are loaded, or datasize=40GB")
+def _check_systems(scenario: Scenario) -> None:
     for name in scenario.systems:
         if name not in systems.all_systems():
             raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
     if len(set(scenario.systems)) < len(scenario.systems):
         raise BadInputError(f"systems={scenario['systems']}: a system is named twice; repeats=N measures it again")
 
-    shares = {key: float(scenario[key]) for key in PROPORTIONS}
-    # 0.333 three times is meant to be one.
-    if abs(sum(shares.values()) - 1) > 0.0011:
-        summands = " + ".join(
-            f"{key}={scenario[key]}" + ("" if key in scenario.values else " (default)")
-            for key in PROPORTIONS
-            if shares[key] or key in scenario.values
-        )
-        raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
 
-    records, tables = scenario.number("recordcount"), scenario.number("tablecount")
+def _check_together(scenario: Scenario) -> None:
+    """Checks what no single value can tell."""
+    if "recordcount" not in scenario.values:
+        raise BadInputError("recordcount is missing; a scenario says how many records are loaded, or datasize=40GB")
+    if scenario.number("discard") >= scenario.repeats:
+        raise BadInputError(
+            f"discard={scenario['discard']} with repeats={scenario['repeats']}: nothing would be left; repeats must be"
+            " the larger one"
+        )
+    _check_records(scenario)
+    load = scenario.of(phases.INSERT)
+    for phase in [phases.INSERT, *scenario.phases]:
+        try:
+            _check_batch(scenario.of(phase))
+            if phase != phases.INSERT:
+                _check_run(scenario.of(phase), load)
+        except BadInputError as error:
+            # A scenario that says nothing of phases has one run, and needs no name for it.
+            if "phases" not in scenario.values and not scenario.phase_values:
+                raise
+            raise BadInputError(f"phase {phase}: {error}") from error
+
+
+def _check_records(scenario: Scenario) -> None:
+    """Checks what is loaded."""
+    records = scenario.number("recordcount")
     _at_most(scenario, "tablecount", records, "recordcount")
-    _at_most(scenario, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
-    _check_keys(scenario, tables)
+    if scenario.number("partitions") and scenario["insertorder"] != "ordered":
+        raise BadInputError("partitions needs insertorder=ordered: a hashed key has no order of time")
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
-    _at_most(scenario, "minscanlength", scenario.number("maxscanlength"), "maxscanlength")
     if scenario["fieldlengthdistribution"] == "constant":
         if "fieldlengthhistogram" in scenario.values:
             raise BadInputError("fieldlengthhistogram needs fieldlengthdistribution=histogram")
@@ -300,21 +477,40 @@ def _check_together(scenario: Scenario) -> None:
         raise BadInputError("dataintegrity=true needs fieldlengthdistribution=constant")
     else:
         _at_most(scenario, "minfieldlength", scenario.number("fieldlength"), "fieldlength")
-    if scenario.duration == 0 and scenario.number("operationcount") == 0:
-        raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
-    if scenario.number("batchsize") > 1 and shares["scanproportion"] > 0:
-        raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
 
 
-def _check_keys(scenario: Scenario, tables: int) -> None:
-    # Also said by the client, but not before the data is loaded.
-    if tables > 1 and scenario["requestdistribution"] in ("latest", "exponential"):
-        raise BadInputError(
-            f"requestdistribution={scenario['requestdistribution']}: has one newest record, so it needs tablecount=1,"
-            f" not {tables}"
+def _check_batch(phase: Scenario) -> None:
+    records, tables = phase.number("recordcount"), phase.number("tablecount")
+    _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
+
+
+def _check_run(run: Scenario, load: Scenario) -> None:
+    """Checks a phase after the load as a whole."""
+    shares = {key: float(run[key]) for key in phases.PROPORTIONS}
+    # 0.333 three times is meant to be one.
+    if abs(sum(shares.values()) - 1) > 0.0011:
+        summands = " + ".join(
+            f"{key}={run[key]}" + ("" if key in run.values else " (default)")
+            for key in phases.PROPORTIONS
+            if shares[key] or key in run.values
         )
-    if scenario.number("partitions") and scenario["insertorder"] != "ordered":
-        raise BadInputError("partitions needs insertorder=ordered: a hashed key has no order of time")
+        raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
+    _at_most(run, "minscanlength", run.number("maxscanlength"), "maxscanlength")
+    # Also said by the client, but not before the data is loaded.
+    if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential"):
+        raise BadInputError(
+            f"requestdistribution={run['requestdistribution']}: has one newest record, so it needs tablecount=1,"
+            f" not {run['tablecount']}"
+        )
+    if run.duration == 0 and run.number("operationcount") == 0:
+        raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
+    if run.number("batchsize") > 1 and shares["scanproportion"] > 0:
+        raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
+    if run["requestdistribution"] == "ranges" and run["threadcount"] != load["threadcount"]:
+        raise BadInputError(
+            f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread works on the records that it"
+            f" has loaded, so it must be that of the load, which is {load['threadcount']}"
+        )
 
 
 def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:

@@ -6,8 +6,9 @@ which ansible/plan.yml asks without asking any host.
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -15,8 +16,9 @@ from rich.text import Text
 
 from dohyo import plan, properties
 from dohyo.bad_input import BadInputError
-from dohyo.figures import UNKNOWN, size, whole
+from dohyo.figures import UNKNOWN, point_name, size
 from dohyo.hosts import Hosts
+from dohyo.phases import INSERT
 from dohyo.playbook import Event, play
 from dohyo.scenario import Scenario
 
@@ -114,11 +116,15 @@ class Sizes:
             least = min(map(self.largest, self.needs))
             for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
             raise BadInputError(
-                f"no room for the databases on {self.hosts.where} with"
+                f"no room for the databases on {self.hosts.where}{self._where()} with"
                 f" {self._shown(self.scenario.number('recordcount'))} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
                 + f"\nload fewer records, choose others with --systems, or take larger hosts{for_all}"
             )
+
+    def _where(self) -> str:
+        point = point_name(self.scenario.point)
+        return f" at {point}" if point else ""
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
         asked = (
@@ -140,15 +146,21 @@ class Sizes:
     # ---- time -------------------------------------------------------------------------------------------------------
 
     def load_seconds(self, needs: Needs) -> float:
-        """Estimated time of the load: every copy is work for its host."""
+        """Estimated time of the load: every copy is work for its host; a target rate may take longer."""
         replication = self.scenario.number("replication")
         records = self.scenario.number("recordcount")
-        return needs.copies(records, replication, self.hosts.count) / LOAD_RATE
+        load = self.scenario.of(INSERT)
+        target = float(load["target"]) * load.number("batchsize")
+        throttled = records / target if target else 0.0
+        return max(needs.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
 
     def run_seconds(self) -> float:
-        """Time of one run: warm-up and window; the window is estimated where a count ends it."""
-        rate = float(self.scenario["target"]) or LOAD_RATE * self.hosts.count
-        return self.scenario.warmup + (self.scenario.duration or self.scenario.number("operationcount") / rate)
+        """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it."""
+        seconds = 0.0
+        for phase in map(self.scenario.of, self.scenario.phases):
+            rate = float(phase["target"]) or LOAD_RATE * self.hosts.count
+            seconds += phase.warmup + (phase.duration or phase.number("operationcount") / rate)
+        return seconds
 
     def trial_seconds(self, needs: Needs) -> float:
         """Estimated time of a trial: start, load, settling and stop, and the runs."""
@@ -181,7 +193,7 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
             "plan_systems": scenario.systems,
             "trial_properties": {**scenario.client_properties, "recordcount": "1"},
             "trial_conditions": scenario.conditions,
-            "trial_threads": scenario.number("threadcount"),
+            **plan.phases_of(scenario),
             **scenario.role_variables,
         }
         extra_vars.write_text(json.dumps(variables))
@@ -189,6 +201,30 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
         if failure is not None:
             raise BadInputError(f"the roles could not say what their systems need: {failure.task}: {failure.message}")
     return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
+
+
+# What a role's answer does not depend on, so that points which differ in nothing else need not be asked for each.
+_NO_MATTER = ("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution")
+
+
+def ask_points(
+    scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None
+) -> list[Sizes]:
+    """The sizes at each point of the matrix, of the systems that are measured there; parameters as of :func:`ask`."""
+    points: dict[str, tuple[Scenario, list[str]]] = {}
+    for trial in plan.trials(scenario):
+        _, names = points.setdefault(point_name(trial.scenario.point), (trial.scenario, []))
+        names += [] if trial.system in names else [trial.system]
+    known: dict[tuple[str, str], Needs] = {}
+    result = []
+    for point, names in points.values():
+        matters = {key: value for key, value in point.client_properties.items() if key not in _NO_MATTER}
+        alike = json.dumps([matters, point.conditions, point.role_variables], sort_keys=True)
+        if missing := [name for name in names if (alike, name) not in known]:
+            asked = replace(point, values={**point.values, "systems": ",".join(missing)})
+            known |= {(alike, needs.system): needs for needs in ask(asked, hosts, inventory, check).needs}
+        result.append(Sizes(point, hosts, [known[alike, name] for name in names]))
+    return result
 
 
 def _needs(system: str, events: Sequence[Event]) -> Needs:
@@ -204,9 +240,12 @@ def _needs(system: str, events: Sequence[Event]) -> Needs:
     )
 
 
-def show(sizes: Sizes, console: Console) -> None:
-    """Prints what would be measured, in order, with the time, memory and disk it would take."""
-    scenario, hosts = sizes.scenario, sizes.hosts
+def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
+    """Prints what would be measured, in order, with the time, memory and disk it would take.
+
+    :param points: the sizes at each point of the matrix
+    """
+    hosts = points[0].hosts
 
     def say(text: str) -> None:
         console.print(Text(text), soft_wrap=True)
@@ -217,29 +256,55 @@ def show(sizes: Sizes, console: Console) -> None:
     )
     each = f"{_count(hosts.count, 'database host')}, each {there}"
     say(f"plan of {scenario.name} for {hosts.where}: {each}; nothing is started")
-    scale = f", scale {scenario['scale']} of {int(scenario.full['recordcount']):,} records" if scenario.full else ""
-    computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
-    say(
-        f"{scenario.number('recordcount'):,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
-        f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
-    )
-    window = f"{scenario.duration} s" if scenario.duration else f"{whole(scenario.number('operationcount'))} operations"
-    phases = f"start, load, settle, {scenario.repeats} × ({scenario.warmup} s warm-up + {window}), stop"
-    rows = [("trial", "phases", "time", "memory/host", "disk/host")]
-    for trial, needs in zip(plan.trials(scenario), sizes.needs, strict=True):
+    for text in dict.fromkeys(_data(sizes.scenario) for sizes in points):
+        say(text)
+    at = {(point_name(each.scenario.point), needs.system): (each, needs) for each in points for needs in each.needs}
+    trials = plan.trials(scenario)
+    courses = [f"start, load, settle, {plan.course(trial.scenario)}, stop" for trial in trials]
+    if several := len(trials) > len(scenario.systems):
+        say(_count_trials(scenario, trials))
+    # What many trials have in common stands above their table once.
+    if once := several and len(set(courses)) == 1:
+        say(f"each: {courses[0]}")
+    rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
+    seconds = 0.0
+    for trial, course in zip(trials, courses, strict=True):
+        sizes, needs = at[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
-        times = about(sizes.trial_seconds(needs))
-        rows.append((trial.name, phases, times, size(sizes.memory(needs)), size(sizes.disk(needs)) + fits))
+        times = sizes.trial_seconds(needs)
+        seconds += times
+        cells = [about(times), size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
+        rows.append([trial.name, *([] if once else [course]), *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() or UNKNOWN)
-    total = about(sum(map(sizes.trial_seconds, sizes.needs)))
+    if len(points) > 1:
+        memory = max(sizes.memory(needs) for sizes, needs in at.values())
+        disk = max(sizes.disk(needs) for sizes, needs in at.values())
+        say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
     say(
-        f"in all about {total}: an estimate from warm-ups and windows, {TRIAL_SECONDS} s per trial to start, settle and"
-        f" stop, and {LOAD_RATE:,} copies of records loaded per second and host (README's figures of 2 cores; larger"
-        " hosts are faster)"
+        f"in all about {about(seconds)}: an estimate from warm-ups and windows, {TRIAL_SECONDS} s per trial to start,"
+        f" settle and stop, and {LOAD_RATE:,} copies of records loaded per second and host (README's figures of 2"
+        " cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
+
+
+def _data(scenario: Scenario) -> str:
+    """How much is loaded at a point of the matrix."""
+    scale = f", scale {scenario['scale']} of {int(scenario.full['recordcount']):,} records" if scenario.full else ""
+    computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
+    return (
+        f"{scenario.number('recordcount'):,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
+        f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
+    )
+
+
+def _count_trials(scenario: Scenario, trials: Sequence[plan.Trial]) -> str:
+    rounds = scenario.number("rounds")
+    points = Counter(trial.system for trial in trials)
+    systems = ", ".join(f"{system} at {_count(count // rounds, 'point')}" for system, count in points.items())
+    return f"{_count(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
 
 
 def _count(number: int, one: str, several: str = "") -> str:

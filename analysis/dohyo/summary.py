@@ -20,11 +20,12 @@ from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
 from dohyo.conducted import client as conducted_client
 from dohyo.events import Event, Seconds, in_order
+from dohyo.figures import point_name
 from dohyo.figures import size as size_of
 from dohyo.hdr_log import Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
 from dohyo.results import Conditions, Status, Summary, Trial
-from dohyo.rows import Phase, Row, Run, in_sequence, rows, together
+from dohyo.rows import LOAD, RUN, Row, Run, in_sequence, rows, together
 from dohyo.text_file import Warn
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last six itself, for all alike, but a
@@ -38,6 +39,8 @@ _READ_BACK = (
     "heap", "memory", "jdk", "gc",
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")
+# What may differ from phase to phase of a trial; what is said in one breath stays together.
+_OF_A_PHASE = (("threads",), ("batchsize",), ("inflight",), ("target",), ("measured_seconds", "warmup_seconds"))
 
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
@@ -57,29 +60,53 @@ def summarise(experiment: Path) -> Summary:
     raw = experiment / "raw"
     if not raw.is_dir():
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
-    evidence = [_Evidence(folder) for folder in sorted(raw.iterdir()) if folder.is_dir()]
-    trials = [each.trial() for each in evidence]
     warnings: list[str] = []
+    trials: list[Trial] = []
+    rounds: dict[tuple[str, str], _Rounds] = {}
+    for folder in sorted(raw.iterdir()):
+        if folder.is_dir():
+            evidence = _Evidence(folder, warnings)
+            trial = evidence.trial()
+            trials.append(trial)
+            if trial.round is not None:
+                rounds.setdefault((trial.system, point_name(trial.point)), _Rounds()).add(trial, evidence.measured)
+    merged = [each.merged() for each in rounds.values()]
     reference = published.kept(experiment / "published", warnings.append)
     return Summary(
         name=experiment.resolve().name,
         trials=trials,
-        unequal=unequal(trials),
+        merged=merged,
+        unequal=unequal(merged or trials),
         notes=_notes(trials),
-        warnings=[warning for each in evidence for warning in each.warnings] + warnings,
+        warnings=warnings,
         published=reference,
     )
 
 
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
-    """The conditions that are not the same (or not known) for all trials that ran: condition → trial → value."""
+    """The conditions that are not the same (or not known) for all trials that ran: condition → trial → value.
+
+    Trials are compared within a point of the matrix, that is where they agree in the dimensions that all of them have.
+    """
     ran = [trial for trial in trials if trial.rows]
-    result = {}
+    shared = [key for key in ran[0].point if all(key in trial.point for trial in ran)] if ran else []
+    points: dict[tuple[str, ...], list[Trial]] = {}
+    for trial in ran:
+        points.setdefault(tuple(trial.point[key] for key in shared), []).append(trial)
+    result: dict[str, dict[str, str]] = {}
     for name in FAIR:
-        values = {trial.name: getattr(trial.conditions, name) for trial in ran}
-        if len(set(values.values())) > 1:
-            result[name] = {trial: "unknown" if value is None else str(value) for trial, value in values.items()}
+        for at_point in points.values():
+            values = {trial.name: _stated(trial, name) for trial in at_point}
+            if len(set(values.values())) > 1:
+                result.setdefault(name, {}).update(values)
     return result
+
+
+def _stated(trial: Trial, name: str) -> str:
+    """A condition in words, phase by phase where it differs from phase to phase."""
+    value = getattr(trial.conditions, name)
+    phases = [f"{phase} {own[name]}" for phase, own in trial.by_phase.items() if own.get(name) is not None]
+    return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)
 
 
 def _notes(trials: Sequence[Trial]) -> list[str]:
@@ -96,14 +123,20 @@ def _notes(trials: Sequence[Trial]) -> list[str]:
     return notes
 
 
-class _Phase:
-    """One phase of a trial, over all clients."""
+# A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
+_Part = tuple[str, bool]
 
-    def __init__(self, folder: Path, warn: Warn) -> None:
+
+class _Phase:
+    """One run of a phase of a trial, or its load, over all clients."""
+
+    def __init__(self, folder: Path, discard: int, warn: Warn) -> None:
         self.folder = folder
-        self.name = folder.name  # load, run-1, …
-        self.kind: Phase = "load" if self.name == "load" else "run"
-        self.number = None if self.kind == "load" else int(self.name.removeprefix("run-"))
+        self.name = folder.name  # load, run-1, update-2, …
+        self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
+        self.number = int(run) if run else None
+        self.discarded = self.number is not None and self.number <= discard
+        self.part: _Part = (self.kind, self.discarded)
         self.conducted = Conducted(read_object(folder / "clients.json", warn))
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
@@ -146,84 +179,156 @@ class _Phase:
 
     def events(self, warmup: float) -> list[Event]:
         """What happened in it. The load has no dips: it may wait for compactions as it likes."""
-        events = self.conducted.events(self.number)
+        events = self.conducted.events(self.kind, self.number)
         if self.number is not None:
-            events += self.seconds.events(self.number, warmup, self.run.seconds)
+            events += self.seconds.events(self.number, warmup, self.run.seconds, self.kind)
         return in_order(events)
+
+
+# What counts of a trial, or of several: the runs of each part, and the histograms of all of them.
+_Measured = dict[_Part, tuple[list[Run], dict[str, Latencies]]]
+
+
+def _rows(measured: _Measured) -> list[Row]:
+    parts = sorted(measured, key=_place)
+    return [row for part in parts for row in rows(part[0], *measured[part], discarded=part[1])]
+
+
+class _Rounds:
+    """Adds up what a system did at a point of the matrix in all rounds."""
+
+    def __init__(self) -> None:
+        self.trials: list[Trial] = []
+        self.measured: _Measured = {}
+
+    def add(self, trial: Trial, measured: _Measured) -> None:
+        """Takes a trial; one that is not "ok" has nothing that counts but its load."""
+        self.trials.append(trial)
+        for part, (runs, latencies) in measured.items():
+            all_runs, all_latencies = self.measured.setdefault(part, ([], {}))
+            all_runs += runs
+            for name, of_trial in latencies.items():
+                all_latencies.setdefault(name, Latencies()).add_all(of_trial)
+
+    def merged(self) -> Trial:
+        """A trial with the numbers of all that are ok, and with the reasons of those that are not."""
+        bad = [trial for trial in self.trials if trial.status != "ok"]
+        first = next((trial for trial in self.trials if trial.status == "ok"), self.trials[0])
+        every = [trial.conditions for trial in self.trials]
+        windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
+        return replace(
+            first,
+            name=f"{first.system} {point_name(first.point)}".rstrip(),
+            status=bad[0].status if bad else "ok",
+            reason="; ".join(f"round {trial.round}: {trial.reason}" for trial in bad) or None,
+            round=None,
+            conditions=replace(
+                first.conditions,
+                measured_seconds=statistics.fmean(windows) if windows else None,
+                start_skew_ms=furthest(each.start_skew_ms for each in every),
+                end_skew_ms=furthest(each.end_skew_ms for each in every),
+                clock_error_ms=furthest(each.clock_error_ms for each in every),
+            ),
+            deviations=_each_once(self.trials, "deviations"),
+            notes=_each_once(self.trials, "notes"),
+            rows=_rows(self.measured),
+            # These are of each round: the servers were others.
+            clients=[],
+            nodes=[],
+            events=[],
+        )
+
+
+def _each_once(trials: Sequence[Trial], name: str) -> list[str]:
+    return list(dict.fromkeys(text for trial in trials for text in getattr(trial, name)))
 
 
 class _Evidence:
     """Reads one trial's folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warnings: list[str]) -> None:
         self.folder = folder
-        self.warnings: list[str] = []
+        self.warnings = warnings
+        self.measured: _Measured = {}
         self._settings = self._read("trial.json")
         self._properties = mapping(self._settings.get("trial_properties"))
+        self._discard = whole(self._settings.get("trial_discard")) or 0
 
     def trial(self) -> Trial:
         facts = self._read("conditions.json")
-        phases = [_Phase(folder, self._warn) for folder in self._folders("load") + self._folders(r"run-\d+")]
-        latencies: dict[Phase, dict[str, Latencies]] = {"load": {}, "run": {}}
+        phases = [_Phase(folder, self._discard, self._warn) for folder in self._folders()]
+        latencies: dict[_Part, dict[str, Latencies]] = {}
         clients = self._clients(phases, latencies)
-        load = [phase for phase in phases if phase.kind == "load"]
-        runs = [phase for phase in phases if phase.kind == "run"]
-        status, reason = self._judged(phases, len(runs))
+        load = [phase for phase in phases if phase.kind == LOAD]
+        runs = [phase for phase in phases if phase.kind != LOAD]
+        counted = [phase for phase in runs if not phase.discarded]
+        status, reason = self._judged(phases, runs)
 
-        shown: set[Phase] = set()
-        if runs and status == "ok":
-            shown.add("run")
+        shown = [phase for phase in runs if status == "ok"]
         if load and not any(phase.problems for phase in load):
-            shown.add("load")
-        result: list[Row] = []
-        phases_by_kind: list[tuple[Phase, list[_Phase]]] = [("run", runs), ("load", load)]
-        for kind, of_kind in phases_by_kind:
-            if kind in shown:
-                result += rows(kind, [phase.run for phase in of_kind], latencies[kind])
-        measured = Run() if status != "ok" else in_sequence([phase.run for phase in runs])
+            shown += load
+        self.measured = {
+            part: ([phase.run for phase in shown if phase.part == part], latencies[part]) for part in _parts(shown)
+        }
+        result = _rows(self.measured)
+        measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
         system = str(self._settings.get("trial_system") or self.folder.name)
+        conditions, by_phase = self._conditions(facts, counted or load)
+        several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
         return Trial(
             name=self.folder.name,
             system=system,
             title=str(facts.get("title") or system),
             status=status,
             reason=reason,
-            conditions=self._conditions(facts, runs or load),
+            point={str(key): str(value) for key, value in mapping(self._settings.get("trial_point")).items()},
+            round=whole(self._settings.get("trial_round")) if several_rounds else None,
+            conditions=conditions,
+            by_phase=by_phase,
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
             notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases),
             rows=result,
-            clients=[replace(client, rows=[row for row in client.rows if row.phase in shown]) for client in clients],
-            nodes=nodes([phase.conducted for phase in runs or load], measured.seconds, measured.records),
+            clients=[
+                replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
+                for client in clients
+            ],
+            nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
             events=[event for phase in phases for event in phase.events(self._warmup(phase))],
         )
 
-    def _clients(self, phases: Sequence[_Phase], latencies: dict[Phase, dict[str, Latencies]]) -> list[Client]:
+    def _clients(self, phases: Sequence[_Phase], latencies: dict[_Part, dict[str, Latencies]]) -> list[Client]:
         """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""
         result = []
-        conducted = [phase.conducted for phase in phases if phase.kind == "run"] or [p.conducted for p in phases]
+        counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
+        conducted = counted or [phase.conducted for phase in phases]
         for host in sorted({host for phase in phases for host in phase.hosts()}):
-            own: dict[Phase, dict[str, Latencies]] = {"load": {}, "run": {}}
+            own: dict[_Part, dict[str, Latencies]] = {}
             for phase in phases:
-                phase.read(host, own[phase.kind], self._warn)
+                phase.read(host, own.setdefault(phase.part, {}), self._warn)
             of_client: list[Row] = []
-            for kind in ("run", "load"):
-                runs = [c.run for phase in phases if phase.kind == kind for c in phase.clients if c.host == host]
-                of_client += rows(kind, runs, own[kind]) if runs else []
-                for name, merged in own[kind].items():
-                    latencies[kind].setdefault(name, Latencies()).add_all(merged)
+            for part in _parts(phases):
+                kind, discarded = part
+                runs = [c.run for phase in phases if phase.part == part for c in phase.clients if c.host == host]
+                of_client += rows(kind, runs, own[part], discarded=discarded) if runs else []
+                of_all = latencies.setdefault(part, {})
+                for name, merged in own[part].items():
+                    of_all.setdefault(name, Latencies()).add_all(merged)
             result.append(conducted_client(host, conducted, of_client))
         return result
 
-    def _judged(self, phases: Sequence[_Phase], runs: int) -> tuple[Status, str | None]:
+    def _judged(self, phases: Sequence[_Phase], runs: Sequence[_Phase]) -> tuple[Status, str | None]:
         """The trial's status, and why it is not "ok"."""
         status, reason = self._state()
         problems = [problem for phase in phases for problem in phase.problems]
         wanted = self._settings.get("trial_repeats")
-        if status == "ok" and isinstance(wanted, int) and runs != wanted:
-            problems.append(f"{runs} of {wanted} repeats have left results")
+        for name in self._planned:
+            left = sum(run.kind == name for run in runs)
+            if status == "ok" and isinstance(wanted, int) and left != wanted:
+                which = "" if name == RUN else f"{name}: "
+                problems.append(f"{which}{left} of {wanted} repeats have left results")
         if status == "ok" and problems:
             return "invalid", _first(problems)
-        if status == "failed" and (broken := [p for p in phases if p.kind == "run" and p.conducted.failure]):
+        if status == "failed" and (broken := [run for run in runs if run.conducted.failure]):
             # It was measured, and conducting says best why that does not count; the trial may know of a dead
             # server besides.
             why = broken[0].conducted.failure
@@ -234,7 +339,7 @@ class _Evidence:
     def _warmup(self, phase: _Phase) -> float:
         stated = [number(client.report.get("warmup_seconds")) for client in phase.clients]
         known = [seconds for seconds in stated if seconds is not None]
-        return known[0] if known else number(self._settings.get("trial_warmup")) or 0.0
+        return known[0] if known else number(self._settings_of(phase.kind).get("warmup")) or 0.0
 
     def _state(self) -> tuple[Status, str | None]:
         state = self._read("state.json")
@@ -247,12 +352,45 @@ class _Evidence:
         default = {"pending": "not started", "running": "not finished", "interrupted": "interrupted"}
         return cast(Status, status), str(reason or default.get(status, "no reason was recorded"))
 
-    def _folders(self, pattern: str) -> list[Path]:
-        found = [path for path in self.folder.iterdir() if path.is_dir() and re.fullmatch(pattern, path.name)]
-        return sorted(found, key=lambda path: (len(path.name), path.name))  # run-10 after run-9
+    @property
+    def _planned(self) -> list[str]:
+        """Names of the phases after the load, in order; experiments from before there were any have runs alone."""
+        named = [str(mapping(phase).get("name")) for phase in listing(self._settings.get("trial_phases"))]
+        return named or [RUN]
 
-    def _conditions(self, facts: Mapping[str, Any], phases: Sequence[_Phase]) -> Conditions:
+    def _folders(self) -> list[Path]:
+        """Those of the load, then those of each phase's runs."""
+        planned = self._planned
+        found = [(path, re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)) for path in self.folder.iterdir()]
+        runs = [
+            (planned.index(match[1]), int(match[2]), path)
+            for path, match in found
+            if match is not None and match[1] in planned and path.is_dir()
+        ]
+        load = [path for path, _ in found if path.name == LOAD and path.is_dir()]
+        return load + [path for _, _, path in sorted(runs)]
+
+    def _conditions(
+        self, facts: Mapping[str, Any], runs: Sequence[_Phase]
+    ) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+        """The conditions, and those that differ from phase to phase."""
+        kinds = list(dict.fromkeys(run.kind for run in runs))
+        of = {kind: self._conditions_of(facts, [run for run in runs if run.kind == kind]) for kind in kinds}
+        conditions = self._conditions_of(facts, runs)
+        by_phase: dict[str, dict[str, Any]] = {}
+        for names in _OF_A_PHASE:
+            values = {kind: [getattr(of[kind], name) for name in names] for kind in kinds}
+            # A window ends when the operations do that began in it.
+            if len({tuple(value and round(value, 1) for value in each) for each in values.values()}) > 1:
+                conditions = replace(conditions, **dict.fromkeys(names))
+                for kind in kinds:
+                    by_phase.setdefault(kind, {}).update(zip(names, values[kind], strict=True))
+        return conditions, by_phase
+
+    def _conditions_of(self, facts: Mapping[str, Any], phases: Sequence[_Phase]) -> Conditions:
         """What the server and the clients report; what they do not, from the trial's settings."""
+        settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
+        properties = mapping(settings.get("properties"))
         clients = phases[0].clients if phases else []
         reports = [client.report for client in clients]
         seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
@@ -264,17 +402,29 @@ class _Evidence:
             start_skew_ms=furthest(phase.conducted.start_skew_ms for phase in phases),
             end_skew_ms=furthest(phase.conducted.end_skew_ms for phase in phases),
             clock_error_ms=furthest(phase.conducted.offset_error_ms() for phase in phases),
-            threads=_same(reports, "threads") or whole(self._settings.get("trial_threads")),
-            batchsize=_same(reports, "batchsize") or whole(self._properties.get("batchsize", 1)),
-            inflight=_same(reports, "inflight") or whole(self._properties.get("inflight", 1)),
+            threads=_same(reports, "threads") or whole(settings.get("threads")),
+            batchsize=_same(reports, "batchsize") or whole(properties.get("batchsize", 1)),
+            inflight=_same(reports, "inflight") or whole(properties.get("inflight", 1)),
             target=_target(reports),
             recordcount=whole(self._properties.get("recordcount")),
             scale=number(self._settings.get("trial_scale")),
             full_recordcount=whole(mapping(self._settings.get("trial_full")).get("recordcount")),
             record_bytes=self._record_bytes(),
-            warmup_seconds=number(self._settings.get("trial_warmup")),
-            measured_seconds=statistics.fmean(seconds) if seconds and phases[0].name != "load" else None,
+            warmup_seconds=number(settings.get("warmup")),
+            measured_seconds=statistics.fmean(seconds) if seconds and phases[0].kind != LOAD else None,
         )
+
+    def _settings_of(self, kind: str) -> dict[str, Any]:
+        """What the trial was to do in a phase, or in its load."""
+        whole_trial = {
+            "properties": self._properties,
+            "threads": self._settings.get("trial_threads"),
+            "warmup": self._settings.get("trial_warmup"),
+        }
+        stated = [mapping(phase) for phase in listing(self._settings.get("trial_phases"))]
+        if kind == LOAD:
+            return whole_trial | mapping(self._settings.get("trial_load"))
+        return whole_trial | next((phase for phase in stated if phase.get("name") == kind), {})
 
     def _record_bytes(self) -> int | None:
         # YCSB's own defaults: 10 fields of 100 bytes.
@@ -299,6 +449,17 @@ class _Evidence:
 
     def _read(self, name: str) -> dict[str, Any]:
         return read_object(self.folder / name, self._warn)
+
+
+def _parts(phases: Sequence[_Phase]) -> list[_Part]:
+    """What is added up apart, in the order of a summary."""
+    return sorted(dict.fromkeys(phase.part for phase in phases), key=_place)
+
+
+def _place(part: _Part) -> tuple[bool, bool]:
+    """The phases, which are in order already, then what is discarded of them, then the load."""
+    kind, discarded = part
+    return kind == LOAD, discarded
 
 
 def _first(problems: Sequence[str]) -> str:

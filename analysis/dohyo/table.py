@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
 from dohyo import conditions
 from dohyo.cluster_table import Grid, grids
-from dohyo.figures import COLUMNS, UNKNOWN
+from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
+from dohyo.rows import LOAD, RUN
 
 if TYPE_CHECKING:
     from dohyo.results import Summary, Trial
     from dohyo.rows import Row
 
-_KEYS = ("operation", "system")
 _RATES = ("operations", "records", "op/s", "rec/s", "±")
 _LATENCIES = ("mean", "p50", "p95", "p99", "p99.9", "max")
 _FAILURES = ("errors", "not found")
@@ -38,13 +39,15 @@ _LEGEND = (
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the table: cells by column, or a reason why there are none."""
+    """One line of the table: cells by column, or a reason why there are none.
 
-    operation: str
-    system: str
+    :ivar keys: operation, values of the matrix, system
+    """
+
+    keys: tuple[str, ...]
     cells: dict[str, str]
     reason: str | None = None
-    load: bool = False
+    aside: bool = False  # the load, and what does not count
 
     def has(self, columns: Sequence[str]) -> bool:
         """Whether anything is known in these columns."""
@@ -56,25 +59,25 @@ def render(summary: Summary, console: Console) -> None:
 
     A terminal's width is respected; into a pipe or a file the table goes as wide as it is.
     """
-    lines = _lines(summary)
+    heads, lines = _heads(summary), _lines(summary)
     width = console.width if console.is_terminal else 10_000
-    parts = next((parts for parts in _PARTS if all(_width(lines, part) <= width for part in parts)), _PARTS[-1])
+    parts = next((parts for parts in _PARTS if all(_width(heads, lines, part) <= width for part in parts)), _PARTS[-1])
     for part in parts:
         # A reason stands in the first table only, and a line of nothing but unknowns in none of several.
         known = [line for line in lines if part is parts[0] or line.has(part)]
-        _print_part(known, part, console, width)
+        _print_part(heads, known, part, console, width)
         _print(console)
     for grid in _grids(summary):
         _print_grid(grid, console, width)
     _print_conditions(summary, console, width)
     for name, values in summary.unequal.items():
-        shown = ", ".join(f"{_label_of(trial, summary)} {value}" for trial, value in values.items())
-        _print(console, Text(f"unequal: {_words(name)} ({shown})", style="bold red"), wrap=True)
+        text = f"unequal: {_words(name)} ({_unequal(values, summary)})"
+        _print(console, Text(text, style="bold red"), wrap=True)
+    for text in _said(summary, lambda trial: trial.deviations):
+        _print(console, Text(text, style="bold red"), wrap=True)
+    for text in _said(summary, lambda trial: trial.notes):
+        _print(console, Text(text, style="yellow"), wrap=True)
     for trial in summary.trials:
-        for deviation in trial.deviations:
-            _print(console, Text(f"{label(trial, summary)}: {deviation}", style="bold red"), wrap=True)
-        for note in trial.notes:
-            _print(console, Text(f"{label(trial, summary)}: {note}", style="yellow"), wrap=True)
         for event in trial.events:
             style = "yellow" if trial.status == "ok" else "red"
             _print(console, Text(f"{label(trial, summary)}: {event}", style=style), wrap=True)
@@ -86,59 +89,123 @@ def render(summary: Summary, console: Console) -> None:
 
 def markdown(summary: Summary) -> str:
     """The same as a Markdown page."""
-    lines = _lines(summary)
+    heads, lines = _heads(summary), _lines(summary)
     columns = _shown(lines, _PARTS[0][0])
-    out = [f"# {summary.name}", "", "| " + " | ".join((*_KEYS, *columns)) + " |"]
-    out.append("|" + "|".join(["---", "---", *["--:"] * len(columns)]) + "|")
+    out = [f"# {summary.name}", "", "| " + " | ".join((*heads, *columns)) + " |"]
+    out.append("|" + "|".join(["---"] * len(heads) + ["--:"] * len(columns)) + "|")
     for line in lines:
         reason = [_escape(line.reason), *[""] * (len(columns) - 1)] if line.reason else None
-        cells = [line.operation, line.system, *(reason or [line.cells.get(column, UNKNOWN) for column in columns])]
+        keys = map(_escape, line.keys)
+        cells = [*keys, *(reason or [line.cells.get(column, UNKNOWN) for column in columns])]
         out.append("| " + " | ".join(cells) + " |")
     out.append("")
     for grid in _grids(summary):
         out += _grid_markdown(grid)
     out += _conditions_markdown(summary)
     for name, values in summary.unequal.items():
-        shown = ", ".join(f"{_label_of(trial, summary)} {value}" for trial, value in values.items())
-        out.append(f"- **unequal: {_words(name)}** ({_escape(shown)})")
-    for trial in summary.trials:
-        out += [f"- **{label(trial, summary)}: {_escape(deviation)}**" for deviation in trial.deviations]
-        out += [f"- {label(trial, summary)}: {_escape(note)}" for note in trial.notes]
-        out += [f"- {label(trial, summary)}: {_escape(str(event))}" for event in trial.events]
+        out.append(f"- **unequal: {_words(name)}** ({_escape(_unequal(values, summary))})")
+    out += [f"- **{_escape(text)}**" for text in _said(summary, lambda trial: trial.deviations)]
+    out += [f"- {_escape(text)}" for text in _said(summary, lambda trial: trial.notes)]
+    out += [f"- {label(trial, summary)}: {_escape(str(event))}" for trial in summary.trials for event in trial.events]
     out += [f"- {_escape(text)}" for text in summary.notes]
     out += [f"- warning: {_escape(warning)}" for warning in summary.warnings]
     return "\n".join([*out, "", _legend(summary), "", *_published_markdown(summary)])
 
 
 def label(trial: Trial, summary: Summary) -> str:
-    """The system's name; with several trials of one system the trial's."""
-    systems = Counter(each.system for each in summary.trials)
+    """The system's name, with its point of the matrix and its round; several trials of one system have names else."""
+    if trial.point or trial.round:
+        which = f"round {trial.round}" if trial.round else ""
+        return " ".join(filter(None, (trial.system, point_name(trial.point), which)))
+    systems = Counter(each.system for each in summary.compared)
     return trial.system if systems[trial.system] == 1 else trial.name
 
 
-def _label_of(name: str, summary: Summary) -> str:
-    return next(label(trial, summary) for trial in summary.trials if trial.name == name)
+def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str]:
+    """What is said of what is compared; what is said of a system at all of its points is said once."""
+    said: dict[tuple[str, str], list[Trial]] = {}
+    for trial in summary.compared:
+        for text in texts(trial):
+            said.setdefault((trial.system, text), []).append(trial)
+    return [f"{_label_of(trials, summary)}: {text}" for (_, text), trials in said.items()]
+
+
+def _unequal(values: Mapping[str, str], summary: Summary) -> str:
+    """The values of a condition, by trial, in words."""
+    said: dict[tuple[str, str], list[Trial]] = {}
+    for trial in summary.compared:
+        if trial.name in values:
+            said.setdefault((trial.system, values[trial.name]), []).append(trial)
+    return ", ".join(f"{_label_of(trials, summary)} {value}" for (_, value), trials in said.items())
+
+
+def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
+    """The system alone where these are all of its points."""
+    of_system = sum(trial.system == trials[0].system for trial in summary.compared)
+    if len(trials) == of_system > 1 and trials[0].point:
+        return trials[0].system
+    return ", ".join(label(trial, summary) for trial in trials)
+
+
+def _heads(summary: Summary) -> list[str]:
+    """Of the columns that say what a line is of."""
+    return ["operation", *summary.dimensions, "system"]
+
+
+def _head_lines(column: str) -> list[str]:
+    """A head in two lines, to keep its column narrow: "not found", and a long name of a dimension."""
+    broken = re.sub(r"(.*[._])(?=.)", r"\1 ", column) if len(column) > 12 else column
+    return ["", *broken.split()][-2:]
+
+
+def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
+    dimensions = summary.dimensions
+    system = trial.system if dimensions else label(trial, summary)
+    return (operation, *(trial.point.get(key, "") for key in dimensions), system)
 
 
 def _lines(summary: Summary) -> list[_Line]:
-    """By operation, then by system, so that what is to be compared stands together; the load last."""
+    """By phase and operation, then by system, so that what is to be compared stands together; the load last."""
     result = []
-    entries = [(row, position, trial) for position, trial in enumerate(summary.trials) for row in trial.rows]
-    for row, _, trial in sorted(entries, key=lambda e: (e[0].phase == "load", order(e[0].operation), e[1])):
-        if row.phase == "load" and row.operation.startswith(INTENDED):
-            continue  # of interest to few; summary.json has them
-        several = sum(
-            each.phase == row.phase and not each.operation.startswith((OVERALL, INTENDED)) for each in trial.rows
-        )
-        if row.operation != OVERALL or several != 1:  # of one operation type, OVERALL would only be its copy
-            load = row.phase == "load"
-            operation = f"[LOAD] {row.operation}" if load else row.operation
-            result.append(_Line(operation, label(trial, summary), _cells(row), load=load))
-    for trial in summary.trials:
+    phases = list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows))
+    entries = [(row, position, trial) for position, trial in enumerate(summary.compared) for row in trial.rows]
+
+    def place(entry: tuple[Row, int, Trial]) -> tuple[Any, ...]:
+        row, position, _ = entry
+        return row.phase == LOAD, row.discarded, phases.index(row.phase), order(row.operation), position
+
+    for row, _, trial in sorted(entries, key=place):
+        aside = row.phase == LOAD or row.discarded
+        if _is_shown(row, trial):
+            result.append(_Line(_keys(_operation(row), trial, summary), _cells(row), aside=aside))
+    for trial in summary.compared:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
-            result.append(_Line(UNKNOWN, label(trial, summary), {}, reason=reason))
+            result.append(_Line(_keys(UNKNOWN, trial, summary), {}, reason=reason))
     return result
+
+
+def _is_shown(row: Row, trial: Trial) -> bool:
+    """Whether the row is of interest to many; summary.json has all."""
+    if row.operation.startswith(INTENDED):
+        return row.phase != LOAD and not row.discarded
+    beside = [
+        each.operation
+        for each in trial.rows
+        if (each.phase, each.discarded) == (row.phase, row.discarded)
+        and not each.operation.startswith((OVERALL, INTENDED))
+    ]
+    # Of one operation type OVERALL would only be its copy; of what does not count one line is enough.
+    if row.operation == OVERALL:
+        return len(beside) != 1
+    return not row.discarded or len(beside) == 1
+
+
+def _operation(row: Row) -> str:
+    """With its phase, where that is not just the run."""
+    phase = {LOAD: "LOAD", RUN: ""}.get(row.phase, row.phase)
+    which = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
+    return f"[{which}] {row.operation}" if which else row.operation
 
 
 def _cells(row: Row) -> dict[str, str]:
@@ -154,35 +221,37 @@ def _shown(lines: Sequence[_Line], columns: Sequence[str]) -> list[str]:
     return [column for column in columns if column != "±" or any("±" in line.cells for line in lines)]
 
 
-def _widths(lines: Sequence[_Line], columns: Sequence[str]) -> list[int]:
-    widths = [max([len("operation"), *(len(line.operation) for line in lines)])]
-    widths.append(max([len("system"), *(len(line.system) for line in lines)]))
+def _widths(heads: Sequence[str], lines: Sequence[_Line], columns: Sequence[str]) -> list[int]:
+    keys = list(zip(*(line.keys for line in lines), strict=True)) or [()] * len(heads)
+    widths = [max(map(len, [*_head_lines(head), *cells])) for head, cells in zip(heads, keys, strict=True)]
     for column in _shown(lines, columns):
         cells = [len(line.cells.get(column, UNKNOWN)) for line in lines if not line.reason]
-        widths.append(max([max(map(len, column.split())), *cells]))
+        widths.append(max([*map(len, _head_lines(column)), *cells]))
     return widths
 
 
-def _width(lines: Sequence[_Line], columns: Sequence[str]) -> int:
-    widths = _widths(lines, columns)
+def _width(heads: Sequence[str], lines: Sequence[_Line], columns: Sequence[str]) -> int:
+    widths = _widths(heads, lines, columns)
     return sum(widths) + len(widths) - 1
 
 
-def _print_part(lines: Sequence[_Line], columns: Sequence[str], console: Console, width: int) -> None:
+def _print_part(
+    keys: Sequence[str], lines: Sequence[_Line], columns: Sequence[str], console: Console, width: int
+) -> None:
     shown = _shown(lines, columns)
-    widths = _widths(lines, columns)
-    # "not found" takes two lines in the head to keep its column narrow.
-    heads = [["", *column.split()][-2:] for column in (*_KEYS, *shown)]
+    widths = _widths(keys, lines, columns)
+    heads = [_head_lines(column) for column in (*keys, *shown)]
     if any(upper for upper, _ in heads):
-        _print(console, Text(_joined([upper for upper, _ in heads], widths), style="bold"))
-    _print(console, Text(_joined([lower for _, lower in heads], widths), style="bold"))
+        _print(console, Text(_joined([upper for upper, _ in heads], widths, len(keys)), style="bold"))
+    _print(console, Text(_joined([lower for _, lower in heads], widths, len(keys)), style="bold"))
     for line in lines:
         if line.reason is None:
-            cells = [line.operation, line.system, *(line.cells.get(column, UNKNOWN) for column in shown)]
-            style = "dim" if line.load else "bold" if line.operation == OVERALL else ""
-            _print(console, Text(_joined(cells, widths), style=style))
+            cells = [*line.keys, *(line.cells.get(column, UNKNOWN) for column in shown)]
+            style = "dim" if line.aside else "bold" if line.keys[0].endswith(OVERALL) else ""
+            _print(console, Text(_joined(cells, widths, len(keys)), style=style))
         else:
-            start = _joined([line.operation, line.system], widths[:2]).ljust(sum(widths[:2]) + 2)
+            of_keys = widths[: len(keys)]
+            start = _joined(line.keys, of_keys, len(keys)).ljust(sum(of_keys) + len(keys))
             room = max(20, min(width, 120) - len(start))
             reason = f"\n{' ' * len(start)}".join(textwrap.wrap(line.reason, room) or [line.reason])
             _print(console, Text(start + reason, style="yellow" if "incomplete:" in reason else "red"))
@@ -234,10 +303,10 @@ def _published_markdown(summary: Summary) -> list[str]:
     return out
 
 
-def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Names to the left, numbers to the right."""
-    keys = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-    numbers = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
+def _joined(cells: Sequence[str], widths: Sequence[int], names: int = 2) -> str:
+    """Names, which come first, to the left, numbers to the right."""
+    keys = [cell.ljust(width) for cell, width in zip(cells[:names], widths[:names], strict=True)]
+    numbers = [cell.rjust(width) for cell, width in zip(cells[names:], widths[names:], strict=True)]
     return " ".join([*keys, *numbers]).rstrip()
 
 
@@ -247,28 +316,37 @@ def _print(console: Console, text: Text | str = "", wrap: bool = False) -> None:
     console.print(text, soft_wrap=not wrap, markup=False, highlight=False)
 
 
-def _measured(summary: Summary) -> list[Trial]:
-    """Trials with numbers, or with servers that were up and said what they are."""
-    return [trial for trial in summary.trials if trial.rows or trial.conditions.version]
+# A system and its trials at all points of the matrix.
+_System = tuple[str, list["Trial"]]
 
 
-def _common(trials: Sequence[Trial], summary: Summary) -> str:
+def _measured(summary: Summary) -> list[_System]:
+    """Systems with numbers, or with servers that were up and said what they are."""
+    found: dict[str, _System] = {}
+    for position, trial in enumerate(summary.compared):
+        if trial.rows or trial.conditions.version:
+            key, name = (trial.system, trial.system) if trial.point else (str(position), label(trial, summary))
+            found.setdefault(key, (name, []))[1].append(trial)
+    return list(found.values())
+
+
+def _common(measured: Sequence[_System]) -> str:
     """What all have in common; with a single system that is everything."""
-    head = label(trials[0], summary) if len(trials) == 1 else "the same for all"
-    same = [str(condition) if condition.fields else condition.value for condition in conditions.common(trials)]
-    return f"{head}: {' · '.join(same)}"
+    head = measured[0][0] if len(measured) == 1 else "the same for all"
+    same = conditions.common([trials for _, trials in measured])
+    return f"{head}: {' · '.join(str(each) if each.fields else each.value for each in same)}"
 
 
 def _print_conditions(summary: Summary, console: Console, width: int) -> None:
     """One line for what is equal, a table for the rest; what ought to be equal and is not is red."""
-    trials = _measured(summary)
-    if not trials:
+    measured = _measured(summary)
+    if not measured:
         return
-    _print(console, Text(_common(trials, summary)), wrap=True)
-    rows = conditions.different(trials)
+    _print(console, Text(_common(measured)), wrap=True)
+    rows = conditions.different([trials for _, trials in measured])
     if not rows:
         return
-    heads = [label(trial, summary) for trial in trials]
+    heads = [name for name, _ in measured]
     first = max(len(row[0].label) for row in rows)
     widths = [max(len(head), *(len(row[i].value) for row in rows)) for i, head in enumerate(heads)]
     for part in _side_by_side(widths, width - first):
@@ -296,13 +374,13 @@ def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _conditions_markdown(summary: Summary) -> list[str]:
-    trials = _measured(summary)
-    if not trials:
+    measured = _measured(summary)
+    if not measured:
         return []
-    out = [_escape(_common(trials, summary))]
-    if rows := conditions.different(trials):
-        out += ["", "| | " + " | ".join(label(trial, summary) for trial in trials) + " |"]
-        out.append("|---" * (len(trials) + 1) + "|")
+    out = [_escape(_common(measured))]
+    if rows := conditions.different([trials for _, trials in measured]):
+        out += ["", "| | " + " | ".join(name for name, _ in measured) + " |"]
+        out.append("|---" * (len(measured) + 1) + "|")
         for row in rows:
             mark = "**" if summary.unequal.keys() & set(row[0].fields) else ""
             cells = [f"{mark}{_escape(condition.value)}{mark}" for condition in row]
@@ -311,11 +389,13 @@ def _conditions_markdown(summary: Summary) -> list[str]:
 
 
 def _legend(summary: Summary) -> str:
-    repeats = sorted({row.repeats for trial in summary.trials for row in trial.rows if row.phase == "run"})
+    rows = [row for trial in summary.compared for row in trial.rows if row.phase != LOAD]
+    repeats = sorted({row.repeats for row in rows if not row.discarded})
+    discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row in rows) else ""
     if not repeats or repeats == [1]:
-        return _LEGEND
+        return _LEGEND + discarded
     counts = " or ".join(map(str, repeats))
-    return f"{_LEGEND} Rates are means of {counts} repeats ± their standard deviation; counts are sums."
+    return f"{_LEGEND} Rates are means of {counts} repeats ± their standard deviation; counts are sums.{discarded}"
 
 
 def _words(name: str) -> str:

@@ -140,6 +140,44 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
     assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"
 
 
+def test_phases_points_and_rounds_are_measured_and_compared(tmp_path: Path) -> None:
+    given = ["phases=insert,update,read", "read.batchsize=10", "insert.threadcount=1", "discard=1", "settle=phases",
+             "matrix.tablecount=1,2", "rounds=2"]  # fmt: skip
+    once = [option for option in SMALL if "repeats" not in option]
+    run = Run(
+        tmp_path / "out",
+        "workloadA",
+        "--systems=mysql-innodb",
+        "--repeats=2",
+        *once,
+        *[f"--set={key}" for key in given],
+    )
+    assert run.end() == 0
+    summary = json.loads((run.out / "summary.json").read_text())
+    assert [(trial["name"], trial["status"], trial["round"]) for trial in summary["trials"]] == [
+        (f"0{number}-mysql-innodb-tablecount={tables}", "ok", turn)
+        for number, tables, turn in ((1, 1, 1), (2, 2, 1), (3, 1, 2), (4, 2, 2))
+    ]
+    for merged in summary["merged"]:
+        rows = {(row["phase"], row["operation"], row["discarded"]): row for row in merged["rows"]}
+        assert rows["update", "UPDATE", False]["repeats"] == rows["read", "READ", False]["repeats"] == 2
+        assert rows["update", "UPDATE", True]["repeats"] == 2
+        assert rows["load", "INSERT", False]["records"] == 4000
+        assert ("update", "READ", False) not in rows
+        assert rows["read", "READ", False]["records"] == 10 * rows["read", "READ", False]["operations"]
+        assert merged["by_phase"]["read"]["batchsize"] == 10
+    for trial in summary["trials"]:
+        folder = run.out / "raw" / trial["name"]
+        settled = [
+            name for name in ("update-1", "read-1", "update-2", "read-2") if (folder / name / "settled.json").exists()
+        ]
+        assert settled == ["read-1", "update-2", "read-2"]
+        (client,) = (folder / "load").glob("*/client.json")
+        assert json.loads(client.read_text())["threads"] == 1
+    assert summary["unequal"] == {}
+    assert "Rounds" in run.text
+
+
 def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them(tmp_path: Path) -> None:
     run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb,mysql-myisam", *LONG)
     run.until("run", "01-mysql-innodb")

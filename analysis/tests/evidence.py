@@ -34,9 +34,18 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: tuple[str, ...] = ("node1",)) -> Path:
-    """A trial that went well; the tests then break it."""
-    folder = experiment / "raw" / f"{number:02d}-{system}"
+def trial(
+    experiment: Path,
+    number: int,
+    system: str,
+    repeats: int = 2,
+    hosts: tuple[str, ...] = ("node1",),
+    phases: tuple[str, ...] = ("run",),
+    **settings: Any,
+) -> Path:
+    """A trial that went well; the tests then break it. `settings`: what else its trial.json holds."""
+    point = "".join(f"-{key}={value}" for key, value in settings.get("trial_point", {}).items())
+    folder = experiment / "raw" / f"{number:02d}-{system}{point}"
     folder.mkdir(parents=True)
     write_json(
         folder / "trial.json",
@@ -48,6 +57,8 @@ def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: t
             "trial_repeats": repeats,
             "trial_warmup": 1,
             "trial_conditions": {"replication": 1, "durability": "memory"},
+            **({} if phases == ("run",) else {"trial_phases": [{"name": name} for name in phases]}),
+            **settings,
         },
     )
     write_json(folder / "state.json", {"status": "done", "reason": None})
@@ -55,7 +66,8 @@ def trial(experiment: Path, number: int, system: str, repeats: int = 2, hosts: t
     for host in hosts:
         shutil.copytree(DATA / "dohyo/load", folder / "load" / host)
         for run in range(1, repeats + 1):
-            shutil.copytree(DATA / "dohyo/run", folder / f"run-{run}" / host)
+            for phase in phases:
+                shutil.copytree(DATA / "dohyo/run", folder / f"{phase}-{run}" / host)
     return folder
 
 

@@ -105,7 +105,7 @@ def test_two_experiments_do_not_run_at_once(tmp_path: Path, monkeypatch: pytest.
 
 def test_what_a_trial_gives_to_ansible(tmp_path: Path) -> None:
     trial = plan.trials(SCENARIO)[1]
-    variables = plan.variables(trial, SCENARIO, tmp_path, keep=True)
+    variables = plan.variables(trial, tmp_path, keep=True)
     assert variables["trial_system"] == "cassandra"
     assert variables["trial_duration"] == 0
     assert variables["trial_properties"] == {"recordcount": "1000", "operationcount": "1000"}
@@ -120,7 +120,7 @@ def test_a_trial_says_what_it_is_a_part_of(tmp_path: Path) -> None:
     file = tmp_path / "large"
     file.write_text("readproportion=1\nupdateproportion=0\nrecordcount=500000000000\nduration=1\nsystems=hbase\n")
     large = load(file, {"scale": "0.01"})
-    variables = plan.variables(plan.trials(large)[0], large, tmp_path, keep=False)
+    variables = plan.variables(plan.trials(large)[0], tmp_path, keep=False)
     assert variables["trial_properties"]["recordcount"] == "5000000000"
     assert (variables["trial_scale"], variables["trial_full"]) == ("0.01", {"recordcount": "500000000000"})
     made = experiment.create(large, experiment.new_folder(large, tmp_path / "here"), {"inventory": None})

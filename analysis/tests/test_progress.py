@@ -1,12 +1,13 @@
 """The progress display: what it shows, and when it thinks that the end is near."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from dohyo import progress
+from dohyo import plan, progress
 from dohyo.progress import Forecast, Progress, clock
 from dohyo.scenario import Scenario
 
@@ -15,6 +16,7 @@ SCENARIO = Scenario(
     {"recordcount": "30000", "repeats": "2", "warmuptime": "5", "duration": "10", "systems": "cassandra,hbase"},
     {},
 )
+TRIALS = plan.trials(SCENARIO)
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (62.4, "1:02"), (3723, "1:02:03")])
@@ -22,29 +24,53 @@ def test_clock(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown
 
 
+def left_in_each_step(forecast: Forecast, steps: list[tuple[str, int]]) -> list[float]:
+    left = []
+    for phase, run in steps:
+        forecast.enter(phase, run)
+        left.append(forecast.remaining(0))
+    return left
+
+
 def test_the_forecast_shrinks_to_nothing() -> None:
-    forecast = Forecast(SCENARIO)
+    forecast = Forecast(TRIALS)
+    left = [forecast.remaining(0)]
     order = [("start", 0), ("schema", 0), ("load", 0), ("settle", 0), ("run", 1), ("run", 2), ("stats", 0), ("stop", 0)]
-    left = [forecast.remaining(phase, run, 0, 1) for phase, run in order]
-    left += [forecast.remaining(phase, run, 0, 0) for phase, run in order]
+    for number in (0, 1):
+        forecast.begin(TRIALS[number:])
+        left += left_in_each_step(forecast, order)
     assert left == sorted(left, reverse=True)
-    assert forecast.remaining("stop", 0, 3600, 0) == 0
-    assert forecast.remaining("deploy", 0, 0, 1) > left[0]
+    assert len(set(left)) == len(left)
+    assert forecast.remaining(3600) == 0
 
 
 def test_the_forecast_learns() -> None:
-    forecast = Forecast(SCENARIO)
-    before = forecast.remaining("deploy", 0, 0, 1)
+    forecast = Forecast(TRIALS)
+    before = forecast.remaining(0)
+    forecast.begin(TRIALS)
+    forecast.enter("run", 1)
     forecast.learn("run", 100)
-    assert forecast.remaining("deploy", 0, 0, 1) == pytest.approx(before + 4 * (100 - 15 - progress._AROUND_A_RUN))
+    forecast.begin(TRIALS)
+    expected = before - progress._GUESSES["deploy"] + 4 * (100 - 15 - progress._AROUND_A_RUN)
+    assert forecast.remaining(0) == pytest.approx(expected)
+
+
+def test_the_forecast_knows_where_it_is_when_servers_settle_before_every_phase() -> None:
+    values = {**SCENARIO.values, "phases": "update,read", "settle": "phases", "systems": "hbase"}
+    forecast = Forecast(trials := plan.trials(replace(SCENARIO, values=values)))
+    forecast.begin(trials)
+    steps = [("start", 0), ("load", 0), ("settle", 0), ("update", 1), ("settle", 0), ("read", 1), ("settle", 0)]
+    left = left_in_each_step(forecast, [*steps, ("update", 2), ("settle", 0), ("read", 2), ("stop", 0)])
+    assert left == sorted(left, reverse=True)
+    assert len(set(left)) == len(left)
 
 
 def test_a_line_every_ten_seconds_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr("dohyo.progress.time.monotonic", lambda: now)
     output = io.StringIO()
-    with Progress(SCENARIO, 2, Console(file=output)) as display:
-        display.trial(1, 2, "cassandra")
+    with Progress(TRIALS, Console(file=output)) as display:
+        display.trial(1, TRIALS)
         display.event({"event": "phase", "phase": "run", "run": 2, "client_dirs": [str(tmp_path)]})
         for _ in range(85):
             now += 0.25
@@ -53,12 +79,15 @@ def test_a_line_every_ten_seconds_without_a_terminal(tmp_path: Path, monkeypatch
     assert len(lines) == 2
     assert "cassandra (trial 1 of 2) · run 2 of 2 (warming up) · 0:10 elapsed, about " in lines[0]
     assert display.activity == "in run 2 of 2"
+    with Progress(TRIALS, Console(file=output)) as display:
+        display.event({"event": "phase", "phase": "update", "run": 1})
+    assert display.activity == "in update, run 1 of 2"
 
 
 def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
     output = io.StringIO()
-    with Progress(SCENARIO, 2, Console(file=output, force_terminal=True, width=100)) as display:
-        display.trial(2, 2, "hbase")
+    with Progress(TRIALS, Console(file=output, force_terminal=True, width=100)) as display:
+        display.trial(2, TRIALS)
         display.event({"event": "phase", "phase": "settle", "run": None})
         display.say("a line that stays")
     shown = output.getvalue()

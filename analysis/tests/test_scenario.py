@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dohyo import scenario, systems
+from dohyo import phases, scenario, systems
 from dohyo.bad_input import BadInputError
 from dohyo.hosts import Hosts
 from dohyo.places import ROOT, WORKLOADS
@@ -67,7 +67,7 @@ def test_every_scenario_is_valid_and_described(path: Path) -> None:
 )
 def test_the_core_mixes_are_ycsbs(name: str, mix: dict[str, float], distribution: str) -> None:
     chosen = scenario.load(WORKLOADS / name)
-    shares = {key.removesuffix("proportion"): float(chosen[key]) for key in scenario.PROPORTIONS}
+    shares = {key.removesuffix("proportion"): float(chosen[key]) for key in phases.PROPORTIONS}
     assert {key: share for key, share in shares.items() if share} == mix
     assert chosen["requestdistribution"] == distribution
     if "scan" in mix:

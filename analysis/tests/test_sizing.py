@@ -1,9 +1,11 @@
 """What a scenario takes of its hosts: formulas, what the roles say, what fits, and the estimated time."""
 
+import io
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from dohyo import scenario, sizing, systems
 from dohyo.bad_input import BadInputError
@@ -22,7 +24,8 @@ BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"
 def load(folder: Path, **values: object) -> scenario.Scenario:
     file = folder / "sized"
     file.write_text(BASE)
-    return scenario.load(file, {key: str(value) for key, value in {"recordcount": 1000, **values}.items()})
+    count = {} if "matrix.recordcount" in values else {"recordcount": 1000}
+    return scenario.load(file, {key: str(value) for key, value in {**count, **values}.items()})
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +187,50 @@ def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
     counted = load(tmp_path, operationcount=60_000, duration=0)
     assert Sizes(counted, Hosts(2), [needs]).run_seconds() == 5
     assert Sizes(load(tmp_path, operationcount=60_000, duration=0, target=100), Hosts(2), [needs]).run_seconds() == 600
+
+
+def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> None:
+    needs = Needs("a", GIB, 2000, 0, 0, True)
+    values = {"phases": "update,read", "read.duration": 100, "insert.target": 10, "insert.batchsize": 10, "repeats": 2}
+    sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
+    assert sizes.load_seconds(needs) == 10
+    assert sizes.trial_seconds(needs) == 60 + 10 + 2 * (30 + 100)
+
+
+def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[list[str], dict[str, object]]] = []
+
+    def ask(at: scenario.Scenario, hosts: Hosts, inventory: Path | None, check: object) -> Sizes:
+        asked.append((at.systems, dict(at.role_variables)))
+        heap = 2 if at.role_variables else 1
+        return Sizes(at, hosts, [Needs(system, heap * GIB, 2000, 0, 0, True) for system in at.systems])
+
+    monkeypatch.setattr(sizing, "ask", ask)
+    values = {
+        "matrix.recordcount": "1000,5M",
+        "matrix.batchsize": "1,10",
+        "matrix.cassandra_heap": "1g,2g",
+        "rounds": 2,
+    }
+    planned = load(tmp_path, systems="cassandra,hbase", **values)
+    points = sizing.ask_points(planned, Hosts(1, 4 * GIB, 10**10, clients=False, where="the hosts"), None)
+    assert asked == [
+        (["cassandra"], {"cassandra_heap": "1g"}), (["hbase"], {}), (["cassandra"], {"cassandra_heap": "2g"})
+    ]  # fmt: skip
+    assert len(points) == 2 * 2 * 3
+    console = Console(file=io.StringIO(), width=300)
+    sizing.show(planned, points, console)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert "24 trials: cassandra at 8 points, hbase at 4 points, in each of 2 rounds" in text
+    assert text.count("start, load, settle, 1 × (0 s warm-up + 30 s), stop") == 1
+    assert "24-cassandra-recordcount=5000000-batchsize=10-cassandra_heap=2g  15 min  2.147 GB     10 GB" in text
+    assert "at the largest points 2.147 GB of memory and 10 GB of disk on each host" in text
+    larger = Sizes(points[-1].scenario, Hosts(1, GIB), points[-1].needs)
+    with pytest.raises(BadInputError, match="on the hosts at recordcount=5000000 batchsize=10 cassandra_heap=2g with"):
+        larger.check()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,274 @@
+"""From evidence to rows where there are phases, discarded repeats, points of a matrix and rounds."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from evidence import clients_json, edit_json, trial, write_json
+from rich.console import Console
+
+from dohyo import table
+from dohyo.results import Summary, Trial
+from dohyo.rows import Row
+from dohyo.summary import summarise
+
+
+def only(experiment: Path) -> Trial:
+    (of,) = summarise(experiment).trials
+    return of
+
+
+def row(of: Trial, phase: str, operation: str = "OVERALL", discarded: bool = False) -> Row:
+    (found,) = (row for row in of.rows if (row.phase, row.operation, row.discarded) == (phase, operation, discarded))
+    return found
+
+
+def rendered(summary: Summary, width: int = 120) -> str:
+    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+    table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def slower(folder: Path, phase: str, seconds: float) -> None:
+    """Makes a run of 6,000 operations in 3 s one that took so long."""
+    for client in (folder / phase).glob("*/client.json"):
+        edit_json(client, measured_seconds=seconds)
+
+
+# ---- phases ---------------------------------------------------------------------------------------------------------
+
+
+def test_each_phase_has_rows_of_its_own_in_the_order_of_the_trial(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"))
+    slower(folder, "read-1", 2.0)
+    of = only(tmp_path)
+    assert (of.status, of.reason) == ("ok", None)
+    assert list(dict.fromkeys(each.phase for each in of.rows)) == ["update", "read", "load"]
+    assert row(of, "update").ops_per_second == pytest.approx(2000)
+    assert row(of, "read").ops_per_second == pytest.approx((3000 + 2000) / 2)
+    assert row(of, "read").repeats == 2
+    text = rendered(summarise(tmp_path))
+    heads = [line.split("  ")[0] for line in text.splitlines() if line.startswith("[")]
+    assert heads.index("[update] UPDATE") < heads.index("[read] OVERALL") < heads.index("[LOAD] INSERT")
+    lines = list(csv.DictReader(io.StringIO(summarise(tmp_path).csv())))
+    assert {line["phase"] for line in lines} == {"update", "read", "load"}
+
+
+def test_a_phase_that_is_missing_is_named(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"))
+    shutil.rmtree(folder / "read-2")
+    assert (only(tmp_path).status, only(tmp_path).reason) == ("invalid", "read: 1 of 2 repeats have left results")
+
+
+def test_what_differs_from_phase_to_phase_is_said_of_each(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        folder = trial(tmp_path, number, system, phases=("update", "read"), repeats=1)
+        edit_json(folder / "read-1/node1/client.json", batchsize=100, threads=4)
+    summary = summarise(tmp_path)
+    of = summary.trials[0]
+    assert (of.conditions.batchsize, of.conditions.threads, of.conditions.inflight) == (None, None, 1)
+    assert of.by_phase == {"update": {"batchsize": 1, "threads": 2}, "read": {"batchsize": 100, "threads": 4}}
+    assert "phase read load 1 client × 4 threads, batch 100" in " ".join(rendered(summary).split())
+    lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    assert {(line["phase"], line["batchsize"]) for line in lines} >= {("update", "1"), ("read", "100")}
+    assert summary.unequal == {}
+    edit_json(tmp_path / "raw/02-hbase/read-1/node1/client.json", batchsize=50)
+    assert summarise(tmp_path).unequal == {
+        "batchsize": {"01-cassandra": "update 1, read 100", "02-hbase": "update 1, read 50"}
+    }
+
+
+def test_events_name_their_phase(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), repeats=1)
+    lost = {"at": 2.0, "host": "node1", "what": "cassandra ended with exit code 137"}
+    write_json(folder / "read-1/clients.json", clients_json(("node1",), events=[lost]))
+    assert "read 1, second 2: node1: cassandra ended" in rendered(summarise(tmp_path))
+
+
+def test_clients_have_columns_for_each_phase(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra", phases=("update", "read"), repeats=1, hosts=("node1", "node2"))
+    text = rendered(summarise(tmp_path), 300)
+    assert "update rec/s" in text
+    assert "read READ p99" in text
+
+
+# ---- discarded repeats ----------------------------------------------------------------------------------------------
+
+
+def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), repeats=3, trial_discard=1)
+    slower(folder, "update-1", 6.0)
+    slower(folder, "update-2", 2.0)
+    of = only(tmp_path)
+    assert row(of, "update").repeats == 2
+    assert row(of, "update").ops_per_second == pytest.approx((3000 + 2000) / 2)
+    assert row(of, "update").operations == 12_000
+    aside = row(of, "update", discarded=True)
+    assert (aside.repeats, aside.operations) == (1, 6000)
+    assert aside.ops_per_second == pytest.approx(1000)
+    assert of.clients[0].rows == of.rows
+    text = rendered(summarise(tmp_path))
+    assert "[update, discarded] OVERALL" in text
+    assert "[update, discarded] UPDATE" not in text  # summary.json has it
+    assert "means of 2 repeats" in text
+    assert "Discarded are first repeats, which count nowhere." in " ".join(text.split())
+    content = json.loads(summarise(tmp_path).json())
+    assert [each["discarded"] for each in content["trials"][0]["rows"] if each["operation"] == "OVERALL"] == [
+        False, False, True, True, False,
+    ]  # fmt: skip
+    lines = list(csv.DictReader(io.StringIO(summarise(tmp_path).csv())))
+    assert {(line["phase"], line["repeats"], line["discarded"]) for line in lines} == {
+        ("update", "2", "false"), ("read", "2", "false"), ("update", "1", "true"), ("read", "1", "true"),
+        ("load", "1", "false"),
+    }  # fmt: skip
+
+
+# ---- points and rounds ----------------------------------------------------------------------------------------------
+
+
+def matrix(experiment: Path) -> None:
+    """Two systems at two points, one of them measured with a batch, and a role's dimension of Cassandra alone."""
+    number = 0
+    for batch in ("1", "100"):
+        for system, collector in (("cassandra", {"cassandra_gc": "G1"}), ("hbase", {})):
+            number += 1
+            point = {"batchsize": batch, **collector}
+            folder = trial(experiment, number, system, repeats=1, trial_point=point, trial_round=1, trial_rounds=1)
+            edit_json(folder / "run-1/node1/client.json", batchsize=int(batch))
+
+
+def test_points_stand_side_by_side_and_each_row_says_its_own(tmp_path: Path) -> None:
+    matrix(tmp_path)
+    summary = summarise(tmp_path)
+    assert summary.dimensions == ["batchsize", "cassandra_gc"]
+    assert (summary.trials[0].point, summary.trials[0].round) == ({"batchsize": "1", "cassandra_gc": "G1"}, None)
+    text = rendered(summary)
+    lines = [line.split() for line in text.splitlines()]
+    assert [line[:4] for line in lines if line[:1] == ["OVERALL"]][:4] == [
+        ["OVERALL", "1", "G1", "cassandra"], ["OVERALL", "1", "hbase", "6,000"],
+        ["OVERALL", "100", "G1", "cassandra"], ["OVERALL", "100", "hbase", "6,000"],
+    ]  # fmt: skip
+    for width in (100, 120):
+        assert max(map(len, rendered(summary, width).splitlines())) <= width
+    page = table.markdown(summary)
+    assert "| operation | batchsize | cassandra_gc | system |" in page
+    assert "| OVERALL | 100 | G1 | cassandra |" in page
+    csv_lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    assert {(line["system"], line["matrix.batchsize"], line["matrix.cassandra_gc"]) for line in csv_lines} == {
+        ("cassandra", "1", "G1"), ("cassandra", "100", "G1"), ("hbase", "1", ""), ("hbase", "100", ""),
+    }  # fmt: skip
+
+
+def test_long_names_of_dimensions_are_broken(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra", trial_point={"cassandra_concurrent_writes": "64"})
+    text = rendered(summarise(tmp_path))
+    assert text.splitlines()[0].split()[:2] == ["cassandra_concurrent_", "not"]
+    assert text.splitlines()[1].split()[:3] == ["operation", "writes", "system"]
+
+
+def test_conditions_are_compared_within_a_point(tmp_path: Path) -> None:
+    matrix(tmp_path)
+    assert summarise(tmp_path).unequal == {}
+    assert "batch 1 / 100" in rendered(summarise(tmp_path))
+    edit_json(tmp_path / "raw/04-hbase-batchsize=100/conditions.json", durability="disk")
+    summary = summarise(tmp_path)
+    assert summary.unequal == {
+        "durability": {"03-cassandra-batchsize=100-cassandra_gc=G1": "memory", "04-hbase-batchsize=100": "disk"}
+    }
+    said = "unequal: durability (cassandra batchsize=100 cassandra_gc=G1 memory, hbase batchsize=100 disk)"
+    assert said in " ".join(rendered(summary).split())
+
+
+def test_what_is_said_of_a_system_at_all_its_points_is_said_once(tmp_path: Path) -> None:
+    matrix(tmp_path)
+    for folder in (tmp_path / "raw").glob("*-hbase-*"):
+        edit_json(folder / "conditions.json", notes=["port 16000 was taken"], differences=["durability: it has disk"])
+    text = rendered(summarise(tmp_path))
+    assert text.count("hbase: port 16000 was taken") == text.count("port 16000 was taken") == 1
+    assert text.count("hbase: durability: it has disk") == 1
+
+
+def rounds(experiment: Path) -> None:
+    for number, (system, turn) in enumerate([("cassandra", 1), ("hbase", 1), ("cassandra", 2), ("hbase", 2)], start=1):
+        trial(experiment, number, system, repeats=2, trial_round=turn, trial_rounds=2)
+
+
+def test_rounds_are_merged(tmp_path: Path) -> None:
+    rounds(tmp_path)
+    for run in ("run-1", "run-2"):
+        slower(tmp_path / "raw/03-cassandra", run, 2.0)
+    summary = summarise(tmp_path)
+    assert [(each.name, each.round) for each in summary.trials] == [
+        ("01-cassandra", 1), ("02-hbase", 1), ("03-cassandra", 2), ("04-hbase", 2)
+    ]  # fmt: skip
+    cassandra, hbase = summary.merged
+    assert (cassandra.name, cassandra.status, cassandra.round) == ("cassandra", "ok", None)
+    overall = row(cassandra, "run")
+    assert (overall.repeats, overall.operations) == (4, 24_000)
+    assert overall.ops_per_second == pytest.approx((2000 + 2000 + 3000 + 3000) / 4)
+    assert overall.ops_per_second_stddev == pytest.approx(577.35, rel=1e-4)
+    assert row(hbase, "run").ops_per_second == pytest.approx(2000)
+    # From the histograms of all rounds.
+    assert row(cassandra, "run", "READ").operations == 4 * 2990
+    assert row(cassandra, "run", "READ").latency_source == "histograms"
+    text = rendered(summary)
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith("OVERALL")] == [
+        ["OVERALL", "cassandra"], ["OVERALL", "hbase"]
+    ]  # fmt: skip
+    assert "means of 4 repeats" in text
+    assert ["03-cassandra", "2", "3,000", "3,000"] in [line.split() for line in text.splitlines()]
+    lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    assert {(line["scope"], line["trial"], line["round"]) for line in lines} == {
+        ("cluster", "01-cassandra", "1"), ("cluster", "02-hbase", "1"), ("cluster", "03-cassandra", "2"),
+        ("cluster", "04-hbase", "2"), ("rounds", "cassandra", ""), ("rounds", "hbase", ""),
+    }  # fmt: skip
+    summary.write(tmp_path)
+
+
+def test_a_round_that_failed_is_named_and_the_others_count(tmp_path: Path) -> None:
+    rounds(tmp_path)
+    write_json(tmp_path / "raw/03-cassandra/state.json", {"status": "failed", "reason": "no port"})
+    cassandra, _ = summarise(tmp_path).merged
+    assert (cassandra.status, cassandra.reason) == ("failed", "round 2: no port")
+    assert row(cassandra, "run").repeats == 2
+    assert "failed: round 2: no port" in rendered(summarise(tmp_path))
+
+
+def test_points_and_rounds_together(tmp_path: Path) -> None:
+    for number, turn in enumerate((1, 2), start=0):
+        for place, batch in enumerate(("1", "100"), start=1):
+            point = {"batchsize": batch}
+            trial(tmp_path, 2 * number + place, "hbase", trial_point=point, trial_round=turn, trial_rounds=2)
+    summary = summarise(tmp_path)
+    assert [each.name for each in summary.merged] == ["hbase batchsize=1", "hbase batchsize=100"]
+    assert summary.unequal == {}
+    write_json(tmp_path / "raw/02-hbase-batchsize=100/run-1/clients.json", clients_json(("node1",), events=[
+        {"at": 2.0, "host": "node1", "what": "it ended"}]))  # fmt: skip
+    assert "hbase batchsize=100 round 1: run 1, second 2: node1: it ended" in rendered(summarise(tmp_path))
+
+
+def test_evidence_of_the_wrong_types_does_not_crash(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", phases=("update", "read"), trial_discard=1, trial_point={"batchsize": "1"},
+                   trial_round=1, trial_rounds=2, trial_load={"name": "insert"})  # fmt: skip
+    for log in folder.rglob("*.hdr"):  # they take the time and are not what this is about
+        log.unlink()
+    content = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
+    for key in ("trial_phases", "trial_discard", "trial_point", "trial_round", "trial_rounds", "trial_load"):
+        for value in (
+            None,
+            "x",
+            -1,
+            1e999,
+            [],
+            {},
+            [1],
+            {"READ": 3},
+            [{"name": None, "properties": 3, "threads": "x"}],
+        ):
+            write_json(folder / "trial.json", {**content, key: value})
+            rendered(summarise(tmp_path))
+            summarise(tmp_path).csv()

@@ -1,0 +1,271 @@
+"""Phases, discarded repeats, the matrix and rounds: what a scenario says, and which trials come of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dohyo import experiment, phases, plan, scenario
+from dohyo.bad_input import BadInputError
+from dohyo.hosts import Hosts
+from dohyo.places import ROOT
+
+SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
+
+
+def load(folder: Path, text: str, *assignments: str, hosts: Hosts | None = None) -> scenario.Scenario:
+    file = folder / "small"
+    file.write_text(text)
+    return scenario.load(file, scenario.overrides(assignments, {}), hosts=hosts)
+
+
+def again(folder: Path, chosen: scenario.Scenario) -> scenario.Scenario:
+    file = folder / "again"
+    file.write_text(chosen.text())
+    return scenario.load(file, name=chosen.name)
+
+
+# ---- phases ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_phases_a_trial_has_one_run_of_the_scenarios_mix(tmp_path: Path) -> None:
+    (trial, _) = plan.trials(load(tmp_path, SMALL))
+    variables = plan.variables(trial, tmp_path, keep=False)
+    assert [phase["name"] for phase in variables["trial_phases"]] == ["run"]
+    assert variables["trial_phases"][0]["properties"] == variables["trial_properties"]
+    assert variables["trial_load"]["properties"] == {**variables["trial_properties"], "target": "0"}
+
+
+def test_the_name_of_a_phase_says_its_mix(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "phases=insert, update,read,mixed", "readproportion=0.5", "updateproportion=0.5")
+    assert chosen.phases == ["update", "read", "mixed"]
+    mixes = {name: [chosen.of(name)[key] for key in phases.PROPORTIONS] for name in chosen.phases}
+    assert mixes["update"] == ["0", "1", "0", "0", "0"]
+    assert mixes["read"] == ["1", "0", "0", "0", "0"]
+    assert mixes["mixed"] == ["0.5", "0.5", "0", "0", "0"]
+
+
+def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
+    chosen = load(
+        tmp_path, SMALL, "phases=update,read", "threadcount=8", "target=500", "duration=30s",
+        "update.readbeforewrite=true", "update.threadcount=16", "read.batchsize=100", "read.duration=5m",
+        "read.hbase.client.retries.number=3", "insert.threadcount=4", "insert.batchsize=10",
+    )  # fmt: skip
+    variables = plan.variables(plan.trials(chosen)[0], tmp_path, keep=False)
+    insert = variables["trial_load"]
+    update, read = variables["trial_phases"]
+    assert (insert["threads"], update["threads"], read["threads"]) == (4, 16, 8)
+    # The servers make room for all.
+    assert variables["trial_threads"] == 16
+    assert (update["duration"], read["duration"]) == (30, 300)
+    assert [each["properties"].get("batchsize") for each in (insert, update, read)] == ["10", None, "100"]
+    assert [each["properties"].get("readbeforewrite") for each in (insert, update, read)] == [None, "true", None]
+    assert [each["properties"]["target"] for each in (insert, update, read)] == ["0", "500", "500"]
+    assert read["properties"]["hbase.client.retries.number"] == "3"
+    assert load(tmp_path, SMALL, "insert.target=100").of("insert")["target"] == "100"
+    assert again(tmp_path, chosen) == chosen
+
+
+def test_a_count_of_a_phase_ends_it(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "phases=update,read", "duration=30s", "scale=0.1", "read.operationcount=5k")
+    assert (chosen.of("read").duration, chosen.of("read").client_properties["operationcount"]) == (0, "500")
+    assert chosen.of("update").duration == 30
+    assert again(tmp_path, chosen) == chosen
+    named = load(tmp_path, SMALL + "phases=read\nread.maxexecutiontime=1m\n")
+    assert named.of("read").duration == 60
+    assert (
+        load(tmp_path, SMALL + "phases=read\nread.maxexecutiontime=1m\n", "read.duration=2m").of("read").duration == 120
+    )
+
+
+def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
+    text = SMALL + "phases=update,read\nupdate.batchsize=10\nread.batchsize=100\n"
+    assert load(tmp_path, text, "phases=read").phase_values == {"read": {"batchsize": "100"}}
+    # Not what merely is called like one of them.
+    assert load(tmp_path, SMALL + "phases=target\ntarget=5\n", "phases=read")["target"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "expected"),
+    [
+        ("phases=read redd.batchsize=1", "unknown phase 'redd': did you mean read?"),
+        ("read.batchsize=1", "unknown phase 'read'.*phases=insert,run names those that there are"),
+        ("run.batchsiz=1", "unknown property 'run.batchsiz': did you mean batchsize?"),
+        ("run.recordcount=1", "run.recordcount: cannot be of one phase, because .* the load has made"),
+        ("run.replication=1", "because the servers are started and the tables are made with it"),
+        ("run.systems=hbase", "because it is one for all phases of a trial; say systems without a phase"),
+        ("run.cassandra_heap=1g", "because the servers are started with a role's variables"),
+        ("run.aerospike.layout=bins", "run.aerospike.layout: cannot be of one phase"),
+        ("insert.duration=5", "the load inserts every record once"),
+        ("insert.readproportion=1", "the load inserts every record once"),
+        ("run.batchsize=0", "command line: run.batchsize=0: must be a whole number from 1"),
+        ("phases=a,b b.readproportion=0.5", r"phase b: the proportions must sum to 1: readproportion=0.5"),
+        ("phases=a,b b.batchsize=1001", "phase b: batchsize=1001: must be at most 1000"),
+        ("insert.batchsize=1001", "phase insert: batchsize=1001: must be at most 1000"),
+        ("phases=read read.duration=0 read.operationcount=0", "phase read: nothing ends a run"),
+        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*, which is 1"),
+        ("phases=read,read", "'read' is named twice"),
+        ("phases=read,insert", "insert is the load, which comes first"),
+        ("phases=insert", "names no run after the load"),
+        ("phases=settle", "'settle' means something else to Dohyo"),
+        ("phases=hbase", "'hbase' means something else to Dohyo"),
+        ("phases=Read", "'Read' must be of lower-case letters"),
+        ("phases=a/b", "'a/b' must be of lower-case letters"),
+        ("discard=2 repeats=2", "discard=2 with repeats=2: nothing would be left"),
+        ("settle=never", "settle=never: must be one of load, phases"),
+    ],
+)  # fmt: skip
+def test_what_no_phase_can_be_is_said(tmp_path: Path, assignments: str, expected: str) -> None:
+    with pytest.raises(BadInputError, match=expected.replace("?", r"\?")):
+        load(tmp_path, SMALL, *assignments.split())
+
+
+def test_what_a_trial_goes_through_in_words(tmp_path: Path) -> None:
+    times = ("warmuptime=10", "duration=30", "repeats=2")
+    assert plan.course(load(tmp_path, SMALL, *times)) == "2 × (10 s warm-up + 30 s)"
+    assert plan.course(load(tmp_path, SMALL, *times, "phases=update,read")) == (
+        "2 × (update, read: 10 s warm-up + 30 s each)"
+    )
+    assert plan.course(load(tmp_path, SMALL, *times, "phases=update,read", "read.operationcount=10k")) == (
+        "2 × (update 10 s warm-up + 30 s, read 10 s warm-up + 10,000 operations)"
+    )
+
+
+# ---- matrix and rounds ----------------------------------------------------------------------------------------------
+
+
+def test_every_combination_is_a_trial_of_every_system(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL + "matrix.batchsize=1,100\nmatrix.tablecount=1,4\n")
+    trials = plan.trials(chosen)
+    assert [trial.name for trial in trials] == [
+        "01-cassandra-batchsize=1-tablecount=1",
+        "02-hbase-batchsize=1-tablecount=1",
+        "03-cassandra-batchsize=1-tablecount=4",
+        "04-hbase-batchsize=1-tablecount=4",
+        "05-cassandra-batchsize=100-tablecount=1",
+        "06-hbase-batchsize=100-tablecount=1",
+        "07-cassandra-batchsize=100-tablecount=4",
+        "08-hbase-batchsize=100-tablecount=4",
+    ]
+    assert trials[7].scenario.client_properties["tablecount"] == "4"
+    assert plan.variables(trials[7], tmp_path, keep=False)["trial_point"] == {"batchsize": "100", "tablecount": "4"}
+    assert plan.trials(again(tmp_path, chosen)) == trials
+
+
+def test_a_roles_dimension_is_for_its_systems_alone(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "matrix.cassandra_gc=G1,ZGC", "matrix.replication=1,3", "rounds=2")
+    labels = [trial.label for trial in plan.trials(chosen)]
+    assert labels[:6] == [
+        "cassandra cassandra_gc=G1 replication=1 round 1",
+        "hbase replication=1 round 1",
+        "cassandra cassandra_gc=G1 replication=3 round 1",
+        "hbase replication=3 round 1",
+        "cassandra cassandra_gc=ZGC replication=1 round 1",
+        "cassandra cassandra_gc=ZGC replication=3 round 1",
+    ]
+    # A B A B, not A A B B.
+    assert [label.replace("round 1", "round 2") for label in labels[:6]] == labels[6:]
+    zgc, hbase = plan.trials(chosen)[5], plan.trials(chosen)[3]
+    assert zgc.scenario.role_variables == {"cassandra_gc": "ZGC"}
+    assert hbase.scenario.role_variables == {}
+    assert hbase.scenario.conditions["replication"] == 3
+
+
+def test_a_dimension_that_no_system_has_makes_no_points(tmp_path: Path) -> None:
+    text = SMALL + "matrix.cassandra_gc=G1,ZGC\nmatrix.batchsize=1,10\n"
+    chosen = load(tmp_path, text, "systems=hbase")
+    assert [trial.name for trial in plan.trials(chosen)] == ["01-hbase-batchsize=1", "02-hbase-batchsize=10"]
+    assert chosen.unused == ["cassandra_gc"]
+    assert load(tmp_path, text).unused == []
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    page = (ROOT / "docs/scenarios.md").read_text(encoding="utf-8")
+    example = next(block for block in page.split("```") if "\nphases=" in block)
+    chosen = load(tmp_path, example)
+    assert [trial.label for trial in plan.trials(chosen)][:3] == [
+        "cassandra batchsize=1 cassandra_gc=G1 round 1",
+        "hbase batchsize=1 round 1",
+        "cassandra batchsize=1 cassandra_gc=ZGC round 1",
+    ]
+    assert len(plan.trials(chosen)) == 12
+    assert plan.trials(again(tmp_path, chosen)) == plan.trials(chosen)
+
+
+def test_sizes_follow_from_each_point(tmp_path: Path) -> None:
+    text = "duration=10\nsystems=hbase\nmatrix.datasize=1MB,1*ram\nmatrix.replication=1,2\nscale=0.5\n"
+    hosts = Hosts(2, 10**9)
+    chosen = load(tmp_path, text, hosts=hosts)
+    counts = [trial.scenario.number("recordcount") for trial in plan.trials(chosen)]
+    assert counts == [500, 500, 1_000_000, 500_000]
+    assert plan.trials(chosen)[2].name == "03-hbase-datasize=1_ram-replication=1"
+    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None}, hosts)
+    # On this machine, whatever its memory, --resume finds the sizes of then.
+    reopened, _ = experiment.reopen(str(made.folder))
+    assert reopened.trials == made.trials
+    about = json.loads((made.folder / "experiment.json").read_text())
+    assert about["trials"][2] == {
+        "name": "03-hbase-datasize=1_ram-replication=1",
+        "system": "hbase",
+        "point": {"datasize": "1*ram", "replication": "1"},
+        "round": 1,
+        "records": 1_000_000,
+    }
+
+
+def test_phases_may_differ_from_point_to_point(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "phases=update,read", "duration=10", "matrix.read.operationcount=10,20")
+    assert [trial.scenario.of("read").number("operationcount") for trial in plan.trials(chosen)] == [10, 10, 20, 20]
+    counted = load(tmp_path, SMALL, "duration=10", "matrix.operationcount=10,20")
+    assert [trial.scenario.duration for trial in plan.trials(counted)] == [0] * 4
+
+
+def test_names_are_safe_and_sorted(tmp_path: Path) -> None:
+    file = tmp_path / "a b"
+    file.write_text("100\n")
+    many = ",".join(str(count) for count in range(1, 61))
+    chosen = load(tmp_path, SMALL, f"matrix.threadcount={many}", f"matrix.hbase.root=/{'x' * 300}")
+    names = [trial.name for trial in plan.trials(chosen)]
+    assert names[0].startswith("001-cassandra-threadcount=1-hbase.root=_xxx")
+    assert names == sorted(names)
+    assert max(map(len, names)) == 100
+
+
+def test_lists_of_a_role_keep_their_commas(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "matrix.cassandra_java_options=[-Xss1m, -Da=b],[]", "systems=cassandra")
+    options = [trial.scenario.role_variables["cassandra_java_options"] for trial in plan.trials(chosen)]
+    assert options == [["-Xss1m", "-Da=b"], []]
+    assert again(tmp_path, chosen) == chosen
+
+
+def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path: Path) -> None:
+    assert load(tmp_path, SMALL + "matrix.batchsize=1,10\n", "batchsize=5").matrix == {}
+    assert load(tmp_path, SMALL + "batchsize=5\n", "matrix.batchsize=1,10").matrix == {"batchsize": ("1", "10")}
+    assert load(tmp_path, SMALL, "matrix.datasize=1MB,2MB").matrix == {"datasize": ("1MB", "2MB")}
+
+
+@pytest.mark.parametrize(
+    ("assignments", "expected"),
+    [
+        ("matrix.batchsize=1,5000", "at batchsize=5000: batchsize=5000: must be at most 1000"),
+        ("matrix.batchsize=1,5000 phases=read", "at batchsize=1 tablecount=4: phase read: batchsize=300"),
+        (
+            "matrix.batchsiz=1,2",
+            "command line: matrix.batchsiz=1,2: unknown property 'batchsiz': did you mean batchsize",
+        ),
+        ("matrix.batchsize=1,,2", "must be values separated by commas"),
+        ("matrix.batchsize=1,x", "matrix.batchsize=1,x: batchsize=x: must be a whole number"),
+        ("matrix.batchsize=1,1", "a value is there twice"),
+        ("matrix.batchsize=1,2 batchsize=3", "batchsize=3 and matrix.batchsize=1,2 both say what batchsize is"),
+        ("matrix.systems=hbase,cassandra", "systems is one for the whole experiment"),
+        ("matrix.repeats=1,2", "repeats is one for the whole experiment"),
+        ("matrix.replication=1,2,3 rounds=1000 matrix.keysalt=none,crc32", "12 points in each of 1000 rounds"),
+        ("matrix.recordcount=1,2 datasize=1GB", "both say how many records are loaded"),
+    ],
+)
+def test_a_matrix_that_cannot_be_is_refused(tmp_path: Path, assignments: str, expected: str) -> None:
+    given = assignments.split()
+    if "at batchsize=1 tablecount=4" in expected:
+        given = ["matrix.batchsize=1", "matrix.tablecount=1,4", "phases=read", "read.batchsize=300"]
+    with pytest.raises(BadInputError, match=expected):
+        load(tmp_path, SMALL, *given)

@@ -1,0 +1,103 @@
+"""What is deployed for which trials, and in which order they are measured; Ansible is only pretended."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dohyo import experiment, runner, scenario
+from dohyo.playbook import Failure, Signals
+
+SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
+
+
+class NoSignals(Signals):
+    """None comes."""
+
+    def __init__(self) -> None:
+        pass
+
+    def check(self) -> None:
+        """No signal has come."""
+
+    def held_back(self, answer: str) -> Any:  # noqa: ARG002 - the runner gives it
+        return nullcontext()
+
+
+def measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, broken: str = ""
+) -> tuple[experiment.Experiment, list[str]]:
+    """Carries out an experiment; returns it, and what was played. `broken`: a deployment with this in it fails."""
+    played: list[str] = []
+
+    def play(name: str, inventory: Path | None, log: Path, **options: Any) -> Failure | None:
+        given = json.loads(options["extra_vars"].read_text()) if "extra_vars" in options else {}
+        what = given.get("trial_name") or ",".join(given.get("deploy_systems", []))
+        variables = ",".join(f"{key}={value}" for key, value in given.items() if key.startswith("cassandra_"))
+        played.append(" ".join(filter(None, (name.removesuffix(".yml"), what, variables))))
+        if broken and name == "deploy.yml" and broken in played[-1]:
+            return Failure("no such version", log)
+        return None
+
+    monkeypatch.setattr(runner, "play", play)
+    file = folder / "small"
+    file.write_text(text)
+    chosen = scenario.load(file)
+    made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
+    console = Console(file=(folder / "said").open("w"))
+    runner._Measurement(made, made.trials, runner.Options(), NoSignals(), console).carry_out()
+    return made, played
+
+
+def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, played = measured(tmp_path, monkeypatch, SMALL + "rounds=2\ncassandra_heap=2g\n")
+    assert played == [
+        "deploy cassandra,hbase cassandra_heap=2g",
+        "trial 01-cassandra cassandra_heap=2g",
+        "trial 02-hbase cassandra_heap=2g",
+        "trial 03-cassandra cassandra_heap=2g",
+        "trial 04-hbase cassandra_heap=2g",
+        "stop",
+    ]
+
+
+def test_each_version_is_deployed_before_anything_is_measured_and_again_where_another_came_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,5.0.9\n")
+    assert played == [
+        "deploy cassandra cassandra_version=4.1.10",
+        "deploy hbase",
+        "deploy cassandra cassandra_version=5.0.9",
+        "deploy cassandra cassandra_version=4.1.10",
+        "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
+        "trial 02-hbase",
+        "deploy cassandra cassandra_version=5.0.9",
+        "trial 03-cassandra-cassandra_version=5.0.9 cassandra_version=5.0.9",
+        "stop",
+    ]
+
+
+def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,9.9\n", broken="9.9")
+    assert [each for each in played if each.startswith("trial")] == [
+        "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
+        "trial 02-hbase",
+    ]
+    # That the others have left nothing is found in the end.
+    assert [made.state(trial) for trial in made.trials] == ["invalid", "invalid", "failed"]
+    state = json.loads((made.trial_folder(made.trials[2]) / "state.json").read_text())
+    assert state["reason"] == "provisioning: no such version"
+    assert "cassandra cassandra_version=9.9 failed while" in (tmp_path / "said").read_text()
+
+
+def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, played = measured(tmp_path, monkeypatch, SMALL.partition("\n")[2] + "matrix.recordcount=10,3000,200\n")
+    assert len([each for each in played if each.startswith("deploy")]) == 1
+    deployed = json.loads((made.folder / "deploy/deploy.json").read_text())
+    assert deployed["trial_properties"]["recordcount"] == "3000"
