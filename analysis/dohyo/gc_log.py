@@ -20,7 +20,8 @@ _UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
 _UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>[\d.]+)ms)?$")
 _JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
 _JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
-_JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\]")
+# Of a whole line, and not of one of its parts: only the line's end or the CPU times come behind it.
+_JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class GcLog:
 
 
 def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
-    """Reads the log of one JVM and what was rotated out of it; None, reported through `warn`, where there is no such log."""
+    """Reads the log of one JVM and what was rotated out of it; None, reported through `warn`, where that is no log."""
     begins: list[float] = []
     pauses: list[Pause] = []
     for path in paths:
@@ -103,9 +104,9 @@ class _Reader:
     def _jdk8(self, stamp: re.Match[str] | None, line: str) -> Iterator[Pause]:
         if stamp and _JDK8_PAUSE.search(line):
             self._since = _seconds(stamp)
-        # A pause's line names the parts first and the whole last. A concurrent phase that ends meanwhile breaks it in two.
-        if self._since is not None and (parts := list(_JDK8_SECONDS.finditer(line))):
-            yield Pause(self._since, float(parts[-1]["seconds"]) * 1000)
+        # A pause's line names its parts first, the whole last; a concurrent phase that ends meanwhile breaks it in two
+        if self._since is not None and (whole := _JDK8_SECONDS.search(line)):
+            yield Pause(self._since, float(whole["seconds"]) * 1000)
             self._since = None
 
 

@@ -23,8 +23,11 @@ from dohyo.events import Event, Seconds, in_order
 from dohyo.figures import size as size_of
 from dohyo.hdr_log import Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
+from dohyo.operations import is_call
+from dohyo.properties import find as find_property
 from dohyo.results import Conditions, Status, Summary, Trial
 from dohyo.rows import Phase, Row, Run, in_sequence, rows, together
+from dohyo.servers import Servers, Window
 from dohyo.text_file import Warn
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last six itself, for all alike, but a
@@ -144,9 +147,17 @@ class _Phase:
             for host in self.missing
         ]
 
-    def events(self, warmup: float) -> list[Event]:
+    def window(self, warmup: float) -> list[Window]:
+        """The measured window; none of the load, or where it is not known."""
+        agreed, seconds = self.conducted.agreed, self.run.seconds
+        if self.number is None or agreed is None or seconds is None:
+            return []
+        begin = agreed + warmup
+        return [Window(self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
+
+    def events(self, warmup: float, of_servers: Sequence[Event]) -> list[Event]:
         """What happened in it. The load has no dips: it may wait for compactions as it likes."""
-        events = self.conducted.events(self.number)
+        events = [*self.conducted.events(self.number), *of_servers]
         if self.number is not None:
             events += self.seconds.events(self.number, warmup, self.run.seconds)
         return in_order(events)
@@ -182,6 +193,8 @@ class _Evidence:
                 result += rows(kind, [phase.run for phase in of_kind], latencies[kind])
         measured = Run() if status != "ok" else in_sequence([phase.run for phase in runs])
         system = str(self._settings.get("trial_system") or self.folder.name)
+        windows = [window for phase in runs for window in phase.window(self._warmup(phase))]
+        servers = Servers(self.folder / "server", system, windows, self._warn)
         return Trial(
             name=self.folder.name,
             system=system,
@@ -190,12 +203,25 @@ class _Evidence:
             reason=reason,
             conditions=self._conditions(facts, runs or load),
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
-            notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases),
+            notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases) + servers.notes(),
             rows=result,
             clients=[replace(client, rows=[row for row in client.rows if row.phase in shown]) for client in clients],
             nodes=nodes([phase.conducted for phase in runs or load], measured.seconds, measured.records),
-            events=[event for phase in phases for event in phase.events(self._warmup(phase))],
+            servers=servers.all(),
+            events=[
+                event
+                for phase in phases
+                for event in phase.events(self._warmup(phase), self._pauses(servers, phase.number, result))
+            ],
         )
+
+    def _pauses(self, servers: Servers, run: int | None, measured: Sequence[Row]) -> list[Event]:
+        if run is None:
+            return []
+        known = [row.p99_ms for row in measured if row.phase == "run" and is_call(row.operation)]
+        stated = find_property("operationtimeout")
+        timeout = self._properties.get("operationtimeout", stated.default if stated else None)
+        return servers.events(run, max((p99 for p99 in known if p99 is not None), default=None), number(timeout))
 
     def _clients(self, phases: Sequence[_Phase], latencies: dict[Phase, dict[str, Latencies]]) -> list[Client]:
         """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""
