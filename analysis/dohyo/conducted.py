@@ -44,9 +44,8 @@ class Conducted:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.clients = {host: mapping(facts) for host, facts in mapping(content.get("clients")).items()}
         self.nodes = {host: mapping(facts) for host, facts in mapping(content.get("nodes")).items()}
-        self.agreed = number(
-            content.get("agreed")
-        )  # instant at which all began: seconds since 1970, controller's clock
+        # The instant at which all began, in seconds since 1970 on the controller's clock.
+        self.agreed = number(content.get("agreed"))
         self.start_skew_ms = number(content.get("start_skew_ms"))
         self.end_skew_ms = number(content.get("end_skew_ms"))
         self._events = [mapping(event) for event in listing(content.get("events"))]

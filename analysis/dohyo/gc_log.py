@@ -17,7 +17,7 @@ from dohyo.text_file import Warn, lines
 
 _UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
 # ZGC says of which generation a pause is: Y (y within a major collection) or O.
-_UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>[\d.]+)ms)?$")
+_UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d+(?:\.\d+)?)ms)?$")
 _JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
 _JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
 # Of a whole line, and not of one of its parts: only the line's end or the CPU times come behind it.

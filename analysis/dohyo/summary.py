@@ -23,7 +23,7 @@ from dohyo.events import Event, Seconds, in_order
 from dohyo.figures import size as size_of
 from dohyo.hdr_log import Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
-from dohyo.operations import is_call
+from dohyo.operations import is_call, is_failure
 from dohyo.properties import find as find_property
 from dohyo.results import Conditions, Status, Summary, Trial
 from dohyo.rows import Phase, Row, Run, in_sequence, rows, together
@@ -150,7 +150,7 @@ class _Phase:
     def window(self, warmup: float) -> list[Window]:
         """The measured window; none of the load, or where it is not known."""
         agreed, seconds = self.conducted.agreed, self.run.seconds
-        if self.number is None or agreed is None or seconds is None:
+        if self.number is None or agreed is None or not seconds:
             return []
         begin = agreed + warmup
         return [Window(self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
@@ -216,12 +216,14 @@ class _Evidence:
         )
 
     def _pauses(self, servers: Servers, run: int | None, measured: Sequence[Row]) -> list[Event]:
+        """Pauses of the servers' JVMs that are long beside what the clients measured."""
         if run is None:
             return []
-        known = [row.p99_ms for row in measured if row.phase == "run" and is_call(row.operation)]
+        calls = [row for row in measured if row.phase == "run" and is_call(row.operation)]
+        known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         stated = find_property("operationtimeout")
         timeout = self._properties.get("operationtimeout", stated.default if stated else None)
-        return servers.events(run, max((p99 for p99 in known if p99 is not None), default=None), number(timeout))
+        return servers.events(run, max(known, default=None), number(timeout))
 
     def _clients(self, phases: Sequence[_Phase], latencies: dict[Phase, dict[str, Latencies]]) -> list[Client]:
         """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""

@@ -1,9 +1,12 @@
 """Pauses out of the logs of real JVMs (tests/data/servers/gc): every collector of docs/versions.md, in both formats."""
 
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dohyo import gc_log
 
@@ -67,6 +70,21 @@ def test_what_is_no_log_is_a_warning(tmp_path: Path, content: bytes) -> None:
     assert gc_log.read([tmp_path / "gc.log"], warnings.append) is None
     assert len(warnings) == 1
     assert "gc.log: no line of a JVM's log" in warnings[0]
+
+
+PIECES = st.sampled_from(
+    ["[2026-11-21T20:53:23.035+0000]", "2026-11-21T21:12:33.481+0000: ", "[0.1s] ", "GC(1) ", "GC(-) ", "Y: ", "Pause ", "[GC ",
+     "[Full GC ", "1.2.3ms", "4ms", ", 0.5 secs]", ", .. secs]", " [Times: ", "\n", "\r\n", "\0", "5.0ms\n", "[9999-99-99T00] "]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES | st.text(max_size=5), max_size=30))
+def test_no_log_stops_the_summary(pieces: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "gc.log")
+        path.write_text("".join(pieces), encoding="utf-8", errors="replace")
+        log = gc_log.read([path], lambda _: None)
+    assert log is None or all(pause.ms >= 0 for pause in log.pauses)
 
 
 def test_a_missing_log_is_a_warning(tmp_path: Path) -> None:
