@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from dohyo.rows import Row
 
 # Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
-_MOST_LINES = 20
+MOST_LINES = 20
 _AT_EACH_END = 5
-_TOTAL = "all"
+TOTAL = "all"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Grid:
 
     def is_sum(self, line: Sequence[str]) -> bool:
         """Whether the line is the sum of those above it."""
-        return line[1] == _TOTAL
+        return line[1] == TOTAL
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
@@ -98,7 +98,7 @@ def _head(phase: str) -> str:
 def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list[list[str]]:
     ordered = list(trial.clients)
     hidden: list[Client] = []
-    if len(ordered) > _MOST_LINES:
+    if len(ordered) > MOST_LINES:
         ordered.sort(key=lambda client: _rate(client.rows, _phases(operations)[0]) or 0.0)
         hidden = ordered[_AT_EACH_END:-_AT_EACH_END]
         ordered = ordered[:_AT_EACH_END] + ordered[-_AT_EACH_END:]
@@ -119,7 +119,7 @@ def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list
     spread = UNKNOWN if skew is None else f"skew {skew:.1f}"
     error = trial.conditions.clock_error_ms
     worst = UNKNOWN if error is None else f"± {error:.1f}"
-    lines.append([label, _TOTAL, spread, worst, *_numbers(trial.rows, operations)])
+    lines.append([label, TOTAL, spread, worst, *_numbers(trial.rows, operations)])
     return lines
 
 
@@ -173,7 +173,7 @@ def _nodes(trial: Trial, label: str) -> list[list[str]]:
         lambda node: node.cpu_us_per_record,
         lambda node: node.memory_mb,
     ]
-    return [*lines, [label, _TOTAL, "", *_figures(*(_sum([of(node) for node in nodes]) for of in columns))]]
+    return [*lines, [label, TOTAL, "", *_figures(*(_sum([of(node) for node in nodes]) for of in columns))]]
 
 
 def _figures(cpu: float | None, cores: float | None, per_record: float | None, memory: float | None) -> list[str]:

@@ -44,6 +44,8 @@ class Conducted:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.clients = {host: mapping(facts) for host, facts in mapping(content.get("clients")).items()}
         self.nodes = {host: mapping(facts) for host, facts in mapping(content.get("nodes")).items()}
+        # The instant at which all began, in seconds since 1970 on the controller's clock.
+        self.agreed = number(content.get("agreed"))
         self.start_skew_ms = number(content.get("start_skew_ms"))
         self.end_skew_ms = number(content.get("end_skew_ms"))
         self._events = [mapping(event) for event in listing(content.get("events"))]
@@ -60,6 +62,11 @@ class Conducted:
     def offset_error_ms(self) -> float | None:
         """How exactly the clocks are known: the worst of them."""
         return _furthest(self.clients.values(), "offset_error_ms")
+
+    def offsets_ms(self) -> dict[str, float]:
+        """The clock of each client's host against the controller's, where it is known."""
+        known = {host: number(facts.get("offset_ms")) for host, facts in self.clients.items()}
+        return {host: offset for host, offset in known.items() if offset is not None}
 
     def events(self, phase: str, run: int | None) -> list[Event]:
         """What was seen of the hosts."""

@@ -42,6 +42,22 @@ def size(number: float) -> str:
     return f"{number:,.0f} B"
 
 
+def named(name: str, number: float | None) -> str:
+    """With the unit that its name ends with: `_bytes`, `_ms`, `_seconds`, `_ratio` (of 1, in percent); else a count."""
+    if number is None:
+        return UNKNOWN
+    match name.rpartition("_")[2]:
+        case "bytes":
+            return size(number)
+        case "ms":
+            return f"{milliseconds(number)} ms" if number else "0 ms"
+        case "seconds":
+            return f"{rate(number)} s"
+        case "ratio":
+            return f"{100 * number:.1f}%"
+    return f"{number:,.0f}"
+
+
 # The columns of the table: by head, the field of a row that is shown, and how it is written.
 COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "operations": ("operations", whole),

@@ -15,6 +15,7 @@ from dohyo.conducted import Client, Node
 from dohyo.events import Event
 from dohyo.published import Published
 from dohyo.rows import LOAD, Row
+from dohyo.servers import Server
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,6 +77,7 @@ class Trial:
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
+    servers: list[Server] = field(default_factory=list)  # what they say themselves
     events: list[Event] = field(default_factory=list)
 
 

@@ -24,8 +24,11 @@ from dohyo.figures import point_name
 from dohyo.figures import size as size_of
 from dohyo.hdr_log import Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
+from dohyo.operations import is_call, is_failure
+from dohyo.properties import find as find_property
 from dohyo.results import Conditions, Status, Summary, Trial
 from dohyo.rows import LOAD, RUN, Row, Run, in_sequence, rows, together
+from dohyo.servers import Servers, Window
 from dohyo.text_file import Warn
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last six itself, for all alike, but a
@@ -177,9 +180,17 @@ class _Phase:
             for host in self.missing
         ]
 
-    def events(self, warmup: float) -> list[Event]:
+    def window(self, warmup: float) -> list[Window]:
+        """The measured window; none of the load, or where it is not known."""
+        agreed, seconds = self.conducted.agreed, self.run.seconds
+        if self.number is None or agreed is None or not seconds:
+            return []
+        begin = agreed + warmup
+        return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
+
+    def events(self, warmup: float, of_servers: Sequence[Event]) -> list[Event]:
         """What happened in it. The load has no dips: it may wait for compactions as it likes."""
-        events = self.conducted.events(self.kind, self.number)
+        events = [*self.conducted.events(self.kind, self.number), *of_servers]
         if self.number is not None:
             events += self.seconds.events(self.number, warmup, self.run.seconds, self.kind)
         return in_order(events)
@@ -275,6 +286,8 @@ class _Evidence:
         system = str(self._settings.get("trial_system") or self.folder.name)
         conditions, by_phase = self._conditions(facts, counted or load)
         several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
+        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        servers = Servers(self.folder / "server", system, windows, self._warn)
         return Trial(
             name=self.folder.name,
             system=system,
@@ -286,15 +299,30 @@ class _Evidence:
             conditions=conditions,
             by_phase=by_phase,
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
-            notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases),
+            notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases) + servers.notes(),
             rows=result,
             clients=[
                 replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
                 for client in clients
             ],
             nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
-            events=[event for phase in phases for event in phase.events(self._warmup(phase))],
+            servers=servers.all(),
+            events=[
+                event
+                for phase in phases
+                for event in phase.events(self._warmup(phase), self._pauses(servers, phase, result))
+            ],
         )
+
+    def _pauses(self, servers: Servers, phase: _Phase, measured: Sequence[Row]) -> list[Event]:
+        """Pauses of the servers' JVMs that are long beside what the clients measured."""
+        if phase.number is None:
+            return []
+        calls = [row for row in measured if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
+        known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
+        stated = find_property("operationtimeout")
+        timeout = self._properties.get("operationtimeout", stated.default if stated else None)
+        return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
 
     def _clients(self, phases: Sequence[_Phase], latencies: dict[_Part, dict[str, Latencies]]) -> list[Client]:
         """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""

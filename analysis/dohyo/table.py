@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import conditions
+from dohyo import conditions, server_table
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
@@ -258,7 +258,10 @@ def _print_part(
 
 
 def _grids(summary: Summary) -> list[Grid]:
-    return grids(summary.trials, lambda trial: label(trial, summary))
+    def name(trial: Trial) -> str:
+        return label(trial, summary)
+
+    return grids(summary.trials, name) + server_table.grids(summary.trials, name)
 
 
 def _print_grid(grid: Grid, console: Console, width: int) -> None:

@@ -1,0 +1,323 @@
+"""What the servers say of a trial, from trimmed real evidence of the five systems (tests/data/servers)."""
+
+import json
+import shutil
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from evidence import clients_json, edit_json, trial, write_json
+from rich.console import Console
+
+from dohyo import table
+from dohyo.places import ANSIBLE
+from dohyo.server_figures import figures_of, pairs
+from dohyo.servers import Server, Servers, Window
+from dohyo.summary import summarise
+from dohyo.systems import all_systems
+
+DATA = Path(__file__).parent / "data" / "servers"
+BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()  # before the oldest line of every log made here
+
+
+def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
+    """A unified log that begins at BEGIN, with pauses that end so many seconds later and take so many ms."""
+    lines = ["[2026-11-21T20:53:23.000+0000][0.007s] Using G1"]
+    for number, (end, ms) in enumerate(pauses):
+        time = datetime.fromtimestamp(BEGIN, UTC) + timedelta(seconds=end)
+        stamp = f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}+0000"
+        lines.append(f"[{stamp}] GC({number}) Pause Young 1M->1M(2M) {ms:.3f}ms")
+    return "\n".join(lines) + "\n"
+
+
+def keep(folder: Path, host: str, **files: str | Path) -> None:
+    """Files as `server/HOST` holds them; `__` stands for a dot, `___` for a dash."""
+    (folder / host).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / host / name.replace("___", "-").replace("__", ".")
+        if isinstance(content, Path):
+            shutil.copy(content, path)
+        else:
+            path.write_text(content, encoding="utf-8")
+
+
+def window(run: int = 1, agreed: float = 10, begin: float = 12, end: float = 22, **offsets: float) -> Window:
+    return Window("run", run, BEGIN + agreed, BEGIN + begin, BEGIN + end, offsets)
+
+
+def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | None]]:
+    return {server.host: server.figures for server in Servers(folder, system, [], pytest.fail).all()}
+
+
+@pytest.mark.parametrize(
+    ("system", "files", "expected"),
+    [
+        (
+            "cassandra",
+            ["stats-metrics.json"],
+            {
+                "pending_compactions": 0,
+                "sstables": 1,
+                "disk_bytes": 817053,
+                "read_p99_ms": 88.148,
+                "write_p99_ms": 182.785,
+                "timeouts": 0,
+                "dropped_messages": 0,
+            },
+        ),
+        (
+            "hbase",
+            ["stats-jmx.txt"],
+            {
+                "l1_cache_hit_ratio": 0.9852863899106674,  # what the bean itself says in l1CacheHitRatio
+                "l2_cache_hit_ratio": None,  # there is none
+                "store_files": 4,
+                "disk_bytes": 409444,
+                "pending_compactions": 0,
+                "pending_flushes": 0,
+                "updates_blocked_ms": 0,
+                "blocked_requests": 0,
+            },
+        ),
+        (
+            "aerospike",
+            ["stats-namespace.txt"],
+            {
+                "objects": 778,
+                "index_bytes": 778 * 64,
+                "data_bytes": 921152,
+                "timeouts": 0,
+                "evicted": 0,
+                "stop_writes": 0,
+            },
+        ),
+        (
+            "mysql-innodb",
+            ["stats-status.txt", "stats-replica.txt"],
+            {
+                "buffer_pool_hit_ratio": 1 - 159 / 105938,
+                "key_cache_hit_ratio": None,
+                "dirty_bytes": 9666560,
+                "row_lock_waits": 0,
+                "buffer_pool_waits": 0,
+                "log_waits": 0,
+                "slow_queries": 0,
+                "replica_lag_seconds": 0,
+            },
+        ),
+    ],
+)
+def test_figures_come_from_what_stats_has_kept(
+    tmp_path: Path, system: str, files: list[str], expected: dict[str, float | None]
+) -> None:
+    (tmp_path / "host1").mkdir()
+    for name in files:
+        shutil.copy(DATA / system.partition("-")[0] / name, tmp_path / "host1")
+    assert figures(tmp_path, system) == {"host1": pytest.approx(expected)}
+
+
+def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
+    # Not real output: there is no ScyllaDB here. The names are those of its manual.
+    text = (
+        "# HELP scylla_cache_row_hits a help line\n# TYPE scylla_cache_row_hits counter\n"
+        'scylla_cache_row_hits{shard="0"} 300.000000\nscylla_cache_row_hits{shard="1"} 600.000000\n'
+        'scylla_cache_row_misses{shard="0"} 100.000000\nscylla_cache_row_misses{shard="1"} 0.000000\n'
+        'scylla_compaction_manager_pending_compactions{shard="0"} 2.000000\n'
+    )
+    keep(tmp_path, "host1", stats___metrics__txt=text)
+    servers = Servers(tmp_path, "scylla", [], pytest.fail)
+    assert servers.all() == [
+        Server("host1", {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": None}, [])
+    ]
+    assert servers.notes() == ["compactions still pending at the end: host1 2"]
+
+
+def test_several_hosts_are_summed_up(tmp_path: Path) -> None:
+    keep(
+        tmp_path, "host1", stats___status__txt="Innodb_buffer_pool_read_requests\t1000\nInnodb_buffer_pool_reads\t10\n"
+    )
+    keep(
+        tmp_path,
+        "host2",
+        stats___status__txt="Innodb_buffer_pool_read_requests\t3000\nInnodb_buffer_pool_reads\t390\nSlow_queries\t7\n",
+        stats___replica__txt="Slave_IO_State=Waiting\tSeconds_Behind_Master=12\tSQL_Delay=0\n",
+    )
+    found = figures(tmp_path, "mysql-innodb")
+    assert [values["buffer_pool_hit_ratio"] for values in found.values()] == [0.99, 0.87, 0.9]
+    assert [values["replica_lag_seconds"] for values in found.values()] == [None, 12, 12]
+    # Of one host it is not known, so it is not of all.
+    assert [values["slow_queries"] for values in found.values()] == [None, 7, None]
+
+
+def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
+    text = (DATA / "aerospike" / "stats-namespace.txt").read_text(encoding="utf-8")
+    keep(tmp_path, "host1", stats___namespace__txt=text)
+    keep(tmp_path, "host2", stats___namespace__txt=text.replace("\nstop_writes=false", "\nstop_writes=true"))
+    assert Servers(tmp_path, "aerospike", [], pytest.fail).notes() == [
+        "the namespace refuses writes at the end (stop_writes): host2 1"
+    ]
+
+
+def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
+    metrics = json.loads((DATA / "cassandra" / "stats-metrics.json").read_text(encoding="utf-8"))
+    for host in range(1, 8):
+        metrics["org.apache.cassandra.metrics:name=PendingTasks,type=Compaction"]["Value"] = host * 1000
+        keep(tmp_path, f"host{host}", stats___metrics__json=json.dumps(metrics))
+    assert Servers(tmp_path, "cassandra", [], pytest.fail).notes() == [
+        "compactions still pending at the end: host7 7,000, host6 6,000, host5 5,000, host4 4,000, host3 3,000, 2 more"
+    ]
+
+
+@pytest.mark.parametrize("system", all_systems())
+def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
+    path = ANSIBLE / "roles" / all_systems()[system].role / "meta" / "figures.yml"
+    entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert [figure.name for figure in figures_of(system)] == list(entries)
+    for name, entry in entries.items():
+        assert set(entry) <= {"file", "keys", "less", "per", "scale", "take", "note"}, name
+        assert entry.get("take", "max") == "max", name
+        assert entry["file"].startswith("stats-"), name
+
+
+def test_a_system_need_not_say_any() -> None:
+    assert figures_of("no such system") == ()
+
+
+def test_broken_statistics_are_a_warning(tmp_path: Path) -> None:
+    keep(tmp_path, "host1", stats___metrics__json='{"org.apache.cassandra')
+    warnings: list[str] = []
+    assert Servers(tmp_path, "cassandra", [], warnings.append).all() == []
+    assert len(warnings) == 1
+    assert "stats-metrics.json: cannot be read as JSON" in warnings[0]
+    assert Servers(tmp_path / "none", "cassandra", [], pytest.fail).all() == []
+
+
+def test_numbers_alone_are_figures(tmp_path: Path) -> None:
+    path = tmp_path / "stats.txt"
+    path.write_text("a=1\tb=x\tc=true\nd\tNULL\ne\t2.5\nwords without a number\n", encoding="utf-8")
+    assert pairs(path, pytest.fail) == [("a", 1), ("c", 1), ("e", 2.5)]
+    path.write_text('{"beans": [{"name": "B", "x": 1, "y": "no", "z": NaN}, 7], "v": {"w": false}}', encoding="utf-8")
+    assert pairs(path, pytest.fail) == [("beans B x", 1), ("beans", 7), ("v w", 0)]
+
+
+def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -> None:
+    # In the measured window, 12 to 22: the second to the fourth, one of them reaching into it.
+    keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
+    # The same seen by a clock that is 3 s ahead.
+    keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))
+    servers = Servers(tmp_path, "cassandra", [window(host2=3000)], pytest.fail)
+    first, second, together = servers.all()
+    for server in (first, second):
+        (pauses,) = server.pauses
+        assert (pauses.process, pauses.run, pauses.count, pauses.p99_ms) == (None, 1, 3, None)
+        assert (pauses.total_ms, pauses.longest_ms) == pytest.approx((170, 100))
+        assert pauses.longest_at == pytest.approx(1.95, abs=0.001)
+        assert pauses.share == pytest.approx(0.017)
+    (pauses,) = together.pauses
+    assert (together.host, pauses.count) == (None, 6)
+    assert (pauses.total_ms, pauses.share) == pytest.approx((340, 0.017))
+
+
+def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> None:
+    keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (45, 50)]), gc___datanode__log=gc_log([(46, 7)]))
+    runs = [window(), window(2, 40, 42, 52)]
+    (server,) = Servers(tmp_path, "hbase", runs, pytest.fail).all()
+    assert [(each.process, each.run, each.count, each.longest_ms) for each in server.pauses] == [
+        (None, 1, 1, 30),
+        (None, 2, 1, 50),
+        ("datanode", 1, 0, None),
+        ("datanode", 2, 1, 7),
+    ]
+
+
+def test_a_p99_takes_a_hundred_pauses(tmp_path: Path) -> None:
+    keep(tmp_path, "host1", gc__log=gc_log((12.5 + n / 20, n + 1) for n in range(100)))
+    (server,) = Servers(tmp_path, "cassandra", [window()], pytest.fail).all()
+    assert (server.pauses[0].count, server.pauses[0].p99_ms, server.pauses[0].longest_ms) == (100, 99, 100)
+
+
+def test_a_log_that_no_longer_covers_a_run_says_nothing_of_it(tmp_path: Path) -> None:
+    keep(tmp_path, "host1", gc__log=gc_log([(45, 50)]))
+    warnings: list[str] = []
+    runs = [window(1, -20, -18, -8), window(2, 40, 42, 52)]
+    (server,) = Servers(tmp_path, "cassandra", runs, warnings.append).all()
+    assert [(pauses.run, pauses.count) for pauses in server.pauses] == [(2, 1)]
+    assert len(warnings) == 1
+    assert "begins only after run 1 has" in warnings[0]
+
+
+def test_pauses_that_operations_cannot_have_missed_are_events(tmp_path: Path) -> None:
+    keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (18, 80)]), gc___datanode__log=gc_log([(16, 50)]))
+    keep(tmp_path, "host2", gc__log=gc_log([(15, 20)]))
+    servers = Servers(tmp_path, "hbase", [window()], pytest.fail)
+    assert [str(event) for event in servers.events("run", 1, 25, 1000)] == [
+        "run 1, second 8: host1: GC pause of 80.0 ms, the longest of 3 above the p99 of 25.0 ms"
+    ]
+    assert [str(event) for event in servers.events("run", 1, 15, 1000)] == [
+        "run 1, second 8: host1: GC pause of 80.0 ms, the longest of 4 on 2 hosts above the p99 of 15.0 ms"
+    ]
+    assert (
+        servers.events("run", 1, 100, 1000)
+        == servers.events("run", 1, None, None)
+        == servers.events("run", 2, 1, 1)
+        == []
+    )
+    assert [str(event) for event in servers.events("run", 1, 15, 40)] == [
+        "run 1, second 8: host1: GC pause of 80.0 ms, longer than an operation may take (40.0 ms)",
+        "run 1, second 6: host1: GC pause of the datanode of 50.0 ms, longer than an operation may take (40.0 ms)",
+    ]
+
+
+def measured(tmp_path: Path) -> Path:
+    """Two trials whose runs were measured from 1 s on; Cassandra's server paused in each of them."""
+    for number, system in enumerate(("cassandra", "aerospike"), 1):
+        folder = trial(tmp_path, number, "hbase" if system == "aerospike" else system)
+        edit_json(folder / "trial.json", trial_system=system)
+        for run in (1, 2):
+            write_json(folder / f"run-{run}" / "clients.json", clients_json(("node1",), agreed=BEGIN + 20 * run))
+    keep(
+        tmp_path / "raw" / "01-cassandra" / "server",
+        "node1",
+        gc__log=gc_log([(21.5, 300), (41.6, 100)]),
+        stats___metrics__json=DATA / "cassandra" / "stats-metrics.json",
+    )
+    keep(
+        tmp_path / "raw" / "02-hbase" / "server",
+        "node1",
+        stats___namespace__txt=DATA / "aerospike" / "stats-namespace.txt",
+    )
+    return tmp_path
+
+
+def test_the_summary_has_them(tmp_path: Path) -> None:
+    summary = summarise(measured(tmp_path))
+    assert summary.warnings == []
+    cassandra, aerospike = json.loads(summary.json())["trials"]
+    (server,) = cassandra["servers"]
+    assert [(pauses["run"], pauses["count"]) for pauses in server["pauses"]] == [(1, 1), (2, 1)]
+    assert server["figures"]["sstables"] == 1
+    assert aerospike["servers"] == [{"host": "node1", "figures": server_figures(aerospike), "pauses": []}]
+    assert [event["what"][:24] for event in cassandra["events"]] == [
+        "GC pause of 300 ms above",
+        "GC pause of 100 ms above",
+    ]
+
+
+def server_figures(of_trial: dict[str, list[dict[str, dict[str, float]]]]) -> dict[str, float]:
+    return of_trial["servers"][0]["figures"]
+
+
+def test_the_table_has_a_block_for_each_kind_of_figures(tmp_path: Path) -> None:
+    summary = summarise(measured(tmp_path))
+    console = Console(record=True, width=160)
+    table.render(summary, console)
+    text = console.export_text()
+    assert "Servers: garbage collection in the measured windows" in text
+    assert any(line.split()[:6] == ["cassandra", "node1", "2", "400", "ms", "300"] for line in text.splitlines())
+    assert "system    node  pending compactions sstables     disk read p99 write p99 timeouts dropped messages" in text
+    assert "objects" in text
+    page = table.markdown(summary)
+    assert "| aerospike | node1 | 778 | 49.79 kB | 921.2 kB | 0 | 0 | 0 |" in page
+    assert page.index("## Servers: garbage") < page.index("- cassandra: ")
