@@ -36,6 +36,7 @@ def cli() -> None:
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
 @click.option("--scale", metavar="SHARE", help="Load and do only this share of the scenario's counts: 0.01.")
+@click.option("--full", is_flag=True, help="The scenario at its full size, for a cluster, if it has two.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, and end.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
@@ -54,6 +55,7 @@ def run(
     duration: str | None,
     records: str | None,
     scale: str | None,
+    full: bool,
     plan_: bool,
     strict: bool,
     keep: bool,
@@ -79,7 +81,7 @@ def run(
         return 0
     changing = {
         "--systems": systems_, "--inventory": inventory, "--set": assignments, "--repeats": repeats,
-        "--duration": duration, "--records": records, "--scale": scale,
+        "--duration": duration, "--records": records, "--scale": scale, "--full": full,
         "--plan": plan_, "--strict-conditions": strict, "--out": out,
     }  # fmt: skip
     if experiment is not None:
@@ -99,7 +101,7 @@ def run(
             "strict_conditions": "true" if strict else None,
         },
     )
-    chosen = scenario.load(scenario.find(name), changes, hosts=hosts)
+    chosen = scenario.load(scenario.find(name), changes, hosts=hosts, full=full)
     options = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,

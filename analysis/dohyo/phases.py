@@ -22,7 +22,7 @@ IMPLIED = {
 }
 
 # Steps of every trial, which events and folders call by these names.
-_STEPS = ("deploy", "start", "schema", "load", "settle", "stats", "stop", "matrix")
+_STEPS = ("deploy", "start", "schema", "load", "settle", "stats", "stop", "matrix", "variant", "full")
 # Why a property of these groups is the same in all phases, and which ones of them are not.
 _FIXED_GROUPS = {
     "Experiment": "it is one for all phases of a trial",
