@@ -303,8 +303,8 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
                 raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
-    # What a file's variants say of it, too.
-    decided |= {key for key in given if _of_one_variant(key) and _about(_of_one_variant(key)) in decided}
+    # What a file's variants say of it, too; but which systems have a variant is not which are measured.
+    decided |= {key for key in given if _about(_of_one_variant(key)) in decided - {"systems"}}
     # Phases that the command line leaves out take what is said of them along.
     named = phases.split(changes.get("phases", ""))
     left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
