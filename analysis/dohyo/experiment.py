@@ -4,7 +4,7 @@ FOLDER/experiment.json       scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
 FOLDER/published/            figures of others that are shown below ours
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
-                             conditions.json, load/, run-1/, …, server/
+                             conditions.json, load/, run-1/, …, probe-1/, …, server/
 FOLDER/attempts/             trials that --resume repeated, as they were before
 """
 

@@ -1,9 +1,10 @@
 """From a scenario to its trials, in order, and to the variables that ansible/trial.yml takes for each."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from dohyo import search
 from dohyo.scenario import Scenario
 
 
@@ -39,6 +40,7 @@ def variables(trial: Trial, scenario: Scenario, folder: Path, keep: bool) -> dic
         "trial_client_heap": scenario["client_heap"],
         "trial_strict": scenario["strict_conditions"] == "true",
         "trial_keep": keep,
+        **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
         # What the trial is a part of, for the summary alone.
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from dohyo import search
 from dohyo.hdr_log import IntervalTail, Second
 from dohyo.playbook import Event
 from dohyo.scenario import Scenario
@@ -45,7 +46,13 @@ class Forecast:
             "load": scenario.number("recordcount") / _GUESSED_RECORDS_PER_SECOND,
             "run": seconds + _AROUND_A_RUN,
         }
-        self._trial = ["start", "schema", "load", "settle", *["run"] * scenario.repeats, "stats", "stop"]
+        probes = []
+        if (settings := search.asked(scenario)) is not None:
+            # As many as there may be: how many are needed shows only on the way.
+            probes = ["probe"] * settings.probes
+            self._expected["probe"] = scenario.warmup + settings.duration + _AROUND_A_RUN
+        runs = ["run"] * scenario.repeats
+        self._trial = ["start", "schema", "load", "settle", *runs, *probes, "stats", "stop"]
 
     def learn(self, phase: str, seconds: float) -> None:
         """A phase has ended after that time."""
@@ -116,7 +123,12 @@ class Progress:
     @property
     def activity(self) -> str:
         """What is going on, to be read after "while"."""
-        return f"in run {self._run} of {self._scenario.repeats}" if self._phase == "run" else _WORDS[self._phase]
+        return f"in {self._doing()}" if self._run else self._doing()
+
+    def _doing(self) -> str:
+        if self._phase == "probe":
+            return f"probe {self._run} of at most {self._scenario['search.probes']}"
+        return f"run {self._run} of {self._scenario.repeats}" if self._phase == "run" else _WORDS[self._phase]
 
     def event(self, event: Event) -> None:
         """Takes an event of Ansible's callback."""
@@ -152,8 +164,8 @@ class Progress:
         self._tail, self._second, self._records = None, None, 0
 
     def _where(self) -> str:
-        words = f"run {self._run} of {self._scenario.repeats}" if self._phase == "run" else _WORDS[self._phase]
-        if self._phase == "run" and self._second is None:
+        words = self._doing()
+        if self._run and self._second is None:
             words += " (warming up)"
         trial = f" (trial {self._trial} of {self._trials})" if self._trial else ""
         return f"{self._system}{trial} · {words} {self._which}".rstrip()

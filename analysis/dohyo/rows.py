@@ -11,7 +11,7 @@ from dohyo.hdr_log import Latencies
 from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, order
 from dohyo.ycsb_log import NOT_FOUND, OK, Operation
 
-Phase = Literal["load", "run"]
+Phase = Literal["load", "run", "probe"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Row:
     records_per_second_stddev: float | None = None
     mean_ms: float | None = None
     p50_ms: float | None = None
+    p90_ms: float | None = None
     p95_ms: float | None = None
     p99_ms: float | None = None
     p99_9_ms: float | None = None
@@ -162,11 +163,12 @@ def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
     if merged is not None and merged.count and merged.count == stated.operations:
-        at = merged.percentiles_ms([50, 95, 99, 99.9])
+        at = merged.percentiles_ms([50, 90, 95, 99, 99.9])
         return replace(
             row,
             mean_ms=merged.mean_ms,
             p50_ms=at[50],
+            p90_ms=at[90],
             p95_ms=at[95],
             p99_ms=at[99],
             p99_9_ms=at[99.9],
@@ -178,6 +180,7 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
         row,
         mean_ms=_ms(stated.mean_us),
         p50_ms=_ms(at.get(50)),
+        p90_ms=_ms(at.get(90)),
         p95_ms=_ms(at.get(95)),
         p99_ms=_ms(at.get(99)),
         p99_9_ms=_ms(at.get(99.9)),

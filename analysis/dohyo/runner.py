@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import available, host, sizing
+from dohyo import available, host, search, sizing
 from dohyo.bad_input import BadInputError
 from dohyo.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
@@ -190,6 +190,8 @@ class _Measurement:
             f" · {scenario.repeats} × ({scenario.warmup} s warm-up + {window})"
             f" · evidence in {shown(self.experiment.folder)}"
         )
+        if probes := search.words(scenario):
+            self.progress.say(f"after its runs each system is probed {probes}")
         for key in scenario.ignored:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo import properties, published, systems
+from dohyo import properties, published, search, systems
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.hosts import Hosts, here
 from dohyo.places import WORKLOADS, shown
@@ -304,6 +304,7 @@ def _check_together(scenario: Scenario) -> None:
         raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
     if scenario.number("batchsize") > 1 and shares["scanproportion"] > 0:
         raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
+    search.check(scenario)
 
 
 def _check_keys(scenario: Scenario, tables: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import plan, properties
+from dohyo import plan, properties, search
 from dohyo.bad_input import BadInputError
 from dohyo.figures import UNKNOWN, size, whole
 from dohyo.hosts import Hosts
@@ -151,8 +151,9 @@ class Sizes:
         return self.scenario.warmup + (self.scenario.duration or self.scenario.number("operationcount") / rate)
 
     def trial_seconds(self, needs: Needs) -> float:
-        """Estimated time of a trial: start, load, settling and stop, and the runs."""
-        return TRIAL_SECONDS + self.load_seconds(needs) + self.scenario.repeats * self.run_seconds()
+        """Estimated time of a trial: start, load, settling and stop, the runs, and as many probes as there may be."""
+        runs = self.scenario.repeats * self.run_seconds()
+        return TRIAL_SECONDS + self.load_seconds(needs) + runs + search.seconds(self.scenario)
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
@@ -224,7 +225,8 @@ def show(sizes: Sizes, console: Console) -> None:
         f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
     )
     window = f"{scenario.duration} s" if scenario.duration else f"{whole(scenario.number('operationcount'))} operations"
-    phases = f"start, load, settle, {scenario.repeats} × ({scenario.warmup} s warm-up + {window}), stop"
+    runs = f"{scenario.repeats} × ({scenario.warmup} s warm-up + {window})"
+    phases = ", ".join(filter(None, ["start", "load", "settle", runs, search.words(scenario), "stop"]))
     rows = [("trial", "phases", "time", "memory/host", "disk/host")]
     for trial, needs in zip(plan.trials(scenario), sizes.needs, strict=True):
         fits = "" if sizes.fits(needs) else "  does not fit"

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo import client_folder, published
+from dohyo import client_folder, knee, published, search
 from dohyo.client_folder import ClientFolder
 from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
@@ -25,6 +25,7 @@ from dohyo.hdr_log import Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
 from dohyo.results import Conditions, Status, Summary, Trial
 from dohyo.rows import Phase, Row, Run, in_sequence, rows, together
+from dohyo.search import Search
 from dohyo.text_file import Warn
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last six itself, for all alike, but a
@@ -71,6 +72,11 @@ def summarise(experiment: Path) -> Summary:
     )
 
 
+def read_trial(folder: Path) -> Trial:
+    """Summarises one trial from its folder in `raw/`, as far as it has come."""
+    return _Evidence(folder).trial()
+
+
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
     """The conditions that are not the same (or not known) for all trials that ran: condition → trial → value."""
     ran = [trial for trial in trials if trial.rows]
@@ -103,7 +109,7 @@ class _Phase:
         self.folder = folder
         self.name = folder.name  # load, run-1, …
         self.kind: Phase = "load" if self.name == "load" else "run"
-        self.number = None if self.kind == "load" else int(self.name.removeprefix("run-"))
+        self.number = None if self.kind == "load" else int(self.name.rpartition("-")[2])
         self.conducted = Conducted(read_object(folder / "clients.json", warn))
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
@@ -195,7 +201,29 @@ class _Evidence:
             clients=[replace(client, rows=[row for row in client.rows if row.phase in shown]) for client in clients],
             nodes=nodes([phase.conducted for phase in runs or load], measured.seconds, measured.records),
             events=[event for phase in phases for event in phase.events(self._warmup(phase))],
+            search=self._search(runs),
         )
+
+    def _search(self, runs: Sequence[_Phase]) -> Search | None:
+        """What its probes have come to; nothing else of the trial has anything of them."""
+        settings = search.stated(self._settings.get("trial_search"))
+        if settings is None:
+            return None
+        probes = []
+        for phase in (_Phase(folder, self._warn) for folder in self._folders(r"probe-\d+")):
+            latencies: dict[str, Latencies] = {}
+            for host in sorted(phase.hosts()):
+                phase.read(host, latencies, self._warn)
+            measured = rows("probe", [phase.run], latencies)
+            targets = [number(client.report.get("target")) for client in phase.clients]
+            known = [target for target in targets if target is not None]
+            # Each client was given its share of it.
+            target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
+            probes.append(search.Measured(measured, phase.problems, phase.number or 0, target))
+        before = search.Measured(
+            rows("run", [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
+        )
+        return search.result(settings, before, probes)
 
     def _clients(self, phases: Sequence[_Phase], latencies: dict[Phase, dict[str, Latencies]]) -> list[Client]:
         """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import conditions
+from dohyo import conditions, search_table
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import COLUMNS, UNKNOWN
 from dohyo.operations import INTENDED, OVERALL, order
@@ -73,6 +73,8 @@ def render(summary: Summary, console: Console) -> None:
     for trial in summary.trials:
         for deviation in trial.deviations:
             _print(console, Text(f"{label(trial, summary)}: {deviation}", style="bold red"), wrap=True)
+        for sentence in search_table.conclusion(trial):
+            _print(console, Text(f"{label(trial, summary)}: {sentence}", style="bold"), wrap=True)
         for note in trial.notes:
             _print(console, Text(f"{label(trial, summary)}: {note}", style="yellow"), wrap=True)
         for event in trial.events:
@@ -103,6 +105,7 @@ def markdown(summary: Summary) -> str:
         out.append(f"- **unequal: {_words(name)}** ({_escape(shown)})")
     for trial in summary.trials:
         out += [f"- **{label(trial, summary)}: {_escape(deviation)}**" for deviation in trial.deviations]
+        out += [f"- **{label(trial, summary)}: {_escape(each)}**" for each in search_table.conclusion(trial)]
         out += [f"- {label(trial, summary)}: {_escape(note)}" for note in trial.notes]
         out += [f"- {label(trial, summary)}: {_escape(str(event))}" for event in trial.events]
     out += [f"- {_escape(text)}" for text in summary.notes]
@@ -189,7 +192,10 @@ def _print_part(lines: Sequence[_Line], columns: Sequence[str], console: Console
 
 
 def _grids(summary: Summary) -> list[Grid]:
-    return grids(summary.trials, lambda trial: label(trial, summary))
+    def name(trial: Trial) -> str:
+        return label(trial, summary)
+
+    return [*search_table.grids(summary.trials, name), *grids(summary.trials, name)]
 
 
 def _print_grid(grid: Grid, console: Console, width: int) -> None:
