@@ -146,7 +146,7 @@ def next_probe_command(folder: Path) -> int:
     search = summary.read_trial(folder).search
     if search is None:
         raise BadInputError(f"{folder}/trial.json: nothing is searched for in it; a scenario asks with search=max")
-    click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}, ensure_ascii=False))
+    click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
     return 0
 
 
