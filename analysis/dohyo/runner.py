@@ -190,10 +190,10 @@ class _Measurement:
             f" · {scenario.repeats} × ({scenario.warmup} s warm-up + {window})"
             f" · evidence in {shown(self.experiment.folder)}"
         )
-        if probes := search.words(scenario):
-            self.progress.say(f"after its runs each system is probed {probes}")
         for key in scenario.ignored:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
+        if probes := search.words(scenario):
+            self.progress.say(f"after its runs each system is probed {probes}")
 
     def _measure(self) -> None:
         """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 _Column = tuple[str, str]
 
 
-def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """The maxima of all systems, then all probes; none without a search. Only valid trials have numbers."""
+def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[Grid], list[str]]:
+    """The maxima of all systems, all probes, and a sentence for each system; nothing without a search.
+
+    Only valid trials have numbers.
+    """
     found = [(label(trial), trial.search) for trial in trials if trial.search and trial.status == "ok"]
     if not found:
-        return []
+        return [], []
     columns = _columns([search for _, search in found])
     heads = [f"{operation} {percentile}" for operation, percentile in columns]
     maxima = [
@@ -43,7 +46,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         for system, search in found
         for probe in search.probes
     ]
-    return [
+    grids = [
         Grid(
             "Maximum under SLO (latencies from the intended start)",
             ["system", "bound", "closed loop op/s", "under SLO op/s", "share", *heads, "probes"],
@@ -51,11 +54,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         ),
         Grid("Probes", ["system", "probe", "target op/s", "achieved op/s", *heads, "held"], probes),
     ]
-
-
-def conclusion(trial: Trial) -> list[str]:
-    """What a trial's search has come to, in a sentence."""
-    return [trial.search.conclusion] if trial.search and trial.status == "ok" else []
+    return grids, [f"{system}: {search.conclusion}" for system, search in found]
 
 
 def _columns(searches: Sequence[Search]) -> list[_Column]:

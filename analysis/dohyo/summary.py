@@ -204,27 +204,6 @@ class _Evidence:
             search=self._search(runs),
         )
 
-    def _search(self, runs: Sequence[_Phase]) -> Search | None:
-        """What its probes have come to; nothing else of the trial has anything of them."""
-        settings = search.stated(self._settings.get("trial_search"))
-        if settings is None:
-            return None
-        probes = []
-        for phase in (_Phase(folder, self._warn) for folder in self._folders(r"probe-\d+")):
-            latencies: dict[str, Latencies] = {}
-            for host in sorted(phase.hosts()):
-                phase.read(host, latencies, self._warn)
-            measured = rows("probe", [phase.run], latencies)
-            targets = [number(client.report.get("target")) for client in phase.clients]
-            known = [target for target in targets if target is not None]
-            # Each client was given its share of it.
-            target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
-            probes.append(search.Measured(measured, phase.problems, phase.number or 0, target))
-        before = search.Measured(
-            rows("run", [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
-        )
-        return search.result(settings, before, probes)
-
     def _clients(self, phases: Sequence[_Phase], latencies: dict[Phase, dict[str, Latencies]]) -> list[Client]:
         """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""
         result = []
@@ -321,6 +300,27 @@ class _Evidence:
         if number(self._properties.get("insertproportion")) and sum(phase.kind == "run" for phase in phases) > 1:
             remarks.append("every run inserts the same records: from the second on they are written over")
         return remarks
+
+    def _search(self, runs: Sequence[_Phase]) -> Search | None:
+        """What its probes have come to; nothing else of the trial has anything of them."""
+        settings = search.stated(self._settings.get("trial_search"))
+        if settings is None:
+            return None
+        probes = []
+        for phase in (_Phase(folder, self._warn) for folder in self._folders(r"probe-\d+")):
+            latencies: dict[str, Latencies] = {}
+            for host in sorted(phase.hosts()):
+                phase.read(host, latencies, self._warn)
+            measured = rows("probe", [phase.run], latencies)
+            targets = [number(client.report.get("target")) for client in phase.clients]
+            known = [target for target in targets if target is not None]
+            # Each client was given its share of it.
+            target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
+            probes.append(search.Measured(measured, phase.problems, phase.number or 0, target))
+        before = search.Measured(
+            rows("run", [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
+        )
+        return search.result(settings, before, probes)
 
     def _warn(self, message: str) -> None:
         self.warnings.append(message)

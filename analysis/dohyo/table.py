@@ -64,6 +64,7 @@ def render(summary: Summary, console: Console) -> None:
         known = [line for line in lines if part is parts[0] or line.has(part)]
         _print_part(known, part, console, width)
         _print(console)
+    _print_searches(summary, console, width)
     for grid in _grids(summary):
         _print_grid(grid, console, width)
     _print_conditions(summary, console, width)
@@ -73,8 +74,6 @@ def render(summary: Summary, console: Console) -> None:
     for trial in summary.trials:
         for deviation in trial.deviations:
             _print(console, Text(f"{label(trial, summary)}: {deviation}", style="bold red"), wrap=True)
-        for sentence in search_table.conclusion(trial):
-            _print(console, Text(f"{label(trial, summary)}: {sentence}", style="bold"), wrap=True)
         for note in trial.notes:
             _print(console, Text(f"{label(trial, summary)}: {note}", style="yellow"), wrap=True)
         for event in trial.events:
@@ -97,6 +96,7 @@ def markdown(summary: Summary) -> str:
         cells = [line.operation, line.system, *(reason or [line.cells.get(column, UNKNOWN) for column in columns])]
         out.append("| " + " | ".join(cells) + " |")
     out.append("")
+    out += _searches_markdown(summary)
     for grid in _grids(summary):
         out += _grid_markdown(grid)
     out += _conditions_markdown(summary)
@@ -105,7 +105,6 @@ def markdown(summary: Summary) -> str:
         out.append(f"- **unequal: {_words(name)}** ({_escape(shown)})")
     for trial in summary.trials:
         out += [f"- **{label(trial, summary)}: {_escape(deviation)}**" for deviation in trial.deviations]
-        out += [f"- **{label(trial, summary)}: {_escape(each)}**" for each in search_table.conclusion(trial)]
         out += [f"- {label(trial, summary)}: {_escape(note)}" for note in trial.notes]
         out += [f"- {label(trial, summary)}: {_escape(str(event))}" for event in trial.events]
     out += [f"- {_escape(text)}" for text in summary.notes]
@@ -192,10 +191,28 @@ def _print_part(lines: Sequence[_Line], columns: Sequence[str], console: Console
 
 
 def _grids(summary: Summary) -> list[Grid]:
-    def name(trial: Trial) -> str:
-        return label(trial, summary)
+    return grids(summary.trials, lambda trial: label(trial, summary))
 
-    return [*search_table.grids(summary.trials, name), *grids(summary.trials, name)]
+
+def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
+    """Tables of the searches for the highest rate, and what they have come to in words."""
+    return search_table.block(summary.trials, lambda trial: label(trial, summary))
+
+
+def _print_searches(summary: Summary, console: Console, width: int) -> None:
+    found, conclusions = _searches(summary)
+    for grid in found:
+        _print_grid(grid, console, width)
+    for conclusion in conclusions:
+        _print(console, Text(conclusion, style="bold"), wrap=True)
+    if found:
+        _print(console)
+
+
+def _searches_markdown(summary: Summary) -> list[str]:
+    found, conclusions = _searches(summary)
+    lines = [line for grid in found for line in _grid_markdown(grid)]
+    return [*lines, *(f"- **{_escape(conclusion)}**" for conclusion in conclusions), ""] if found else []
 
 
 def _print_grid(grid: Grid, console: Console, width: int) -> None:

@@ -140,27 +140,6 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
     assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"
 
 
-def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path: Path) -> None:
-    asked = ("search=max", "slo=p99<60s", "search.probes=2", "search.duration=2s")
-    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL, *(f"--set={each}" for each in asked))
-    assert run.end() == 0
-    trial = run.trials()["cassandra"]
-    search = trial["search"]
-    (closed_loop,) = [
-        row["ops_per_second"] for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL")
-    ]
-    assert search["closed_loop"] == closed_loop
-    assert [probe["number"] for probe in search["probes"]] == [1, 2]
-    assert search["probes"][0]["target"] == pytest.approx(closed_loop, rel=1e-3)
-    for probe in search["probes"]:
-        assert probe["held"] in (True, False), probe["reason"]
-        assert {"Intended-READ", "Intended-UPDATE"} <= {row["operation"] for row in probe["rows"]}
-        assert (run.out / "raw/01-cassandra" / f"probe-{probe['number']}" / "clients.json").exists()
-    assert search["next_target"] is None
-    assert "Maximum under SLO" in run.text
-    assert search["conclusion"] in " ".join(run.text.split())
-
-
 def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them(tmp_path: Path) -> None:
     run = Run(tmp_path / "out", "workloadA", "--systems=cassandra,hbase", *LONG)
     run.until("run", "01-cassandra")
