@@ -185,7 +185,7 @@ def result(settings: Settings, runs: Measured, probes: Sequence[Measured]) -> Se
     :param runs: what was measured before, without a target rate
     :param probes: in the order in which they were measured
     """
-    start = runs.rate or 0.0
+    start = max(runs.rate or 0.0, 0.0)
     judged = [_judged(settings, probe) for probe in probes]
     tried = [
         Tried(probe.target, (probe.reason,) if probe.reason else ())
@@ -220,7 +220,7 @@ def _judged(settings: Settings, probe: Measured) -> Probe:
     reason: str | None = None
     if probe.problems:
         reason = probe.problems[0]
-    elif probe.target is None or probe.rate is None:
+    elif probe.target is None or probe.target <= 0 or probe.rate is None:
         reason = f"probe-{probe.number}: its rate is not known"
     else:
         try:

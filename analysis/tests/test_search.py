@@ -183,6 +183,8 @@ def test_probes_are_in_no_mean_and_no_count_of_the_runs(tmp_path: Path) -> None:
     [
         ({"valid": False, "reason": "7 of 6000 records (0.12 %) failed"}, "probe-2 on node1: 7 of 6000 records"),
         ({"target": None}, "probe-2: its rate is not known"),
+        ({"target": 0}, "probe-2: its rate is not known"),
+        ({"target": -5}, "probe-2: its rate is not known"),
     ],
 )
 def test_an_invalid_probe_ends_the_search_with_its_reason(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
