@@ -11,7 +11,7 @@ from dohyo.places import ROOT
 
 def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path: Path) -> None:
     asked = ("warmuptime=1", "threadcount=2", "cassandra_heap=512m", "client_heap=128m",
-             "search=max", "slo=p99<60s", "search.probes=2", "search.duration=2s")  # fmt: skip
+             "search=max", "slo=p99<60s", "search.probes=2", "search.duration=2s", "settle=phases")  # fmt: skip
     out = tmp_path / "out"
     run = subprocess.run(
         [ROOT / "run.sh", "workloadA", "--systems=cassandra", "--records=2000", "--duration=3s", "--repeats=1",
@@ -28,7 +28,8 @@ def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path:
     for probe in search["probes"]:
         assert probe["held"] in (True, False), probe["reason"]
         assert {"Intended-READ", "Intended-UPDATE"} <= {row["operation"] for row in probe["rows"]}
-        assert (out / "raw/01-cassandra" / f"probe-{probe['number']}" / "clients.json").exists()
+        folder = out / "raw/01-cassandra" / f"probe-{probe['number']}"
+        assert {"clients.json", "settled.json"} <= {path.name for path in folder.iterdir()}
     assert search["next_target"] is None
     assert "Maximum under SLO" in run.stdout
     assert search["conclusion"] in run.stdout
