@@ -3,6 +3,7 @@
 0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 130, 143: a signal.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import get_args
@@ -10,7 +11,7 @@ from typing import get_args
 import click
 from rich.console import Console
 
-from dohyo import available, properties, runner, scenario, systems
+from dohyo import available, properties, runner, scenario, summary, systems
 from dohyo.bad_input import BadInputError
 from dohyo.hosts import Hosts, here
 from dohyo.playbook import Interruption, check_inventory
@@ -132,6 +133,22 @@ def list_command(inventory: str | None) -> int:
 def properties_command() -> int:
     """Prints docs/properties.md, the reference of all scenario properties."""
     click.echo(properties.reference(), nl=False)
+    return 0
+
+
+@cli.command("next-probe", hidden=True)
+@click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
+def next_probe_command(folder: Path) -> int:
+    """Prints which rate a trial's search tries next, as JSON; asked by ansible/tasks/search.yml between two probes.
+
+    TRIAL_FOLDER is the trial's folder below raw/. `target` is null when the search is over: `conclusion` says why.
+    """
+    if not (folder / "trial.json").is_file():
+        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+    search = summary.read_trial(folder).search
+    if search is None:
+        raise BadInputError(f"{folder}/trial.json: nothing is searched for in it; a scenario asks with search=max")
+    click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
     return 0
 
 

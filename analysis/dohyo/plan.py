@@ -1,11 +1,11 @@
 """From a scenario to its trials, in order, and to the variables that ansible/trial.yml takes for each."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dohyo import phases
+from dohyo import phases, search
 from dohyo.figures import point_name
 from dohyo.scenario import Scenario
 
@@ -65,7 +65,7 @@ def course(scenario: Scenario) -> str:
         runs = f"{', '.join(windows)}: {windows[scenario.phases[0]]}{' each' if len(windows) > 1 else ''}"
     else:
         runs = ", ".join(f"{name} {window}" for name, window in windows.items())
-    return f"{scenario.repeats} × ({runs})"
+    return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", search.words(scenario))))
 
 
 def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
@@ -94,6 +94,7 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_client_heap": scenario["client_heap"],
         "trial_strict": scenario["strict_conditions"] == "true",
         "trial_keep": keep,
+        **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
         # What the trial is a part of, for the summary alone.
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,

@@ -11,10 +11,11 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from dohyo import phases
+from dohyo import phases, search
 from dohyo.hdr_log import IntervalTail, Second
 from dohyo.plan import Trial
 from dohyo.playbook import Event
+from dohyo.rows import PROBE
 from dohyo.scenario import Scenario
 
 # Without a terminal.
@@ -94,6 +95,10 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
             if scenario["settle"] == "phases" and measured:
                 measured.append(fixed["settle"])
             measured.append(((name, run), seconds))
+    for number, length in enumerate(search.lengths(scenario), start=1):
+        if scenario["settle"] == "phases":
+            measured.append(fixed["settle"])
+        measured.append(((PROBE, number), length + _AROUND_A_RUN))
     before = [fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
     return [*before, *measured, fixed["stats"], fixed["stop"]]
 
@@ -162,7 +167,8 @@ class Progress:
             if event["phase"] != self._phase or (event["run"] or 0) != self._run:
                 self._enter(event["phase"], event["run"] or 0)
             if folders := event.get("client_dirs"):
-                phase = self._scenario.of(phases.INSERT if self._phase == "load" else self._phase)
+                of = {"load": phases.INSERT, PROBE: self._scenario.phases[0]}.get(self._phase, self._phase)
+                phase = self._scenario.of(of)
                 self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:
@@ -196,6 +202,8 @@ class Progress:
         """The phase, in words."""
         if not self._run:
             return _WORDS[self._phase]
+        if self._phase == PROBE:
+            return f"probe {self._run} of at most {self._scenario['search.probes']}"
         name = "" if self._phase == phases.RUN else f"{self._phase}, "
         return f"{name}run {self._run} of {self._scenario.repeats}"
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo import phases, properties, published, systems
+from dohyo import phases, properties, published, search, systems
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import point_name
 from dohyo.hosts import Hosts, here
@@ -564,6 +564,7 @@ def _check_together(scenario: Scenario) -> None:
             if "phases" not in scenario.values and not scenario.phase_values:
                 raise
             raise BadInputError(f"phase {phase}: {error}") from error
+    search.check(scenario)
 
 
 def _check_records(scenario: Scenario) -> None:

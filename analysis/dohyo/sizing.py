@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import plan, properties
+from dohyo import plan, properties, search
 from dohyo.bad_input import BadInputError
 from dohyo.figures import UNKNOWN, point_name, size
 from dohyo.hosts import Hosts
@@ -163,8 +163,9 @@ class Sizes:
         return seconds
 
     def trial_seconds(self, needs: Needs) -> float:
-        """Estimated time of a trial: start, load, settling and stop, and the runs."""
-        return TRIAL_SECONDS + self.load_seconds(needs) + self.scenario.repeats * self.run_seconds()
+        """Estimated time of a trial: start, load, settling and stop, the runs, and as many probes as there may be."""
+        runs = self.scenario.repeats * self.run_seconds()
+        return TRIAL_SECONDS + self.load_seconds(needs) + runs + sum(search.lengths(self.scenario))
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
