@@ -9,6 +9,9 @@ from dohyo import phases, search
 from dohyo.figures import point_name
 from dohyo.scenario import Scenario
 
+# What a canary takes, in seconds (docs/method.md).
+CANARY_SECONDS = 10
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -28,6 +31,11 @@ class Trial:
         """What it is called while it goes on."""
         which = f"round {self.round}" if self.scenario.number("rounds") > 1 else ""
         return " ".join(filter(None, (self.system, point_name(self.scenario.point), which)))
+
+
+def canary_seconds(scenario: Scenario) -> int:
+    """What measuring the hosts adds to each trial; 0 where it is not asked for."""
+    return CANARY_SECONDS if scenario["canary"] == "true" else 0
 
 
 def trials(scenario: Scenario) -> list[Trial]:
@@ -94,6 +102,7 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_client_heap": scenario["client_heap"],
         "trial_strict": scenario["strict_conditions"] == "true",
         "trial_keep": keep,
+        "trial_canary": scenario["canary"] == "true",
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
         # What the trial is a part of, for the summary alone.
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dohyo import phases, search
 from dohyo.hdr_log import IntervalTail, Second
-from dohyo.plan import Trial
+from dohyo.plan import Trial, canary_seconds
 from dohyo.playbook import Event
 from dohyo.rows import PROBE
 from dohyo.scenario import Scenario
@@ -23,11 +23,13 @@ SECONDS_BETWEEN_LINES = 10
 # First guesses in seconds, from two cores; each phase of a trial replaces them for the trials after it.
 _GUESSES = {"deploy": 30.0, "start": 20.0, "schema": 5.0, "settle": 10.0, "stats": 5.0, "stop": 10.0}
 _GUESSED_RECORDS_PER_SECOND = 15_000
+_LOOK = 3.0
 # Between two phases Ansible needs a moment for its tasks.
 _AROUND_A_RUN = 8.0
 
 _WORDS = {
     "deploy": "provisioning",
+    "canary": "measuring the hosts (canary)",
     "start": "starting the servers",
     "schema": "creating the tables",
     "load": "loading",
@@ -99,7 +101,10 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
         if scenario["settle"] == "phases":
             measured.append(fixed["settle"])
         measured.append(((PROBE, number), length + _AROUND_A_RUN))
-    before = [fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
+    # The hosts are looked at before they are measured, which counts as a start already.
+    canary = canary_seconds(scenario)
+    hosts: list[tuple[_Step, float]] = [(("start", 0), _LOOK), (("canary", 0), canary)] if canary else []
+    before = [*hosts, fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
     return [*before, *measured, fixed["stats"], fixed["stop"]]
 
 

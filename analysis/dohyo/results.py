@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo import table
+from dohyo.canary import Canary, Comparison
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
 from dohyo.published import Published
@@ -80,6 +81,7 @@ class Trial:
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # what they say themselves
     events: list[Event] = field(default_factory=list)
+    canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
 
 
@@ -93,6 +95,7 @@ class Summary:
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
+    canary: Comparison | None = None  # were the hosts the same before all trials?
     published: list[Published] = field(default_factory=list)  # by others, on other hardware: a reference alone
 
     @property

@@ -333,7 +333,7 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
 
 
 # What cannot be a dimension of the matrix.
-_OF_THE_EXPERIMENT = ("systems", "phases", "repeats", "discard", "rounds", "strict_conditions", "published")
+_OF_THE_EXPERIMENT = ("systems", "phases", "repeats", "discard", "rounds", "canary", "strict_conditions", "published")
 
 
 def _is_of_the_experiment(key: str) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo import client_folder, knee, published, search
+from dohyo import canary, client_folder, knee, published, search
 from dohyo.client_folder import ClientFolder
 from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
@@ -83,6 +83,7 @@ def summarise(experiment: Path) -> Summary:
         unequal=unequal(merged or trials),
         notes=_notes(trials),
         warnings=warnings,
+        canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
     )
 
@@ -254,6 +255,7 @@ class _Rounds:
             nodes=[],
             servers=[],
             events=[],
+            canary=None,
             search=None,
         )
 
@@ -275,6 +277,7 @@ class _Evidence:
 
     def trial(self) -> Trial:
         facts = self._read("conditions.json")
+        hosts = canary.read(self._read("canary.json"))
         phases = [_Phase(folder, self._discard, self._warn) for folder in self._folders()]
         latencies: dict[_Part, dict[str, Latencies]] = {}
         clients = self._clients(phases, latencies)
@@ -307,7 +310,12 @@ class _Evidence:
             conditions=conditions,
             by_phase=by_phase,
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
-            notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases) + servers.notes(),
+            notes=[
+                *(str(note) for note in listing(facts.get("notes"))),
+                *self._remarks(phases),
+                *servers.notes(),
+                *(hosts.problems if hosts else ()),
+            ],
             rows=result,
             clients=[
                 replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
@@ -320,6 +328,7 @@ class _Evidence:
                 for phase in phases
                 for event in phase.events(self._warmup(phase), self._pauses(servers, phase, result))
             ],
+            canary=hosts,
             search=self._search(counted),
         )
 

@@ -74,6 +74,7 @@ def render(summary: Summary, console: Console) -> None:
     for name, values in summary.unequal.items():
         text = f"unequal: {_words(name)} ({_unequal(values, summary)})"
         _print(console, Text(text, style="bold red"), wrap=True)
+    _print_canary(summary, console)
     for text in _said(summary, lambda trial: trial.deviations):
         _print(console, Text(text, style="bold red"), wrap=True)
     for text in _said(summary, lambda trial: trial.notes):
@@ -106,6 +107,8 @@ def markdown(summary: Summary) -> str:
     out += _conditions_markdown(summary)
     for name, values in summary.unequal.items():
         out.append(f"- **unequal: {_words(name)}** ({_escape(_unequal(values, summary))})")
+    if summary.canary is not None:
+        out += [f"- {_escape(text)}" for text in (summary.canary.headline(), *summary.canary.sentences())]
     out += [f"- **{_escape(text)}**" for text in _said(summary, lambda trial: trial.deviations)]
     out += [f"- {_escape(text)}" for text in _said(summary, lambda trial: trial.notes)]
     out += [f"- {label(trial, summary)}: {_escape(str(event))}" for trial in summary.trials for event in trial.events]
@@ -400,6 +403,14 @@ def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
         parts[-1].append(position)
         used += 2 + width
     return parts
+
+
+def _print_canary(summary: Summary, console: Console) -> None:
+    """One line where the hosts were the same before all trials, and a line for each drift where they were not."""
+    if summary.canary is not None:
+        style = "yellow" if summary.canary.drifts else ""
+        for text in (summary.canary.headline(), *summary.canary.sentences()):
+            _print(console, Text(text, style=style), wrap=True)
 
 
 def _conditions_markdown(summary: Summary) -> list[str]:

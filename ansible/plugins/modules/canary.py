@@ -24,8 +24,8 @@ module: canary
 short_description: Measure processors, memory, disks and network of the hosts before a trial
 description:
   - One of four steps. C(host) measures processors, memory and disks of this host, in about 6 s. C(listen) starts a
-    listener, C(network) measures the ways from this host to the listeners of others, in about 3 s whatever their number,
-    and C(end) ends the listener.
+    listener, C(network) measures the ways from this host to the listeners of others, in about 3 s whatever their
+    number, and C(end) ends the listener.
   - Every figure is measured in several short slices, all of which are returned; what cannot be measured is a problem
     in words, and no failure.
   - Leaves nothing on the host. A listener that nobody ends is ended by the kernel after its I(lifetime).
@@ -51,7 +51,8 @@ options:
     description: Of C(end), the listener's port.
     type: int
   servers:
-    description: Of C(network), C(address) and C(port) of each listener by the name of its host, in the same order on all clients.
+    description:
+      - Of C(network), C(address) and C(port) of each listener by its host's name, in the same order on all clients.
     type: dict
     default: {}
   client:
@@ -83,8 +84,8 @@ EXAMPLES = r"""
 RETURN = r"""
 measured:
   description:
-    - Of C(host) and C(network). C(figures) are objects with C(name), C(of) (the folder or the server that it is about, or
-      null), C(unit) and C(slices), a value for each slice of time; C(problems) are sentences.
+    - Of C(host) and C(network). C(figures) are objects with C(name), C(of) (the folder or the server that it is about,
+      or null), C(unit) and C(slices), a value for each slice of time; C(problems) are sentences.
   type: dict
   returned: success
 listener:
@@ -100,15 +101,16 @@ FIGURE_SECONDS = 1.2
 
 # CPU: PBKDF2 is all in OpenSSL's C, without the interpreter's lock and without memory to speak of; some 5 ms each.
 ITERATIONS = 10_000
-# Memory: each of the two buffers, by the size of the largest cache.
+# Memory: bytes of each of the two buffers. Twice the largest cache within these bounds, and a share of the memory at most.
 CACHES = 2
 LEAST_BUFFER, MOST_BUFFER = 64 * 2**20, 256 * 2**20
+MEMORY_SHARE = 32
 # Disk: the file is written once before it counts, so that no slice pays for new blocks.
 FILE_NAME = ".dohyo-canary"
 FILE_BYTES, PIECE_BYTES, SMALL_BYTES = 64 * 2**20, 8 * 2**20, 4096
 
-# Network: seconds that a client needs for all of its servers together, and at most for one; and how many of them it asks
-# at least, if there are as many. A quarter of a turn is left for connecting, and for clocks that do not quite agree.
+# Network: seconds that a client needs for all of its servers together, and at most for one; and how many of them it
+# asks at least, if there are as many. A quarter of a turn is left to connect, and for clocks that do not quite agree.
 NETWORK_SECONDS = 3.0
 TURN_SECONDS = 0.75
 LEAST_SERVERS = 4
@@ -196,12 +198,14 @@ def largest_cache() -> int:
     return max(sizes)
 
 
-def memory(seconds: float, size: int = 0) -> list[dict[str, Any]]:
-    """Bytes copied per second, by one thread, from one buffer to another.
+def buffer_bytes() -> int:
+    """Bytes of a buffer to copy: the same before every trial, whatever memory is free."""
+    wanted = min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
+    return min(wanted, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
 
-    :param size: bytes of each of them; 0 for what is well above the largest cache
-    """
-    size = size or min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
+
+def memory(seconds: float, size: int) -> list[dict[str, Any]]:
+    """Bytes copied per second, by one thread, from one buffer of that size, in bytes, to another."""
     with on_one_processor():
         # Every page is written first: untouched ones would all be the same page of zeros, which stays in a cache.
         source = memoryview(bytes(range(256)) * (size // 256))
@@ -265,7 +269,7 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
 
 def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
     """All figures of this host; several folders share the time of one."""
-    figures = processors(seconds) + memory(seconds)
+    figures = processors(seconds) + memory(seconds, buffer_bytes())
     problems = []
     for folder in folders:
         try:
@@ -275,7 +279,8 @@ def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
     return {"figures": figures, "problems": problems}
 
 
-# ---- Network: blocks, each with its length before it, are answered with one byte. A block of length 0 ends the listener. ----
+# ---- Network ----
+# Blocks, each with its length before it, are answered with one byte. A block of length 0 ends the listener.
 
 
 def receive(connection: socket.socket, count: int) -> bytes:
