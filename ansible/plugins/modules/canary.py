@@ -101,7 +101,8 @@ FIGURE_SECONDS = 1.2
 
 # CPU: PBKDF2 is all in OpenSSL's C, without the interpreter's lock and without memory to speak of; some 5 ms each.
 ITERATIONS = 10_000
-# Memory: bytes of each of the two buffers. Twice the largest cache within these bounds, and a share of the memory at most.
+# Memory: bytes of each of the two buffers. Twice the largest cache within these bounds, and a share of all memory at
+# most.
 CACHES = 2
 LEAST_BUFFER, MOST_BUFFER = 64 * 2**20, 256 * 2**20
 MEMORY_SHARE = 32
