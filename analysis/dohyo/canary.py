@@ -109,7 +109,7 @@ class Comparison:
     trials: int
     same: list[str]
     unsteady: list[str]
-    largest: Drift | None
+    largest: Drift
     drifts: list[Drift]
 
     def headline(self) -> str:
@@ -120,11 +120,10 @@ class Comparison:
             f"the same within {_percent(DRIFT)}: {', '.join(self.same)}" if self.same else "",
             f"too unsteady to tell: {', '.join(self.unsteady)}" if self.unsteady else "",
         ]
-        largest = ""
-        if self.largest is not None and not self.drifts:
+        if not self.drifts:  # else their sentences say it
             group = _WORDS[self.largest.figure][0]
-            largest = f"; largest drift {_percent(self.largest.change, 1)}, {self.largest.host} {group}"
-        return f"hosts before each trial: {'; '.join(filter(None, parts))}{largest}"
+            parts.append(f"largest drift {_percent(self.largest.change, 1)}, {self.largest.host} {group}")
+        return f"hosts before each trial: {'; '.join(filter(None, parts))}"
 
     def sentences(self) -> list[str]:
         """One for each drift, as far as people read them."""
@@ -157,18 +156,18 @@ def _figure(host: str, content: Mapping[str, Any]) -> Figure | None:
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
-    """Compares every figure of every host over the trials; None where there are not two canaries.
+    """Compares every figure of every host over the trials; None where nothing was measured before two of them.
 
     :param canaries: by trial, in the order of measuring
     """
     there = {trial: canary for trial, canary in canaries.items() if canary is not None}
-    if len(there) < 2:
-        return None
     figures: dict[tuple[str, str, str | None], dict[str, Figure]] = {}
     for trial, canary in there.items():
         for figure in canary.figures:
             figures.setdefault((figure.host, figure.name, figure.of), {})[trial] = figure
-    found = [drift for of_trials in figures.values() for drift in _drifts(of_trials)]
+    found = [drift for of_trials in figures.values() if len(of_trials) > 1 for drift in _drifts(of_trials)]
+    if not found:
+        return None
     found.sort(key=lambda drift: -abs(drift.change))
     beyond = [drift for drift in found if abs(drift.change) > DRIFT]
     drifts = [drift for drift in beyond if drift.certain]
@@ -180,7 +179,7 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
         trials=len(there),
         same=[group for group in groups if group in measured - unsure],
         unsteady=[group for group in groups if group in unsure - drifted],
-        largest=found[0] if found else None,
+        largest=found[0],
         drifts=drifts,
     )
 

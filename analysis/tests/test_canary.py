@@ -129,6 +129,8 @@ def test_many_drifts_are_told_by_the_largest() -> None:
 
 def test_one_canary_has_nothing_to_be_compared_with() -> None:
     assert compare({"a": read(content(cpu_one=slices(1))), "b": read({}), "c": None}) is None
+    found = compared(content(cpu_one=slices(1), memory=slices(1)), content(memory=slices(1)))
+    assert (found.trials, found.same) == (2, ["memory"])
 
 
 def test_damaged_evidence_is_left_out() -> None:
