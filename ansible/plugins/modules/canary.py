@@ -99,7 +99,7 @@ SLICES = 7
 # Seconds for each figure of a host, with a first slice that does not count.
 FIGURE_SECONDS = 1.2
 
-# CPU: SHA-256 of these bytes is all in OpenSSL's C, without the interpreter's lock, and threads share only what they read.
+# CPU: SHA-256 of these bytes is all in C (OpenSSL), without the interpreter's lock; threads share only what they read.
 # It takes 2 to 10 ms: with shorter ones a hundred threads would queue for the lock between them.
 HASHED = bytes(range(256)) * 2**14
 # Memory: bytes of each of the two buffers. Twice the largest cache within these bounds, and a share of all memory at
