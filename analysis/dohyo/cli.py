@@ -3,6 +3,7 @@
 0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 130, 143: a signal.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import get_args
@@ -10,7 +11,7 @@ from typing import get_args
 import click
 from rich.console import Console
 
-from dohyo import available, properties, runner, scenario, systems
+from dohyo import available, properties, runner, scenario, summary, systems
 from dohyo.bad_input import BadInputError
 from dohyo.hosts import Hosts, here
 from dohyo.playbook import Interruption, check_inventory
@@ -36,6 +37,7 @@ def cli() -> None:
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
 @click.option("--scale", metavar="SHARE", help="Load and do only this share of the scenario's counts: 0.01.")
+@click.option("--full", is_flag=True, help="The scenario at its full size, for a cluster, if it has two.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, and end.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
@@ -54,6 +56,7 @@ def run(
     duration: str | None,
     records: str | None,
     scale: str | None,
+    full: bool,
     plan_: bool,
     strict: bool,
     keep: bool,
@@ -79,7 +82,7 @@ def run(
         return 0
     changing = {
         "--systems": systems_, "--inventory": inventory, "--set": assignments, "--repeats": repeats,
-        "--duration": duration, "--records": records, "--scale": scale,
+        "--duration": duration, "--records": records, "--scale": scale, "--full": full,
         "--plan": plan_, "--strict-conditions": strict, "--out": out,
     }  # fmt: skip
     if experiment is not None:
@@ -99,7 +102,7 @@ def run(
             "strict_conditions": "true" if strict else None,
         },
     )
-    chosen = scenario.load(scenario.find(name), changes, hosts=hosts)
+    chosen = scenario.load(scenario.find(name), changes, hosts=hosts, full=full)
     options = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,
@@ -130,6 +133,22 @@ def list_command(inventory: str | None) -> int:
 def properties_command() -> int:
     """Prints docs/properties.md, the reference of all scenario properties."""
     click.echo(properties.reference(), nl=False)
+    return 0
+
+
+@cli.command("next-probe", hidden=True)
+@click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
+def next_probe_command(folder: Path) -> int:
+    """Prints which rate a trial's search tries next, as JSON; asked by ansible/tasks/search.yml between two probes.
+
+    TRIAL_FOLDER is the trial's folder below raw/. `target` is null when the search is over: `conclusion` says why.
+    """
+    if not (folder / "trial.json").is_file():
+        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+    search = summary.read_trial(folder).search
+    if search is None:
+        raise BadInputError(f"{folder}/trial.json: nothing is searched for in it; a scenario asks with search=max")
+    click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
     return 0
 
 

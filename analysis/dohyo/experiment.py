@@ -4,7 +4,8 @@ FOLDER/experiment.json       scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
 FOLDER/published/            figures of others that are shown below ours
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
-                             conditions.json, load/, a folder for each run of each phase (run-1/, update-2/, …), server/
+                             canary.json, conditions.json, load/, a folder for each run of each phase (run-1/,
+                             update-2/, …) and for each probe of a search (probe-1/, …), server/
 FOLDER/attempts/             trials that --resume repeated, as they were before
 """
 

@@ -22,12 +22,15 @@ IMPLIED = {
 }
 
 # Steps of every trial, which events and folders call by these names.
-_STEPS = ("deploy", "start", "schema", "load", "settle", "stats", "stop", "matrix")
+_STEPS = (
+    "deploy", "canary", "start", "schema", "load", "settle", "probe", "stats", "stop", "matrix", "variant", "full",
+)  # fmt: skip
 # Why a property of these groups is the same in all phases, and which ones of them are not.
 _FIXED_GROUPS = {
     "Experiment": "it is one for all phases of a trial",
     "Hosts that are not there yet": "it says what the hosts are",
     "Conditions": "the servers are started and the tables are made with it",
+    "Search for the highest rate": "it is of a trial with a single phase",
     "Records": "all phases work on the records that the load has made",
     "Only read by the stock client": "only the stock client reads it",
 }

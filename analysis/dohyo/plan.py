@@ -1,13 +1,16 @@
 """From a scenario to its trials, in order, and to the variables that ansible/trial.yml takes for each."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dohyo import phases
+from dohyo import phases, search
 from dohyo.figures import point_name
 from dohyo.scenario import Scenario
+
+# What a canary takes, in seconds (docs/method.md).
+CANARY_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Trial:
         """What it is called while it goes on."""
         which = f"round {self.round}" if self.scenario.number("rounds") > 1 else ""
         return " ".join(filter(None, (self.system, point_name(self.scenario.point), which)))
+
+
+def canary_seconds(scenario: Scenario) -> int:
+    """What measuring the hosts adds to each trial; 0 where it is not asked for."""
+    return CANARY_SECONDS if scenario["canary"] == "true" else 0
 
 
 def trials(scenario: Scenario) -> list[Trial]:
@@ -65,7 +73,7 @@ def course(scenario: Scenario) -> str:
         runs = f"{', '.join(windows)}: {windows[scenario.phases[0]]}{' each' if len(windows) > 1 else ''}"
     else:
         runs = ", ".join(f"{name} {window}" for name, window in windows.items())
-    return f"{scenario.repeats} × ({runs})"
+    return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", search.words(scenario))))
 
 
 def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
@@ -94,6 +102,8 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_client_heap": scenario["client_heap"],
         "trial_strict": scenario["strict_conditions"] == "true",
         "trial_keep": keep,
+        "trial_canary": scenario["canary"] == "true",
+        **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
         # What the trial is a part of, for the summary alone.
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,

@@ -11,10 +11,11 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from dohyo import phases
+from dohyo import phases, search
 from dohyo.hdr_log import IntervalTail, Second
-from dohyo.plan import Trial
+from dohyo.plan import Trial, canary_seconds
 from dohyo.playbook import Event
+from dohyo.rows import PROBE
 from dohyo.scenario import Scenario
 
 # Without a terminal.
@@ -22,11 +23,13 @@ SECONDS_BETWEEN_LINES = 10
 # First guesses in seconds, from two cores; each phase of a trial replaces them for the trials after it.
 _GUESSES = {"deploy": 30.0, "start": 20.0, "schema": 5.0, "settle": 10.0, "stats": 5.0, "stop": 10.0}
 _GUESSED_RECORDS_PER_SECOND = 15_000
+_LOOK = 3.0
 # Between two phases Ansible needs a moment for its tasks.
 _AROUND_A_RUN = 8.0
 
 _WORDS = {
     "deploy": "provisioning",
+    "canary": "measuring the hosts (canary)",
     "start": "starting the servers",
     "schema": "creating the tables",
     "load": "loading",
@@ -94,7 +97,14 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
             if scenario["settle"] == "phases" and measured:
                 measured.append(fixed["settle"])
             measured.append(((name, run), seconds))
-    before = [fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
+    for number, length in enumerate(search.lengths(scenario), start=1):
+        if scenario["settle"] == "phases":
+            measured.append(fixed["settle"])
+        measured.append(((PROBE, number), length + _AROUND_A_RUN))
+    # The hosts are looked at before they are measured, which counts as a start already.
+    canary = canary_seconds(scenario)
+    hosts: list[tuple[_Step, float]] = [(("start", 0), _LOOK), (("canary", 0), canary)] if canary else []
+    before = [*hosts, fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
     return [*before, *measured, fixed["stats"], fixed["stop"]]
 
 
@@ -162,7 +172,8 @@ class Progress:
             if event["phase"] != self._phase or (event["run"] or 0) != self._run:
                 self._enter(event["phase"], event["run"] or 0)
             if folders := event.get("client_dirs"):
-                phase = self._scenario.of(phases.INSERT if self._phase == "load" else self._phase)
+                of = {"load": phases.INSERT, PROBE: self._scenario.phases[0]}.get(self._phase, self._phase)
+                phase = self._scenario.of(of)
                 self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:
@@ -196,6 +207,8 @@ class Progress:
         """The phase, in words."""
         if not self._run:
             return _WORDS[self._phase]
+        if self._phase == PROBE:
+            return f"probe {self._run} of at most {self._scenario['search.probes']}"
         name = "" if self._phase == phases.RUN else f"{self._phase}, "
         return f"{name}run {self._run} of {self._scenario.repeats}"
 

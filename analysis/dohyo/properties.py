@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from dohyo import knee
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
 
@@ -67,6 +68,8 @@ class Property:
             "boolean": "true or false",
             "choice": "one of " + ", ".join(self.choices),
             "names": "names separated by commas",
+            "bounds": "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas:"
+            f" {', '.join(knee.PERCENTILES)}; of every operation, or of {', '.join(knee.OPERATIONS)}; us, ms, s",
             "file": "the name of a file that exists",
             "text": "some text",
         }[self.type]
@@ -124,6 +127,13 @@ class Property:
     def _names(self, value: str) -> str | None:
         names = [name.strip() for name in value.split(",")]
         return ",".join(names) if all(names) else None
+
+    def _bounds(self, value: str) -> str | None:
+        try:
+            knee.bounds(value)
+        except ValueError:
+            return None
+        return knee.plain(value)
 
     def _file(self, value: str) -> str | None:
         # Absolute, because clients work in folders of their own.

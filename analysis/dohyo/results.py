@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo import table
+from dohyo.canary import Canary, Comparison
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
 from dohyo.published import Published
 from dohyo.rows import LOAD, Row
+from dohyo.search import Search
 from dohyo.servers import Server
 
 if TYPE_CHECKING:
@@ -79,6 +81,8 @@ class Trial:
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # what they say themselves
     events: list[Event] = field(default_factory=list)
+    canary: Canary | None = None  # what the hosts could do before it
+    search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Summary:
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
+    canary: Comparison | None = None  # were the hosts the same before all trials?
     published: list[Published] = field(default_factory=list)  # by others, on other hardware: a reference alone
 
     @property
@@ -108,7 +113,8 @@ class Summary:
         return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, indent=2, ensure_ascii=False) + "\n"
 
     def frame(self) -> pl.DataFrame:
-        """Rows of the whole cluster, then, where there are several, of each client and each node; `scope` says which.
+        """Rows of the whole cluster, then, where there are several, of each client and each node, then of each probe of
+        a search; `scope` says which.
 
         A trial without rows of the run has one line with a status and no numbers.
         """
@@ -145,6 +151,7 @@ class Summary:
 
 
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
+_OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")
 _OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
 # Names of rows, clients, nodes and conditions are distinct but for host and state: all are columns of one line.
 _COLUMNS = [
@@ -152,6 +159,7 @@ _COLUMNS = [
     *(each.name for each in fields(Row)),
     *_OF_CLIENT[2:],
     *_OF_NODE[2:],
+    *_OF_PROBE,
     *(each.name for each in fields(Conditions)),
 ]
 
@@ -168,4 +176,16 @@ def _lines(trial: Trial, scope: str) -> list[dict[str, Any]]:
             lines += [{**of_client, **asdict(row)} for row in client.rows] or [of_client]
     if len(trial.clients) > 1 or len(trial.nodes) > 1:
         lines += [{"scope": "node", **{name: getattr(node, name) for name in _OF_NODE}} for node in trial.nodes]
+    return lines + _probe_lines(trial)
+
+
+def _probe_lines(trial: Trial) -> list[dict[str, Any]]:
+    search = trial.search
+    if search is None or trial.status != "ok":
+        return []
+    lines = []
+    for probe in search.probes:
+        values = (search.slo, probe.number, probe.target, probe.held, probe.reason, probe == search.best)
+        of_probe = {"scope": "probe", **dict(zip(_OF_PROBE, values, strict=True))}
+        lines += [{**of_probe, **asdict(row)} for row in probe.rows] or [of_probe]
     return lines

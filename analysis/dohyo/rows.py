@@ -15,6 +15,8 @@ from dohyo.ycsb_log import NOT_FOUND, OK, Operation
 Phase = str
 LOAD = "load"
 RUN = "run"
+# The runs of a search for the highest rate, which are beside all phases.
+PROBE = "probe"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Row:
     records_per_second_stddev: float | None = None
     mean_ms: float | None = None
     p50_ms: float | None = None
+    p90_ms: float | None = None
     p95_ms: float | None = None
     p99_ms: float | None = None
     p99_9_ms: float | None = None
@@ -168,11 +171,12 @@ def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
     if merged is not None and merged.count and merged.count == stated.operations:
-        at = merged.percentiles_ms([50, 95, 99, 99.9])
+        at = merged.percentiles_ms([50, 90, 95, 99, 99.9])
         return replace(
             row,
             mean_ms=merged.mean_ms,
             p50_ms=at[50],
+            p90_ms=at[90],
             p95_ms=at[95],
             p99_ms=at[99],
             p99_9_ms=at[99.9],
@@ -184,6 +188,7 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
         row,
         mean_ms=_ms(stated.mean_us),
         p50_ms=_ms(at.get(50)),
+        p90_ms=_ms(at.get(90)),
         p95_ms=_ms(at.get(95)),
         p99_ms=_ms(at.get(99)),
         p99_9_ms=_ms(at.get(99.9)),

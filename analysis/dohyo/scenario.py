@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo import phases, properties, published, systems
+from dohyo import phases, properties, published, search, systems
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import point_name
 from dohyo.hosts import Hosts, here
@@ -19,6 +19,10 @@ from dohyo.places import WORKLOADS, shown
 # The counts that ``scale`` makes smaller.
 SCALED = ("recordcount", "operationcount")
 MATRIX = "matrix."
+# The dimension whose values are names, each of several properties: variant.NAME.key=value.
+VARIANT = "variant"
+# What a file says for the full size alone, beside what it says for any machine.
+FULL = "full."
 MOST_TRIALS = 10_000
 CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression")
 
@@ -43,6 +47,8 @@ class Scenario:
     # Values by dimension. With a matrix ``values`` holds what all points share, as it was given, and ``points`` each
     # system with the whole scenario at each of its points, in the order of measuring.
     matrix: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # What the values of the dimension "variant" stand for: properties by name of the variant.
+    variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     points: tuple[tuple[str, "Scenario"], ...] = ()
     # Where in the matrix this scenario is: value by dimension.
     point: Mapping[str, str] = field(default_factory=dict)
@@ -142,6 +148,9 @@ class Scenario:
         values = {**self.values, **self.full, "systems": ",".join(self.systems)}
         values |= {f"{phase}.{key}": value for phase, own in self.phase_values.items() for key, value in own.items()}
         values |= {f"{MATRIX}{key}": ",".join(each) for key, each in self.matrix.items()}
+        values |= {
+            f"{VARIANT}.{name}.{key}": value for name, own in self.variants.items() for key, value in own.items()
+        }
         comment = f"scenario {self.name} as it was run" + (f", datasize={self.datasize}" if self.datasize else "")
         return properties.write({**values, **role_variables}, comment)
 
@@ -201,22 +210,32 @@ def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> di
 
 
 def load(
-    path: Path, changes: Mapping[str, str] | None = None, name: str | None = None, hosts: Hosts | None = None
+    path: Path,
+    changes: Mapping[str, str] | None = None,
+    name: str | None = None,
+    hosts: Hosts | None = None,
+    *,
+    full: bool = False,
 ) -> Scenario:
     """Reads and checks a scenario.
 
     :param changes: properties and role variables that replace those of the file
+    :param full: whether ``full.key=value`` of the file counts, and takes the place of ``key=value``
     :param hosts: what datasize=4*ram is a multiple of; None is this machine
     :raises BadInputError: naming key, value and what is allowed
     """
-    sources = _sources(path, dict(changes or {}))
+    sources = _sources(path, dict(changes or {}), full=full)
     named = phases.split(next((given["phases"] for given in sources.values() if "phases" in given), phases.RUN))
     assignments: dict[str, str] = {}
     matrix: dict[str, tuple[str, ...]] = {}
+    variants: dict[str, dict[str, str]] = {}
     for source, given in sources.items():
         for key, value in given.items():
             try:
-                if key.startswith(MATRIX):
+                if key.startswith(f"{VARIANT}."):
+                    name_of_variant, _, own = key.removeprefix(f"{VARIANT}.").partition(".")
+                    variants.setdefault(name_of_variant, {})[own] = _of_variant(key, own, value, named)
+                elif key.startswith(MATRIX):
                     matrix[key.removeprefix(MATRIX)] = _dimension(key.removeprefix(MATRIX), value, named)
                 else:
                     assignments[key] = _checked(key, value, named)
@@ -226,8 +245,11 @@ def load(
     _check_systems(whole)
     for published_file in whole.published:
         published.load(published_file)  # a broken one shall show before anything is measured
+    _check_variants(variants, matrix)
     if matrix:
-        return replace(whole, matrix=matrix, points=_points(whole, assignments, matrix, hosts))
+        variants = {name: variants[name] for name in matrix.get(VARIANT, ())}
+        whole = replace(whole, matrix=matrix, variants=variants)
+        return replace(whole, points=_points(whole, assignments, hosts))
     scenario = _resolved(whole, hosts)
     _check_together(scenario)
     return scenario
@@ -244,7 +266,22 @@ def _about(key: str) -> str:
     return phase + dot + _SYNONYMS.get(last, last)
 
 
-def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
+def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
+    """What a file says at one of its two sizes.
+
+    :raises BadInputError: if it has only one
+    """
+    small = {key: value for key, value in given.items() if not key.startswith(FULL)}
+    if not full:
+        return small
+    large = {key.removeprefix(FULL): value for key, value in given.items() if key.startswith(FULL)}
+    if not large:
+        raise BadInputError(f"--full: {file} has one size only; {FULL}key=value in it is for the full one")
+    replaced = {_about(key) for key in large}
+    return {key: value for key, value in small.items() if _about(key) not in replaced} | large
+
+
+def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, dict[str, str]]:
     """What the file and the command line say, by their names; the file without what the command line replaces.
 
     :raises BadInputError: if one of them says one thing twice
@@ -255,7 +292,7 @@ def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
         duration = key.removeprefix(MATRIX).removesuffix("operationcount") + "duration"
         if duration not in decided:
             changes[duration] = "0"
-    sources = {shown(path): properties.read(path), "command line": changes}
+    sources = {shown(path): _sized(properties.read(path), full, shown(path)), "command line": changes}
     for source, assignments in sources.items():
         seen: dict[str, str] = {}
         for key in assignments:
@@ -266,6 +303,8 @@ def _sources(path: Path, changes: dict[str, str]) -> dict[str, dict[str, str]]:
                 raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
+    # What a file's variants say of it, too; but which systems have a variant is not which are measured.
+    decided |= {key for key in given if _about(_of_one_variant(key)) in decided - {"systems"}}
     # Phases that the command line leaves out take what is said of them along.
     named = phases.split(changes.get("phases", ""))
     left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
@@ -294,7 +333,12 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
 
 
 # What cannot be a dimension of the matrix.
-_OF_THE_EXPERIMENT = ("systems", "phases", "repeats", "discard", "rounds", "strict_conditions", "published")
+_OF_THE_EXPERIMENT = ("systems", "phases", "repeats", "discard", "rounds", "canary", "strict_conditions", "published")
+
+
+def _is_of_the_experiment(key: str) -> bool:
+    known = properties.find(key)
+    return key in _OF_THE_EXPERIMENT or bool(known and known.by == "stock") or key.startswith("host_")
 
 
 def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
@@ -302,15 +346,14 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
 
     :raises BadInputError: naming the dimension and what is wrong with it
     """
-    known = properties.find(key)
-    if key in _OF_THE_EXPERIMENT or (known and known.by == "stock") or key.startswith(("host_", MATRIX)):
+    if _is_of_the_experiment(key) or key.startswith(MATRIX):
         raise BadInputError(f"{MATRIX}{key}={text}: {key} is one for the whole experiment; say {key} without matrix")
     # Commas between brackets are those of one value, such as a role's list.
     given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
     if not all(given):
         raise BadInputError(f"{MATRIX}{key}={text}: must be values separated by commas")
     try:
-        values = tuple(_checked(key, value, named) for value in given)
+        values = tuple(given if key == VARIANT else (_checked(key, value, named) for value in given))
     except BadInputError as error:
         raise BadInputError(f"{MATRIX}{key}={text}: {error}") from error
     if len(set(values)) < len(values):
@@ -318,20 +361,66 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     return values
 
 
-def _points(
-    whole: Scenario, assignments: Mapping[str, str], matrix: Mapping[str, tuple[str, ...]], hosts: Hosts | None
-) -> tuple[tuple[str, Scenario], ...]:
+def _of_one_variant(key: str) -> str:
+    """The property that ``variant.NAME.property`` is about; "" for any other key."""
+    return key.removeprefix(f"{VARIANT}.").partition(".")[2] if key.startswith(f"{VARIANT}.") else ""
+
+
+def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
+    """A variant's property, checked.
+
+    :raises BadInputError: naming what is wrong with it
+    """
+    if own == "systems":
+        names = [name.strip() for name in value.split(",")]
+        for name in names:
+            if name not in systems.all_systems():
+                raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
+        return ",".join(names)
+    if not own or own.startswith(MATRIX) or _is_of_the_experiment(own):
+        raise BadInputError(
+            f"{key}={value}: a variant is variant.NAME.key=value, with a key that may differ from point to point"
+        )
+    try:
+        return _checked(own, value, named)
+    except BadInputError as error:
+        raise BadInputError(f"{key}={value}: {error}") from error
+
+
+def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[str, tuple[str, ...]]) -> None:
+    """Checks that variants are named where they are described, and the other way round.
+
+    :raises BadInputError: naming the variant, or what is said twice
+    """
+    for name in matrix.get(VARIANT, ()):
+        if name not in variants:
+            raise unknown("variant", name, variants, f"say what it is: {VARIANT}.{name}.key=value")
+    if variants and VARIANT not in matrix:
+        raise BadInputError(f"variants are described and none is measured: say {MATRIX}{VARIANT}={','.join(variants)}")
+    for name, own in variants.items():
+        for key in own:
+            if key in matrix:
+                raise BadInputError(
+                    f"{VARIANT}.{name}.{key} and {MATRIX}{key} both say what {key} is at a point; leave one out"
+                )
+
+
+def _has(system: str, own: Mapping[str, str]) -> bool:
+    """Whether a variant is one of a system: of those that it names, else of those whose role has its variables."""
+    if "systems" in own:
+        return system in own["systems"].split(",")
+    prefix = f"{systems.all_systems()[system].role}_"
+    return all(key.startswith(prefix) for key in own if key in systems.role_variables())
+
+
+def _points(whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None) -> tuple[tuple[str, Scenario], ...]:
     """Every system at every point that there is for it, in the order of measuring; the first dimension changes last.
 
     :raises BadInputError: naming the point at which the scenario cannot be
     """
-    prefixes = {name: f"{systems.all_systems()[name].role}_" for name in whole.systems}
-    of_roles = systems.role_variables().keys()
-    dimensions = {
-        name: [key for key in matrix if key not in of_roles or key.startswith(prefix)]
-        for name, prefix in prefixes.items()
-    }
-    count = sum(math.prod(len(matrix[key]) for key in of_system) for of_system in dimensions.values())
+    matrix = whole.matrix
+    dimensions = {name: _dimensions(name, whole) for name in whole.systems}
+    count = sum(math.prod(map(len, of_system.values())) for of_system in dimensions.values())
     if count * whole.number("rounds") > MOST_TRIALS:
         raise BadInputError(f"the matrix has {count:,} points in each of {whole['rounds']} rounds, more than"
                             f" {MOST_TRIALS:,} trials; leave some values out")  # fmt: skip
@@ -343,13 +432,28 @@ def _points(
     found: dict[tuple[str, str], Scenario] = {}
     for values in itertools.product(*(matrix[key] for key in used)):
         at = dict(zip(used, values, strict=True))
-        for name in whole.systems:
-            point = {key: at[key] for key in dimensions[name]}
+        for name, of_system in dimensions.items():
+            point = {key: at[key] for key in of_system}
+            if any(value not in of_system[key] for key, value in point.items()):
+                continue  # a variant of other systems
             place = point_name(point)
             if place not in scenarios:
-                scenarios[place] = _at(whole.name, {**assignments, **point}, point, hosts)
+                of_point = {**whole.variants.get(point.get(VARIANT, ""), {}), **point}
+                own = {key: value for key, value in of_point.items() if key not in (VARIANT, "systems")}
+                scenarios[place] = _at(whole.name, {**assignments, **own}, point, hosts)
             found.setdefault((name, place), scenarios[place])
     return tuple((name, scenario) for (name, _), scenario in found.items())
+
+
+def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
+    """The dimensions that there are for a system, with its values in each."""
+    prefix = f"{systems.all_systems()[system].role}_"
+    found: dict[str, Sequence[str]] = {}
+    for key, values in whole.matrix.items():
+        own = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
+        if own and (key not in systems.role_variables() or key.startswith(prefix)):
+            found[key] = own
+    return found
 
 
 def _at(name: str, assignments: Mapping[str, str], point: Mapping[str, str], hosts: Hosts | None) -> Scenario:
@@ -460,6 +564,7 @@ def _check_together(scenario: Scenario) -> None:
             if "phases" not in scenario.values and not scenario.phase_values:
                 raise
             raise BadInputError(f"phase {phase}: {error}") from error
+    search.check(scenario)
 
 
 def _check_records(scenario: Scenario) -> None:

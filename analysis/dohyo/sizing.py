@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import plan, properties
+from dohyo import plan, properties, search
 from dohyo.bad_input import BadInputError
 from dohyo.figures import UNKNOWN, point_name, size
 from dohyo.hosts import Hosts
@@ -163,8 +163,10 @@ class Sizes:
         return seconds
 
     def trial_seconds(self, needs: Needs) -> float:
-        """Estimated time of a trial: start, load, settling and stop, and the runs."""
-        return TRIAL_SECONDS + self.load_seconds(needs) + self.scenario.repeats * self.run_seconds()
+        """Estimated time of a trial: canary, start, load, settling, stop, the runs, and as many probes as may be."""
+        runs = self.scenario.repeats * self.run_seconds()
+        fixed = TRIAL_SECONDS + plan.canary_seconds(self.scenario)
+        return fixed + self.load_seconds(needs) + runs + sum(search.lengths(self.scenario))
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
@@ -282,10 +284,11 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         memory = max(sizes.memory(needs) for sizes, needs in at.values())
         disk = max(sizes.disk(needs) for sizes, needs in at.values())
         say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
+    canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}: an estimate from warm-ups and windows, {TRIAL_SECONDS} s per trial to start,"
-        f" settle and stop, and {LOAD_RATE:,} copies of records loaded per second and host (README's figures of 2"
-        " cores; larger hosts are faster)"
+        f" settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded per second and host (README's figures of"
+        " 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo import client_folder, published
+from dohyo import canary, client_folder, knee, published, search
 from dohyo.client_folder import ClientFolder
 from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
@@ -27,7 +27,8 @@ from dohyo.json_values import listing, mapping, number, read_object, whole
 from dohyo.operations import is_call, is_failure
 from dohyo.properties import find as find_property
 from dohyo.results import Conditions, Status, Summary, Trial
-from dohyo.rows import LOAD, RUN, Row, Run, in_sequence, rows, together
+from dohyo.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows, together
+from dohyo.search import Search
 from dohyo.servers import Servers, Window
 from dohyo.text_file import Warn
 
@@ -82,8 +83,14 @@ def summarise(experiment: Path) -> Summary:
         unequal=unequal(merged or trials),
         notes=_notes(trials),
         warnings=warnings,
+        canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
     )
+
+
+def read_trial(folder: Path) -> Trial:
+    """Summarises one trial from its folder in `raw/`, as far as it has come."""
+    return _Evidence(folder, []).trial()
 
 
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
@@ -246,7 +253,10 @@ class _Rounds:
             # These are of each round: the servers were others.
             clients=[],
             nodes=[],
+            servers=[],
             events=[],
+            canary=None,
+            search=None,
         )
 
 
@@ -267,6 +277,7 @@ class _Evidence:
 
     def trial(self) -> Trial:
         facts = self._read("conditions.json")
+        hosts = canary.read(self._read("canary.json"))
         phases = [_Phase(folder, self._discard, self._warn) for folder in self._folders()]
         latencies: dict[_Part, dict[str, Latencies]] = {}
         clients = self._clients(phases, latencies)
@@ -299,7 +310,12 @@ class _Evidence:
             conditions=conditions,
             by_phase=by_phase,
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
-            notes=[str(note) for note in listing(facts.get("notes"))] + self._remarks(phases) + servers.notes(),
+            notes=[
+                *(str(note) for note in listing(facts.get("notes"))),
+                *self._remarks(phases),
+                *servers.notes(),
+                *(hosts.problems if hosts else ()),
+            ],
             rows=result,
             clients=[
                 replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
@@ -312,6 +328,8 @@ class _Evidence:
                 for phase in phases
                 for event in phase.events(self._warmup(phase), self._pauses(servers, phase, result))
             ],
+            canary=hosts,
+            search=self._search(counted),
         )
 
     def _pauses(self, servers: Servers, phase: _Phase, measured: Sequence[Row]) -> list[Event]:
@@ -388,15 +406,18 @@ class _Evidence:
 
     def _folders(self) -> list[Path]:
         """Those of the load, then those of each phase's runs."""
-        planned = self._planned
+        load = self.folder / LOAD
+        return [*([load] if load.is_dir() else []), *self._numbered(self._planned)]
+
+    def _numbered(self, names: Sequence[str]) -> list[Path]:
+        """The folders of runs, by name in that order, then by number."""
         found = [(path, re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)) for path in self.folder.iterdir()]
         runs = [
-            (planned.index(match[1]), int(match[2]), path)
+            (names.index(match[1]), int(match[2]), path)
             for path, match in found
-            if match is not None and match[1] in planned and path.is_dir()
+            if match is not None and match[1] in names and path.is_dir()
         ]
-        load = [path for path, _ in found if path.name == LOAD and path.is_dir()]
-        return load + [path for _, _, path in sorted(runs)]
+        return [path for _, _, path in sorted(runs)]
 
     def _conditions(
         self, facts: Mapping[str, Any], runs: Sequence[_Phase]
@@ -471,6 +492,30 @@ class _Evidence:
         if number(self._properties.get("insertproportion")) and sum(phase.kind == "run" for phase in phases) > 1:
             remarks.append("every run inserts the same records: from the second on they are written over")
         return remarks
+
+    def _search(self, runs: Sequence[_Phase]) -> Search | None:
+        """What its probes have come to; nothing else of the trial has anything of them.
+
+        :param runs: what counts of the runs before
+        """
+        settings = search.stated(self._settings.get("trial_search"))
+        if settings is None:
+            return None
+        probes = []
+        for phase in (_Phase(folder, 0, self._warn) for folder in self._numbered([PROBE])):
+            latencies: dict[str, Latencies] = {}
+            for host in sorted(phase.hosts()):
+                phase.read(host, latencies, self._warn)
+            measured = rows(PROBE, [phase.run], latencies)
+            targets = [number(client.report.get("target")) for client in phase.clients]
+            known = [target for target in targets if target is not None]
+            # Each client was given its share of it.
+            target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
+            probes.append(search.Measured(measured, phase.problems, phase.number or 0, target))
+        before = search.Measured(
+            rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
+        )
+        return search.result(settings, before, probes)
 
     def _warn(self, message: str) -> None:
         self.warnings.append(message)

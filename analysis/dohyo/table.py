@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import conditions, server_table
+from dohyo import conditions, search_table, server_table
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
@@ -67,12 +67,14 @@ def render(summary: Summary, console: Console) -> None:
         known = [line for line in lines if part is parts[0] or line.has(part)]
         _print_part(heads, known, part, console, width)
         _print(console)
+    _print_searches(summary, console, width)
     for grid in _grids(summary):
         _print_grid(grid, console, width)
     _print_conditions(summary, console, width)
     for name, values in summary.unequal.items():
         text = f"unequal: {_words(name)} ({_unequal(values, summary)})"
         _print(console, Text(text, style="bold red"), wrap=True)
+    _print_canary(summary, console)
     for text in _said(summary, lambda trial: trial.deviations):
         _print(console, Text(text, style="bold red"), wrap=True)
     for text in _said(summary, lambda trial: trial.notes):
@@ -99,11 +101,14 @@ def markdown(summary: Summary) -> str:
         cells = [*keys, *(reason or [line.cells.get(column, UNKNOWN) for column in columns])]
         out.append("| " + " | ".join(cells) + " |")
     out.append("")
+    out += _searches_markdown(summary)
     for grid in _grids(summary):
         out += _grid_markdown(grid)
     out += _conditions_markdown(summary)
     for name, values in summary.unequal.items():
         out.append(f"- **unequal: {_words(name)}** ({_escape(_unequal(values, summary))})")
+    if summary.canary is not None:
+        out += [f"- {_escape(text)}" for text in (summary.canary.headline(), *summary.canary.sentences())]
     out += [f"- **{_escape(text)}**" for text in _said(summary, lambda trial: trial.deviations)]
     out += [f"- {_escape(text)}" for text in _said(summary, lambda trial: trial.notes)]
     out += [f"- {label(trial, summary)}: {_escape(str(event))}" for trial in summary.trials for event in trial.events]
@@ -264,6 +269,30 @@ def _grids(summary: Summary) -> list[Grid]:
     return grids(summary.trials, name) + server_table.grids(summary.trials, name)
 
 
+def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
+    """Tables of the searches for the highest rate, and what they have come to in words; the rounds of one together."""
+    first: dict[tuple[str, str], int] = {}
+    places = [first.setdefault((trial.system, point_name(trial.point)), len(first)) for trial in summary.trials]
+    ordered = [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda each: each[0])]
+    return search_table.block(ordered, lambda trial: label(trial, summary))
+
+
+def _print_searches(summary: Summary, console: Console, width: int) -> None:
+    found, conclusions = _searches(summary)
+    for grid in found:
+        _print_grid(grid, console, width)
+    for conclusion in conclusions:
+        _print(console, Text(conclusion, style="bold"), wrap=True)
+    if found:
+        _print(console)
+
+
+def _searches_markdown(summary: Summary) -> list[str]:
+    found, conclusions = _searches(summary)
+    lines = [line for grid in found for line in _grid_markdown(grid)]
+    return [*lines, *(f"- **{_escape(conclusion)}**" for conclusion in conclusions), ""] if found else []
+
+
 def _print_grid(grid: Grid, console: Console, width: int) -> None:
     """As many columns of latencies as there is room for; summary.md has all."""
     widths = [max(map(len, column)) for column in zip(grid.heads, *grid.lines, strict=True)]
@@ -374,6 +403,14 @@ def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
         parts[-1].append(position)
         used += 2 + width
     return parts
+
+
+def _print_canary(summary: Summary, console: Console) -> None:
+    """One line where the hosts were the same before all trials, and a line for each drift where they were not."""
+    if summary.canary is not None:
+        style = "yellow" if summary.canary.drifts else ""
+        for text in (summary.canary.headline(), *summary.canary.sentences()):
+            _print(console, Text(text, style=style), wrap=True)
 
 
 def _conditions_markdown(summary: Summary) -> list[str]:

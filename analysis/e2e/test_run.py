@@ -20,6 +20,7 @@ from dohyo.systems import all_systems
 SMALL = [
     "--records=2000", "--duration=3s", "--repeats=1", "--set=warmuptime=1", "--set=threadcount=2",
     "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=mysql_buffer_pool=128m", "--set=client_heap=128m",
+    "--set=canary=false",
 ]  # fmt: skip
 # Long enough to be hit in its middle.
 LONG = ["--duration=60s", *[option for option in SMALL if "duration" not in option]]
@@ -115,7 +116,7 @@ def kill(service: str) -> None:
 
 
 def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", *SMALL)
+    run = Run(tmp_path / "out", "workloadA", *[option for option in SMALL if "canary" not in option])
     assert run.end() == 0
     trials = run.trials()
     reasons = available.ask(None)
@@ -133,8 +134,12 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert rows["run", "READ"]["errors"] == rows["run", "READ"]["not_found"] == 0
         assert rows["run", "UPDATE"]["operations"] > 0
         assert all_systems()[system].title.split()[-1] in run.text
-        for evidence in ("trial.json", "ansible.log", "conditions.json", "server", "load", "run-1"):
+        names = {"cpu_one", "cpu_all", "memory", "disk_write", "disk_fsync", "rtt", "throughput"}
+        assert {figure["name"] for figure in trial["canary"]["figures"]} == names
+        assert trial["canary"]["problems"] == []
+        for evidence in ("trial.json", "ansible.log", "canary.json", "conditions.json", "server", "load", "run-1"):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
+    assert "hosts before each trial: " in run.text
     assert (run.out / "summary.csv").exists()
     assert (run.out / "summary.md").exists()
     assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"

@@ -19,6 +19,7 @@ SMALL = {
     # A cold server on a busy machine answers nothing for a second or two.
     "trial_duration": 5,
     "trial_client_heap": "128m",
+    "trial_canary": False,
     "cassandra_heap": "512m",
     "hbase_heap": "512m",
 }

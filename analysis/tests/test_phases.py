@@ -13,10 +13,12 @@ from dohyo.places import ROOT
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 
 
-def load(folder: Path, text: str, *assignments: str, hosts: Hosts | None = None) -> scenario.Scenario:
+def load(
+    folder: Path, text: str, *assignments: str, hosts: Hosts | None = None, full: bool = False
+) -> scenario.Scenario:
     file = folder / "small"
     file.write_text(text)
-    return scenario.load(file, scenario.overrides(assignments, {}), hosts=hosts)
+    return scenario.load(file, scenario.overrides(assignments, {}), hosts=hosts, full=full)
 
 
 def again(folder: Path, chosen: scenario.Scenario) -> scenario.Scenario:
@@ -269,3 +271,91 @@ def test_a_matrix_that_cannot_be_is_refused(tmp_path: Path, assignments: str, ex
         given = ["matrix.batchsize=1", "matrix.tablecount=1,4", "phases=read", "read.batchsize=300"]
     with pytest.raises(BadInputError, match=expected):
         load(tmp_path, SMALL, *given)
+
+
+# ---- variants and sizes ----------------------------------------------------------------------------------------------
+
+VARIANTS = """matrix.variant=few,many,packed,old
+variant.few.tablecount=2
+variant.few.threadcount=4
+variant.many.tablecount=4
+variant.many.read.threadcount=8
+variant.packed.systems=aerospike
+variant.packed.aerospike.layout=packed=10
+variant.old.cassandra_version=3.11.19
+"""
+
+
+def test_a_variant_is_several_properties_under_one_name_for_the_systems_that_can_have_it(tmp_path: Path) -> None:
+    text = "recordcount=1000\noperationcount=1000\nphases=read\n" + VARIANTS
+    chosen = load(tmp_path, text, "systems=cassandra,aerospike", "matrix.batchsize=1,10")
+    trials = {trial.label: trial for trial in plan.trials(chosen)}
+    assert [label for label in trials if label.endswith("batchsize=1")] == [
+        "cassandra variant=few batchsize=1",
+        "aerospike variant=few batchsize=1",
+        "cassandra variant=many batchsize=1",
+        "aerospike variant=many batchsize=1",
+        "aerospike variant=packed batchsize=1",
+        "cassandra variant=old batchsize=1",
+    ]
+    many = trials["aerospike variant=many batchsize=10"].scenario
+    assert (many["tablecount"], many["batchsize"], many.of("read")["threadcount"], many["threadcount"]) == (
+        "4",
+        "10",
+        "8",
+        "1",
+    )
+    assert trials["aerospike variant=packed batchsize=1"].scenario["aerospike.layout"] == "packed=10"
+    assert trials["cassandra variant=old batchsize=1"].scenario.role_variables == {"cassandra_version": "3.11.19"}
+    assert trials["cassandra variant=old batchsize=1"].scenario["tablecount"] == "1"
+    assert plan.trials(again(tmp_path, chosen)) == plan.trials(chosen)
+
+
+def test_a_system_without_a_variant_is_measured_without_one(tmp_path: Path) -> None:
+    text = (
+        SMALL + "matrix.variant=old,new\nvariant.old.cassandra_version=3.11.19\nvariant.new.cassandra_version=5.0.9\n"
+    )
+    labels = [trial.label for trial in plan.trials(load(tmp_path, text))]
+    assert labels == ["cassandra variant=old", "hbase", "cassandra variant=new"]
+
+
+def test_the_command_line_chooses_among_variants_and_replaces_what_they_say(tmp_path: Path) -> None:
+    text = "recordcount=1000\noperationcount=1000\nphases=read\nsystems=cassandra\n" + VARIANTS
+    chosen = load(tmp_path, text, "matrix.variant=many,old", "tablecount=3")
+    assert [trial.scenario["tablecount"] for trial in plan.trials(chosen)] == ["3", "3"]
+    assert list(chosen.variants) == ["many", "old"]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "expected"),
+    [
+        ("matrix.variant=few,fw", "unknown variant 'fw': did you mean few"),
+        ("variant.few.batchsiz=3", "variant.few.batchsiz=3: unknown property 'batchsiz': did you mean batchsize"),
+        ("variant.few.systems=cassandr", "unknown system 'cassandr': did you mean cassandra"),
+        ("variant.few.rounds=3", "with a key that may differ from point to point"),
+        ("variant.few.matrix.batchsize=3", "with a key that may differ from point to point"),
+        ("variant.few=3", "a variant is variant.NAME.key=value"),
+        ("variant.few.batchsize=3 matrix.batchsize=1,2", "both say what batchsize is at a point"),
+        ("variant.few.batchsize=5000", "at variant=few: phase insert: batchsize=5000: must be at most 500"),
+    ],
+)
+def test_a_variant_that_cannot_be_is_refused(tmp_path: Path, assignments: str, expected: str) -> None:
+    text = "recordcount=1000\noperationcount=1000\nphases=read\nsystems=cassandra\n" + VARIANTS
+    with pytest.raises(BadInputError, match=expected):
+        load(tmp_path, text, *assignments.split())
+
+
+def test_variants_that_nobody_measures_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"none is measured: say matrix\.variant=few"):
+        load(tmp_path, SMALL + "variant.few.tablecount=2\n")
+
+
+def test_a_file_has_two_sizes(tmp_path: Path) -> None:
+    text = SMALL + "scale=0.5\nfull.scale=1\nbatchsize=2\nfull.matrix.batchsize=10,20\nfull.replication=3\n"
+    small, full = load(tmp_path, text), load(tmp_path, text, full=True)
+    assert (small["recordcount"], small["replication"], small.matrix) == ("500", "1", {})
+    assert full.matrix == {"batchsize": ("10", "20")}
+    assert [(point["recordcount"], point["replication"]) for _, point in full.points] == [("1000", "3")] * 4
+    assert load(tmp_path, text, "batchsize=3", full=True).matrix == {}
+    with pytest.raises(BadInputError, match="has one size only"):
+        load(tmp_path, SMALL, full=True)

@@ -81,8 +81,11 @@ def test_the_core_mixes_are_ycsbs(name: str, mix: dict[str, float], distribution
     assert chosen.repeats * chosen.duration == like.repeats * like.duration
 
 
-@pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
-def test_no_scenario_breaks_the_stock_client(path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["workloadA", "workloadB", "workloadC", "workloadD", "workloadE", "workloadF", "updateOnly"]
+)
+def test_no_core_mix_breaks_the_stock_client(name: str) -> None:
+    path = WORKLOADS / name
     text = path.read_text(encoding="utf-8")
     # The stock HBase binding takes durability for a mode of its log and dies of "memory".
     assert "\ndurability=" not in text

@@ -291,6 +291,15 @@ def measured(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_what_servers_say_is_of_a_round_and_not_of_all(tmp_path: Path) -> None:
+    for folder in (measured(tmp_path) / "raw").iterdir():
+        edit_json(folder / "trial.json", trial_round=1, trial_rounds=2)
+    summary = summarise(tmp_path)
+    assert all(each.servers for each in summary.trials)
+    assert not any(each.servers for each in summary.merged)
+    assert len(summary.merged) == 2
+
+
 def test_the_summary_has_them(tmp_path: Path) -> None:
     summary = summarise(measured(tmp_path))
     assert summary.warnings == []

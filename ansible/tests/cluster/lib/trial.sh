@@ -6,7 +6,7 @@
 experiment() {
     local code=0
     "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 1000 --repeats 1 \
-        --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m "${@:3}" >"$work/$1.log" 2>&1 || code=$?
+        --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m --set "canary=${canary:-false}" "${@:3}" >"$work/$1.log" 2>&1 || code=$?
     evidence=$(echo "$work/$1"/raw/*)
     return "$code"
 }
@@ -14,7 +14,7 @@ experiment() {
 # works OUT SYSTEM [OPTION…]: the same, which must come to a whole table, and leaves the servers up. deploy.yml, which is a
 # part of it, must change nothing: everything has been deployed before.
 works() {
-    experiment "$@" --keep || { cat "$work/$1.log" >&2; fail "./run.sh workloadA --systems $2 ${*:3}"; }
+    canary=true experiment "$@" --keep || { cat "$work/$1.log" >&2; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
         grep -B 3 '^changed:' "$work/$1/deploy/ansible.log"
         fail 'the second deploy.yml has changed something'
@@ -31,6 +31,9 @@ for operation in ["READ", "UPDATE"]:
     clients = [row for client in trial["clients"] for row in of_run(client["rows"])]
     assert len(clients) == 4 and sum(row["operations"] for row in clients) == total["operations"] > 0, (clients, total)
     assert total["p99_ms"] and all(row["p99_ms"] for row in clients), clients
+found = trial["canary"]["figures"]
+assert sorted({(f["host"], f["of"]) for f in found if f["name"] == "rtt"}) == [(a, b) for a in hosts for b in hosts], found
+assert {f["host"] for f in found if f["name"] == "disk_fsync"} == set(hosts) and not trial["canary"]["problems"], trial["canary"]
 assert [(node["host"], node["state"]) for node in trial["nodes"]] == [(host, "ran") for host in hosts], trial["nodes"]
 END
 }

@@ -1,0 +1,106 @@
+"""Every scenario in workloads/ at its smallest size, with real servers."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dohyo import available
+from dohyo.places import ANSIBLE, ROOT
+
+QUICK = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text())
+SMALL = [
+    "--repeats=1", "--duration=3s", "--set=warmuptime=1", "--set=client_heap=128m", "--set=mysql_buffer_pool=128m",
+    "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=canary=false",
+    *(f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()),
+]  # fmt: skip
+CORE = ["--systems=mysql-innodb", "--records=2000", "--set=threadcount=2"]
+
+
+def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
+    """The trials of a scenario that must come to valid numbers."""
+    out = folder / name
+    done = subprocess.run(
+        [ROOT / "run.sh", name, *SMALL, *options, "--out", out],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0
+    trials: list[dict[str, Any]] = json.loads((out / "summary.json").read_text())["trials"]
+    return [trial for trial in trials if trial["status"] != "skipped"]
+
+
+def operations(trial: dict[str, Any]) -> set[str]:
+    return {f"{row['phase']} {row['operation']}" for row in trial["rows"] if row["operations"] and not row["errors"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("workloadB", {"READ", "UPDATE"}),
+        ("workloadC", {"READ"}),
+        ("workloadD", {"READ", "INSERT"}),
+        ("workloadE", {"SCAN", "INSERT"}),
+        ("workloadF", {"READ", "UPDATE", "READ-MODIFY-WRITE"}),
+        ("updateOnly", {"UPDATE"}),
+    ],
+)
+def test_core_mixes(tmp_path: Path, name: str, expected: set[str]) -> None:
+    (trial,) = measured(tmp_path, name, *CORE)
+    assert {f"run {operation}" for operation in expected} | {"load INSERT"} <= operations(trial)
+
+
+def test_heavyweights(tmp_path: Path) -> None:
+    part = ["--set=matrix.variant=4-tables", "--set=matrix.batchsize=100", "--set=matrix.fieldlength=10,100"]
+    trials = measured(tmp_path, "heavyweights", *part, "--scale=0.0001", "--systems=hbase")
+    assert [trial["point"] for trial in trials] == [
+        {"variant": "4-tables", "batchsize": "100", "fieldlength": length} for length in ("10", "100")
+    ]
+    for trial in trials:
+        assert {"load INSERT", "read READ"} <= operations(trial)
+        (read,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("read", "READ"))
+        # Batches of neighbours; the one at the end of a thread's range holds what is left.
+        assert read["records"] > 50 * read["operations"]
+        assert read["not_found"] == 0
+    assert "published" in (tmp_path / "heavyweights" / "summary.md").read_text()
+
+
+def test_yokozuna(tmp_path: Path) -> None:
+    trials = measured(tmp_path, "yokozuna", "--scale=0.00001", "--set=threadcount=2")
+    aerospike = [] if available.ask(None)["aerospike"] else ["bins", "packed"]
+    assert [trial["point"].get("variant") for trial in trials] == [*aerospike, "batches"]
+    for trial in trials:
+        assert {"load INSERT", "update UPDATE", "read READ"} <= operations(trial)
+        assert trial["by_phase"]["update"] is not None
+
+
+def test_hbase_cache(tmp_path: Path) -> None:
+    trials = measured(
+        tmp_path, "hbase-cache", "--set=matrix.datasize=1MB,2MB", "--set=threadcount=2", "--repeats=2", "--duration=2s"
+    )
+    assert [trial["point"] for trial in trials] == [{"datasize": "1MB"}, {"datasize": "2MB"}]
+    for trial in trials:
+        assert {"c READ", "update-only UPDATE", "a READ", "a UPDATE", "f READ-MODIFY-WRITE"} <= operations(trial)
+        assert {row["discarded"] for row in trial["rows"] if row["phase"] == "c"} == {True, False}
+
+
+def test_gc_matrix(tmp_path: Path) -> None:
+    trials = measured(
+        tmp_path,
+        "gc-matrix",
+        "--set=matrix.variant=c40-cms,c40-g1",
+        "--set=matrix.target=200",
+        "--scale=0.01",
+        "--set=threadcount=2",
+    )
+    assert [trial["conditions"]["gc"] for trial in trials] == [
+        "ConcurrentMarkSweep, ParNew",
+        "G1 Old Generation, G1 Young Generation",
+    ]
+    for trial in trials:
+        assert {"run INSERT", "run READ"} <= operations(trial)
+        (overall,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL"))
+        assert overall["ops_per_second"] == pytest.approx(200, rel=0.1)

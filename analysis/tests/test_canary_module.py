@@ -1,0 +1,152 @@
+"""What the canary measures, each figure for a moment: a real file, a real listener."""
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
+import canary  # type: ignore[import-not-found]
+
+MOMENT = 0.05
+
+
+def by_name(figures: list[dict[str, Any]]) -> dict[str, Any]:
+    assert all(0 < len(each["slices"]) <= canary.SLICES and min(each["slices"]) > 0 for each in figures)
+    return {each["name"]: (each["unit"], each["of"]) for each in figures}
+
+
+def test_slices_are_of_equal_length_and_the_first_does_not_count() -> None:
+    taken = iter(range(100))
+    asked = []
+
+    def take(seconds: float) -> float:
+        asked.append(seconds)
+        return next(taken)
+
+    assert canary.sliced(take, 0.8) == [1, 2, 3, 4, 5, 6, 7]
+    assert asked == [pytest.approx(0.1)] * 8
+
+
+def test_what_takes_too_long_has_fewer_slices_but_one_at_least() -> None:
+    def slow(_: float) -> float:
+        time.sleep(0.02)
+        return 1.0
+
+    assert canary.sliced(slow, 0) == [1.0]
+    assert 1 < len(canary.sliced(slow, 0.04)) < canary.SLICES
+
+
+def test_a_rate_is_what_was_done_by_the_time_that_it_took() -> None:
+    def work() -> int:
+        time.sleep(0.01)
+        return 5
+
+    assert 300 < canary.rate(work, 0.02) <= 500
+    assert 300 < canary.rate(work, 0) <= 500
+
+
+def test_processors_and_memory() -> None:
+    usable = os.sched_getaffinity(0)
+    assert by_name(canary.processors(MOMENT)) == {"cpu_one": ("1/s", None), "cpu_all": ("1/s", None)}
+    assert by_name(canary.memory(MOMENT, 2**20)) == {"memory": ("B/s", None)}
+    assert os.sched_getaffinity(0) == usable
+    assert 0 < canary.buffer_bytes() <= canary.MOST_BUFFER
+
+
+def test_disk_writes_where_the_folder_will_be_and_leaves_nothing(tmp_path: Path) -> None:
+    there = tmp_path / "data"
+    there.mkdir()
+    (there / canary.FILE_NAME).write_text("left by one that was killed")
+    figures = canary.disk(str(there / "not" / "yet"), MOMENT, "disk1", size=canary.PIECE_BYTES)
+    assert by_name(figures) == {"disk_write": ("B/s", "disk1"), "disk_fsync": ("1/s", "disk1")}
+    assert list(there.iterdir()) == []
+
+
+def test_a_disk_that_cannot_be_written_to_is_a_problem_and_the_file_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(canary.os, "pwrite", full)
+    monkeypatch.setattr(canary, "MOST_BUFFER", 2**20)
+    found = canary.host([str(tmp_path)], MOMENT)
+    assert found["problems"] == [f"the disk of {tmp_path} was not measured: No space left on device"]
+    assert set(by_name(found["figures"])) == {"cpu_one", "cpu_all", "memory"}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def listener() -> Iterator[dict[str, Any]]:
+    opened = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=canary.serve, args=(opened,))
+    thread.start()
+    address, port = opened.getsockname()
+    yield {"address": address, "port": port}
+    canary.end(address, port)
+    thread.join(5)
+    assert not thread.is_alive()
+    opened.close()
+    assert not canary.end(address, port)
+
+
+def test_network(listener: dict[str, Any]) -> None:
+    found = canary.network({"node1": listener}, 0, 1, seconds=0.2)
+    assert found["problems"] == []
+    assert by_name(found["figures"]) == {"rtt": ("ms", "node1"), "throughput": ("B/s", "node1")}
+
+
+def test_a_server_that_does_not_answer_is_a_problem(listener: dict[str, Any]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nobody = {"address": "127.0.0.1", "port": closed.getsockname()[1]}
+    found = canary.network({"node1": nobody, "node2": listener}, 0, 1, seconds=0.3)
+    assert found["problems"] == [f"the way to node1 (127.0.0.1:{nobody['port']}) was not measured: Connection refused"]
+    assert {each["of"] for each in found["figures"]} == {"node2"}
+
+
+def test_a_connection_that_ends_early_does_not_harm_the_listener(listener: dict[str, Any]) -> None:
+    address = (listener["address"], listener["port"])
+    for what in (b"", b"123", canary.LENGTH.pack(10) + b"12345"):
+        with socket.create_connection(address) as connection:
+            connection.sendall(what)
+    assert canary.pair(*address, "node1", MOMENT)
+
+
+def test_a_listener_has_a_process_of_its_own_until_it_is_told_to_end() -> None:
+    port = canary.listen("127.0.0.1", 20)
+    assert canary.pair("127.0.0.1", port, "node1", MOMENT)
+    assert canary.end("127.0.0.1", port)
+    assert not canary.end("127.0.0.1", port)
+    assert os.wait()[1] == 0
+
+
+def test_a_listener_that_nobody_ends_is_ended_by_the_kernel() -> None:
+    port = canary.listen("127.0.0.1", 1)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+    assert os.wait()[1] == 14  # SIGALRM
+    assert connection.recv(1) == b""
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("clients", "servers", "each"), [(1, 1, 1), (4, 4, 4), (100, 100, 4), (1, 100, 100), (3, 100, 34), (100, 4, 4)]
+)
+def test_the_rotation_reaches_all_servers_and_no_two_clients_meet_at_one(clients: int, servers: int, each: int) -> None:
+    turns = [canary.rotation(client, clients, servers) for client in range(clients)]
+    assert {len(asked) for asked in turns} == {each}
+    assert all(len(set(asked)) == each for asked in turns)
+    often = Counter(server for asked in turns for server in asked)
+    assert set(often) == set(range(servers))
+    at_once = -(-clients // servers)
+    for turn in range(each):
+        assert max(Counter(asked[turn] for asked in turns).values()) <= at_once

@@ -1,0 +1,219 @@
+"""The search for the highest rate under a bound: its decisions alone. A system is a function of the rate."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dohyo import knee
+from dohyo.knee import Bound, Knee, Tried
+
+MEASURES = Callable[[float], tuple[str, ...]]
+
+
+def search(system: MEASURES, start: float = 10_000, most: int = 8, precision: float = 0.03) -> Knee:
+    """Probes a system to the end of the search."""
+    state = Knee("p99<10ms", start, most, precision)
+    while (target := state.next_target()) is not None:
+        state = Knee(state.slo, start, most, precision, (*state.tried, Tried(target, system(target))))
+        assert len(state.tried) <= most
+    return state
+
+
+def up_to(limit: float) -> MEASURES:
+    return lambda rate: () if rate <= limit else ("READ p99 14.0 ms",)
+
+
+def test_a_bound_is_read_with_its_unit_and_its_operation() -> None:
+    assert knee.bounds("p99<10ms") == [Bound(None, "p99", 10)]
+    assert knee.bounds("p99.9<1.5s, READ.p50 < 500us,readmodifywrite.p90<2ms") == [
+        Bound(None, "p99.9", 1500),
+        Bound("READ", "p50", 0.5),
+        Bound("READ-MODIFY-WRITE", "p90", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ",", "p99", "p99<", "p99<10", "p99<10m", "p99>10ms", "p99<=10ms", "p98<10ms", "p99<-1ms", "p99<0ms",
+     "p99<1e3ms", "verify.p99<1ms", ".p99<1ms", "read.<1ms", "p99<10ms,", "p99.<1ms", "p99<٣ms", "p99x9<1ms"],
+)  # fmt: skip
+def test_what_is_no_bound_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no bound"):
+        knee.bounds(text)
+
+
+LATENCIES: dict[str, dict[str, float | None]] = {
+    "READ": {"p50": 1.0, "p90": 4.0, "p95": 5.0, "p99": 9.99, "p99.9": 40.0},
+    "UPDATE": {"p50": 2.0, "p90": 4.0, "p95": 5.0, "p99": 10.0, "p99.9": None},
+}
+
+
+@pytest.mark.parametrize(
+    ("slo", "words"),
+    [
+        ("p99<11ms", ()),
+        ("p99<10ms", ("UPDATE p99 10.0 ms",)),  # smaller, not equal
+        ("read.p99<10ms", ()),
+        ("read.p99<5ms,p50<1.5ms", ("READ p99 9.99 ms", "UPDATE p50 2.00 ms")),
+        ("p99<9ms", ("READ p99 9.99 ms", "UPDATE p99 10.0 ms")),
+        ("read.p50<1ms,p50<1ms", ("READ p50 1.00 ms", "UPDATE p50 2.00 ms")),  # said once
+        ("read.p99.9<40001us", ()),
+    ],
+)
+def test_every_bound_must_hold_of_every_operation_that_it_is_about(slo: str, words: tuple[str, ...]) -> None:
+    assert knee.broken(knee.bounds(slo), LATENCIES, 1000, 1000) == words
+
+
+@pytest.mark.parametrize(
+    ("achieved", "words"),
+    [(1000, ()), (990, ()), (989.9, ("only 990 op/s",)), (500, ("only 500 op/s",)), (1100, ())],
+)
+def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, words: tuple[str, ...]) -> None:
+    assert knee.broken(knee.bounds("p50<10ms"), LATENCIES, 1000, achieved) == words
+
+
+@pytest.mark.parametrize("slo", ["p99.9<1s", "scan.p99<1s"])
+def test_an_unknown_latency_is_neither_held_nor_broken(slo: str) -> None:
+    with pytest.raises(ValueError, match="from the intended start is not known"):
+        knee.broken(knee.bounds(slo), LATENCIES, 1000, 1000)
+
+
+def test_without_any_latency_nothing_holds() -> None:
+    with pytest.raises(ValueError, match="no latencies"):
+        knee.broken(knee.bounds("p99<1s"), {}, 1000, 1000)
+
+
+def test_it_begins_at_the_closed_loop_maximum_goes_down_by_halves_and_then_into_the_middle() -> None:
+    found = search(up_to(4000))
+    targets = [each.target for each in found.tried]
+    assert targets[:4] == [10_000, 5000, 2500, 3536]
+    assert targets[3] == pytest.approx(math.sqrt(2500 * 5000), rel=1e-3)
+
+
+@pytest.mark.parametrize("limit", [2501, 3300, 4000, 4999, 5000, 7000, 9999])
+def test_a_monotone_system_is_found_within_the_precision(limit: float) -> None:
+    found = search(up_to(limit))
+    assert found.held is not None
+    assert found.unmet is not None
+    assert found.held.target <= limit < found.unmet.target
+    assert found.apart <= 0.03
+    assert len(found.tried) <= 8
+    assert "ended the search" not in found.conclusion()
+
+
+def test_a_finer_precision_takes_more_probes_and_a_coarse_one_fewer() -> None:
+    assert len(search(up_to(4000), precision=0.5).tried) == 4
+    assert len(search(up_to(4000), precision=1).tried) == 3
+    fine = search(up_to(4000), most=20, precision=0.01)
+    assert 8 < len(fine.tried) < 12
+    assert fine.apart <= 0.01
+
+
+def test_what_holds_at_the_maximum_is_followed_upwards() -> None:
+    found = search(up_to(12_000))
+    assert [each.target for each in found.tried][:3] == [10_000, 12_500, 11_180]
+    assert found.held is not None
+    assert 12_000 / 1.03 <= found.held.target <= 12_000
+
+
+def test_nothing_holds() -> None:
+    found = search(up_to(0), most=4)
+    assert [each.target for each in found.tried] == [10_000, 5000, 2500, 1250]
+    assert found.held is None
+    assert found.conclusion() == "no rate met p99<10ms: the lowest tried, 1,250 op/s, had READ p99 14.0 ms"
+
+
+def test_far_below_what_the_system_can_do_it_is_not_the_rate() -> None:
+    found = search(up_to(0), most=50)
+    assert found.unmet is not None
+    assert 10 <= found.unmet.target < 20
+    assert len(found.tried) == 10
+
+
+def test_everything_holds() -> None:
+    found = search(up_to(math.inf), most=3)
+    assert [each.target for each in found.tried] == [10_000, 12_500, 15_620]
+    assert found.unmet is None
+    assert found.conclusion() == (
+        "every rate tried met p99<10ms, up to 15,620 op/s; the maximum is above it, and a larger search.probes would"
+        " find it"
+    )
+
+
+def test_probes_that_are_used_up_end_the_search_and_it_says_how_far_it_came() -> None:
+    found = search(up_to(4000), most=4)
+    assert len(found.tried) == 4
+    assert found.conclusion() == (
+        "3,536 op/s met p99<10ms, 35% of the closed-loop maximum of 10,000 op/s; 5,000 op/s had READ p99 14.0 ms;"
+        " search.probes=4 ended the search with the two 41% apart"
+    )
+    assert search(up_to(4000), most=1).conclusion() == (
+        "no rate met p99<10ms: the lowest tried, 10,000 op/s, had READ p99 14.0 ms"
+    )
+
+
+def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
+    """Its latency is fine at every rate, but it does only 9,000 of them."""
+
+    def saturated(rate: float) -> tuple[str, ...]:
+        return knee.broken(knee.bounds("p99<10ms"), {"READ": {"p99": 1.0}}, rate, min(rate, 9000))
+
+    found = search(saturated)
+    assert found.held is not None
+    assert found.unmet is not None
+    assert found.held.target <= 9000 / 0.99 < found.unmet.target
+    assert "had only 9,000 op/s" in found.conclusion()
+
+
+def test_a_noisy_system_is_found_where_it_sometimes_holds() -> None:
+    """Between 4,000 and 6,000 chance decides; the result lies there, or at most one step below or above."""
+    for seed in range(200):
+        chance = random.Random(seed)  # noqa: S311
+
+        def noisy(rate: float, chance: random.Random = chance) -> tuple[str, ...]:
+            return () if rate <= chance.uniform(4000, 6000) else ("READ p99 14.0 ms",)
+
+        found = search(noisy)
+        assert found.held is not None
+        assert 4000 / 1.03 <= found.held.target <= 6000
+
+
+def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
+    """A probe that failed by accident makes the result smaller, never larger."""
+    state = Knee("p99<10ms", 1000, 8, 0.03, (Tried(1000), Tried(800, ("slow",)), Tried(400)))
+    assert (state.held, state.unmet) == (Tried(400), Tried(800, ("slow",)))
+    assert state.next_target() == pytest.approx(math.sqrt(400 * 800), rel=1e-3)
+    only = Knee("p99<10ms", 1000, 8, 0.03, (Tried(1000), Tried(800, ("slow",))))
+    assert only.held is None
+    assert only.next_target() == 400
+
+
+def test_nothing_was_tried() -> None:
+    assert Knee("p99<10ms", 1000, 8, 0.03).conclusion() == "no rate was tried"
+
+
+@given(
+    answers=st.lists(st.booleans(), min_size=50, max_size=50),
+    start=st.floats(0.01, 1e9),
+    most=st.integers(1, 50),
+    precision=st.floats(0.01, 1),
+)
+def test_whatever_a_system_answers_the_search_ends_and_narrows(
+    answers: list[bool], start: float, most: int, precision: float
+) -> None:
+    queue = iter(answers)
+    found = search(lambda _: () if next(queue) else ("slow",), start, most, precision)
+    assert 1 <= len(found.tried) <= most
+    targets = [each.target for each in found.tried]
+    assert len(set(targets)) == len(targets)
+    assert all(target > 0 for target in targets)
+    if found.held and found.unmet:
+        assert found.held.target < found.unmet.target
+        assert found.apart <= precision or len(found.tried) == most
+    if found.held:
+        assert not found.held.broken
+    assert found.conclusion()

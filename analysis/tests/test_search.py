@@ -1,0 +1,418 @@
+"""The search for the highest rate: what a scenario may ask, and what comes of the evidence that probes leave."""
+
+import csv
+import io
+import json
+import re
+import shutil
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from evidence import DATA, edit_json, trial, write_json
+from rich.console import Console
+
+from dohyo import plan, progress, scenario, search, table
+from dohyo.bad_input import BadInputError
+from dohyo.cli import cli
+from dohyo.hosts import Hosts
+from dohyo.progress import Forecast, Progress
+from dohyo.results import Summary
+from dohyo.search import Search, Settings
+from dohyo.sizing import Needs, Sizes
+from dohyo.summary import read_trial, summarise
+
+MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
+ASKED = {"search": "max", "slo": "p99<10ms"}
+
+
+def load(folder: Path, **values: str) -> scenario.Scenario:
+    file = folder / "searched"
+    file.write_text("".join(f"{key}={value}\n" for key, value in MIX.items()))
+    return scenario.load(file, {key.replace("__", "."): value for key, value in values.items()})
+
+
+def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
+    asked = load(tmp_path, **ASKED)
+    assert search.asked(asked) == Settings("p99<10ms", 8, 30, 0.03)
+    (first, *_) = plan.trials(asked)
+    settings = plan.variables(first, tmp_path, keep=False)["trial_search"]
+    assert search.stated(json.loads(json.dumps(settings))) == search.asked(asked)
+    own = load(tmp_path, **ASKED, search__duration="2m", search__probes="3", search__precision="0.1")
+    assert search.asked(own) == Settings("p99<10ms", 3, 120, 0.1)
+    # Nothing of it is the client's; and what was measured can be read back.
+    assert not [key for key in own.client_properties if key.startswith(("search", "slo"))]
+    file = tmp_path / "again"
+    file.write_text(own.text())
+    assert search.asked(scenario.load(file)) == search.asked(own)
+
+
+def test_without_a_search_there_is_none(tmp_path: Path) -> None:
+    plain = load(tmp_path)
+    assert search.asked(plain) is None
+    assert (search.lengths(plain), search.words(plain)) == ([], "")
+    (first, *_) = plan.trials(plain)
+    assert "trial_search" not in plan.variables(first, tmp_path, keep=False)
+    # What a file asks for can be turned off, and nothing of it need be taken out.
+    assert search.asked(load(tmp_path, search="none", slo="p99<10ms")) is None
+
+
+def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
+    assert load(tmp_path, search="max", slo=" READ.p99 < 5ms, p50<500us ")["slo"] == "read.p99<5ms,p50<500us"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"search": "max"}, "search=max: slo is missing; say what must hold at the rate, such as slo=p99<10ms"),
+        ({"slo": "p99<10ms"}, "slo=p99<10ms: nothing is searched for without search=max; add it, or leave out slo"),
+        ({"search__probes": "4"}, "search.probes=4: nothing is searched for without search=max"),
+        ({"search": "knee"}, "search=knee: must be one of none, max"),
+        ({**ASKED, "slo": "p98<10ms"}, "slo=p98<10ms: must be a bound such as p99<10ms or read.p99.9<500us"),
+        ({**ASKED, "slo": "p99<10"}, "us, ms, s"),
+        ({**ASKED, "target": "1000"}, "search=max and target=1000: the search begins at what the systems do without"),
+        ({**ASKED, "slo": "scan.p99<1s"}, "slo=scan.p99<1s: there is no SCAN in the mix, which has READ, UPDATE"),
+        ({**ASKED, "duration": "0", "operationcount": "10"}, "nothing ends a probe, .*set search.duration=60s"),
+        ({**ASKED, "search__probes": "0"}, "search.probes=0: must be a whole number from 1 to 50"),
+        ({**ASKED, "search__precision": "0.001"}, "search.precision=0.001: must be a number from 0.01 to 1"),
+        (
+            {**ASKED, "phases": "insert,update,read"},
+            "search=max with phases=insert,update,read: .* name that one alone, such as phases=read, and do",
+        ),
+        ({**ASKED, "phases": "read", "read__target": "500"}, "search=max and target=500: the search begins"),
+        ({**ASKED, "phases": "read", "slo": "update.p99<1s"}, "there is no UPDATE in the mix, which has READ;"),
+        ({**ASKED, "phases": "read", "read__slo": "p50<1s"}, "read.slo: cannot be of one phase, because it is of a"),
+        ({**ASKED, "phases": "probe"}, "'probe' means something else to Dohyo; choose another name"),
+        ({**ASKED, "matrix__target": "0,500"}, "at target=500: search=max and target=500: the search begins"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_with_a_way_out(
+    values: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInputError, match=message):
+        load(tmp_path, **values)
+
+
+def test_a_count_may_end_the_runs_where_a_time_ends_the_probes(tmp_path: Path) -> None:
+    asked = load(tmp_path, **ASKED, duration="0", operationcount="1000", search__duration="20")
+    assert search.asked(asked) == Settings("p99<10ms", 8, 20, 0.03)
+
+
+def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) -> None:
+    mix = {"readproportion": "0", "updateproportion": "0", "readmodifywriteproportion": "1"}
+    assert load(tmp_path, **mix, search="max", slo="update.p99<1ms,readmodifywrite.p99<2ms")
+
+
+def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) -> None:
+    plain, asked = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
+    needs = Needs("a", 2**30, 2000, 0, 0, spread=True)
+    times = [Sizes(each, Hosts(), [needs]).trial_seconds(needs) for each in (plain, asked)]
+    assert times[1] - times[0] == 8 * (10 + 30)
+    assert plan.course(asked) == (
+        f"{plan.course(plain)}, at most 8 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"
+    )
+    assert left(asked, ("run", 1))[0] - left(plain, ("run", 1))[0] == 8 * (10 + 30 + progress._AROUND_A_RUN)
+    # The search may be over before that.
+    remaining = left(asked, ("settle", 0), ("run", 1), ("probe", 1), ("probe", 2), ("stats", 0), ("stop", 0))
+    assert remaining == sorted(remaining, reverse=True)
+    assert len(set(remaining)) == len(remaining)
+    with Progress(plan.trials(asked), Console(file=io.StringIO())) as display:
+        display.trial(1, plan.trials(asked))
+        display.event({"event": "phase", "phase": "probe", "run": 3, "client_dirs": [str(tmp_path)]})
+        display.tick()
+    assert display.activity == "in probe 3 of at most 8"
+
+
+def left(asked: scenario.Scenario, *steps: tuple[str, int]) -> list[float]:
+    forecast = Forecast(trials := plan.trials(asked))
+    forecast.begin(trials)
+    found = []
+    for step in steps:
+        forecast.enter(*step)
+        found.append(forecast.remaining(0))
+    return found
+
+
+def test_a_search_is_of_the_only_phase_whatever_that_is_called(tmp_path: Path) -> None:
+    own = {"read__duration": "20", "read__warmuptime": "5", "read__batchsize": "10", "systems": "cassandra"}
+    asked = load(tmp_path, **ASKED, phases="insert,read", **own)
+    assert search.asked(asked) == Settings("p99<10ms", 8, 20, 0.03)
+    assert search.lengths(asked) == [25] * 8
+    assert plan.course(asked).startswith("1 × (read: 5 s warm-up + 20 s), at most 8 × (5 s warm-up + 20 s)")
+    with Progress(plan.trials(asked), Console(file=io.StringIO())) as display:
+        display.trial(1, plan.trials(asked))
+        display.event({"event": "phase", "phase": "probe", "run": 1, "client_dirs": [str(tmp_path)]})
+        assert display._tail is not None
+        assert display._tail._batchsize == 10
+    # Servers that settle before every run do so before every probe.
+    settled = load(tmp_path, **ASKED, phases="read", **own, settle="phases")
+    steps = [("read", 1), ("settle", 0), ("probe", 1), ("settle", 0), ("probe", 2), ("stats", 0)]
+    remaining = left(settled, *steps)
+    assert remaining == sorted(remaining, reverse=True)
+    assert len(set(remaining)) == len(remaining)
+
+
+def test_every_point_has_a_search_of_its_own(tmp_path: Path) -> None:
+    asked = load(tmp_path, **ASKED, matrix__batchsize="1,100", matrix__search__duration="20,40", systems="hbase")
+    settings = [plan.variables(each, tmp_path, keep=False)["trial_search"] for each in plan.trials(asked)]
+    assert [each["duration"] for each in settings] == [20, 40, 20, 40]
+    # A bound for each trial; nothing else is searched for.
+    bounds = load(tmp_path, search="max", matrix__slo="p99<10ms,p99<1ms", systems="hbase")
+    assert [each.scenario["slo"] for each in plan.trials(bounds)] == ["p99<10ms", "p99<1ms"]
+    both = load(tmp_path, slo="p99<10ms", matrix__search="none,max", systems="hbase")
+    assert [search.asked(each.scenario) is None for each in plan.trials(both)] == [True, False]
+
+
+SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
+# What the client in tests/data has measured: 6,000 operations, p99 from the intended start 0.327 ms (READ) and
+# 0.388 ms (UPDATE); without a target rate it would have been 2,000 per second.
+OPERATIONS = 6000
+
+
+def searched(
+    experiment: Path,
+    *probes: tuple[float, float],
+    hosts: tuple[str, ...] = ("node1",),
+    number: int = 1,
+    of: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Path:
+    """A trial with probes: target and achieved rate of each. `of`: what else is said of the trial."""
+    folder = trial(experiment, number, "cassandra", hosts=hosts, **(of or {}))
+    edit_json(folder / "trial.json", trial_search={**SETTINGS, **changes})
+    for probe, (target, achieved) in enumerate(probes, start=1):
+        for host in hosts:
+            client = folder / f"probe-{probe}" / host
+            shutil.copytree(DATA / "dohyo/run", client)
+            seconds = OPERATIONS * len(hosts) / achieved
+            edit_json(client / "client.json", target=target / len(hosts), measured_seconds=seconds)
+    return folder
+
+
+def came_to(folder: Path) -> Search:
+    found = read_trial(folder).search
+    assert found is not None
+    return found
+
+
+def test_a_search_begins_at_the_mean_of_the_runs(tmp_path: Path) -> None:
+    found = came_to(searched(tmp_path))
+    assert found.closed_loop == pytest.approx(2000)
+    assert (found.next_target, found.maximum) == (2000, None)
+    assert found.conclusion == "the search for p99<10ms is not finished"
+
+
+def test_a_search_begins_at_what_counts_of_its_phase(tmp_path: Path) -> None:
+    folder = searched(tmp_path, (2000, 1500), of={"repeats": 3, "trial_discard": 2, "phases": ("read",)})
+    for discarded in (1, 2):
+        edit_json(folder / f"read-{discarded}/node1/client.json", measured_seconds=0.1)
+    found = came_to(folder)
+    assert found.closed_loop == pytest.approx(2000)
+    # A probe is never discarded.
+    assert [(probe.number, probe.held) for probe in found.probes] == [(1, False)]
+    assert {(row.phase, row.discarded) for row in found.probes[0].rows} == {("probe", False)}
+
+
+def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
+    found = came_to(searched(tmp_path, (2000, 1500), (1000, 999)))
+    assert [(probe.target, probe.held, probe.reason) for probe in found.probes] == [
+        (2000, False, "only 1,500 op/s"),
+        (1000, True, None),
+    ]
+    assert (found.maximum, found.unmet, found.next_target) == (1000, 2000, 1414)
+
+
+def test_bounds_are_on_the_latency_from_the_intended_start(tmp_path: Path) -> None:
+    """As measured from sending, p99 of this data is 0.002 and 0.004 ms."""
+    found = came_to(searched(tmp_path, (2000, 2000), slo="p99<350us"))
+    assert found.probes[0].reason == "UPDATE p99 0.388 ms"
+    assert search.intended(found.probes[0].rows)["READ"]["p99"] == pytest.approx(0.327)
+    assert came_to(searched(tmp_path / "other", (2000, 2000), slo="read.p99<350us")).probes[0].held
+
+
+def test_the_shares_of_several_clients_are_one_rate(tmp_path: Path) -> None:
+    found = came_to(searched(tmp_path, (7001, 7001), hosts=("node1", "node2", "node3")))
+    assert found.probes[0].target == 7001
+
+
+def test_probes_are_in_no_mean_and_no_count_of_the_runs(tmp_path: Path) -> None:
+    about: dict[str, Any] = {"phases": ("read",), "trial_discard": 1}
+    searched(tmp_path / "with", (2000, 1500), (1000, 999), of=about)
+    trial(tmp_path / "without", 1, "cassandra", **about)
+    (with_probes,), (without,) = summarise(tmp_path / "with").trials, summarise(tmp_path / "without").trials
+    for of in ("status", "rows", "clients", "nodes", "servers", "events", "conditions", "by_phase", "notes"):
+        assert getattr(with_probes, of) == getattr(without, of)
+    assert (without.search, with_probes.search is None) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"valid": False, "reason": "7 of 6000 records (0.12 %) failed"}, "probe-2 on node1: 7 of 6000 records"),
+        ({"target": None}, "probe-2: its rate is not known"),
+        ({"target": 0}, "probe-2: its rate is not known"),
+        ({"target": -5}, "probe-2: its rate is not known"),
+    ],
+)
+def test_an_invalid_probe_ends_the_search_with_its_reason(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    folder = searched(tmp_path, (2000, 1500), (1000, 1000))
+    edit_json(folder / "probe-2/node1/client.json", **changes)
+    found = came_to(folder)
+    assert (found.next_target, found.maximum, found.probes[1].held) == (None, None, None)
+    assert found.conclusion.startswith(f"the search for p99<10ms was ended: {reason}")
+    assert found.conclusion.endswith(
+        "; before that, no rate met p99<10ms: the lowest tried, 2,000 op/s, had only 1,500 op/s"
+    )
+    assert summarise(tmp_path).trials[0].status == "ok"  # its runs are as good as before
+
+
+def test_clients_that_did_not_run_together_end_the_search(tmp_path: Path) -> None:
+    folder = searched(tmp_path, (2000, 2000))
+    write_json(folder / "probe-1/clients.json", {"valid": False, "failure": "the clients began 60 ms apart"})
+    assert came_to(folder).conclusion == "the search for p99<10ms was ended: probe-1: the clients began 60 ms apart"
+
+
+def test_latencies_that_are_missing_end_the_search(tmp_path: Path) -> None:
+    folder = searched(tmp_path, (2000, 2000), slo="p90<1s")
+    for log in folder.glob("probe-1/*/*.hdr"):
+        log.unlink()
+    reason = "the p90 of READ from the intended start is not known"
+    assert came_to(folder).conclusion == f"the search for p90<1s was ended: probe-1: {reason}"
+
+
+def test_runs_that_do_not_count_are_nothing_to_begin_at(tmp_path: Path) -> None:
+    folder = searched(tmp_path)
+    edit_json(folder / "run-1/node1/client.json", valid=False, reason="stalled")
+    found = came_to(folder)
+    assert (found.next_target, found.conclusion) == (None, "the search for p99<10ms was ended: run-1 on node1: stalled")
+    for run in folder.glob("run-*"):
+        shutil.rmtree(run)
+    assert came_to(folder).conclusion.endswith("the runs before it have no rate to begin at")
+
+
+def ask(folder: Path) -> Any:
+    answer = CliRunner().invoke(cli, ["next-probe", str(folder)], standalone_mode=False)
+    if answer.exception is not None:
+        raise answer.exception
+    return json.loads(answer.output)
+
+
+def test_ansible_is_told_the_next_rate_or_the_end(tmp_path: Path) -> None:
+    folder = searched(tmp_path, (2000, 1500), probes=2)
+    write_json(folder / "state.json", {"status": "running", "reason": None})
+    assert ask(folder) == {"target": 1000, "conclusion": "the search for p99<10ms is not finished"}
+    shutil.copytree(folder / "probe-1", folder / "probe-2")
+    edit_json(folder / "probe-2/node1/client.json", target=1000, measured_seconds=6)
+    assert ask(folder) == {
+        "target": None,
+        "conclusion": "1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500"
+        " op/s; search.probes=2 ended the search with the two 100% apart",
+    }
+
+
+def test_a_folder_without_a_search_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="is not the folder of a trial: it has no trial"):
+        ask(tmp_path)
+    with pytest.raises(BadInputError, match="nothing is searched for in it; a scenario asks with search=max"):
+        ask(trial(tmp_path, 1, "cassandra"))
+    assert "next-probe" not in CliRunner().invoke(cli, ["--help"]).output
+
+
+def rendered(summary: Summary, width: int = 120) -> str:
+    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+    table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Summary:
+    """A search that is over, and a system that was not searched."""
+    folder = searched(tmp_path, (2000, 1500), (1000, 999), (1414, 1000), precision=0.5)
+    shutil.copytree(folder, folder.with_name("02-hbase"))
+    edit_json(folder.with_name("02-hbase") / "trial.json", trial_system="hbase")
+    write_json(folder.with_name("02-hbase") / "state.json", {"status": "failed", "reason": "no port"})
+    return summarise(tmp_path)
+
+
+def test_the_table_has_the_maximum_and_every_probe(whole: Summary) -> None:
+    for width in (120, 80):
+        text = rendered(whole, width)
+        assert max(map(len, text.splitlines())) <= width
+        lines = [line.split() for line in text.splitlines()]
+        assert ["cassandra", "p99<10ms", "2,000", "1,000", "50%"] in [line[:5] for line in lines]
+        assert [line[1:4] for line in lines if line[:1] == ["cassandra"] and line[1].isdigit()] == [
+            ["1", "2,000", "1,500"],
+            ["2", "1,000", "999"],
+            ["3", "1,414", "1,000"],
+        ]
+        said = "cassandra: 1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 1,414 op/s had only"
+        assert said in " ".join(text.split())
+        assert "hbase: 1,000 op/s met" not in text  # a reason instead of numbers
+    page = table.markdown(whole)
+    assert "## Maximum under SLO (latencies from the intended start)" in page
+    assert "| cassandra | p99<10ms | 2,000 | 1,000 | 50% | 0.327 | 0.388 | 0.071 | 0.071 | 3 |" in page
+    assert "| cassandra | 3 | 1,414 | 1,000 | 0.327 | 0.388 | 0.071 | 0.071 | no: only 1,000 op/s |" in page
+    assert "- **cassandra: 1,000 op/s met p99<10ms" in page
+
+
+def test_written_forms_have_every_probe_and_are_documented(whole: Summary) -> None:
+    content = json.loads(whole.json())["trials"][0]["search"]
+    assert (content["maximum"], content["unmet"], len(content["probes"])) == (1000, 1414, 3)
+    lines = [line for line in csv.DictReader(io.StringIO(whole.csv())) if line["scope"] == "probe"]
+    assert {line["trial"] for line in lines} == {"01-cassandra"}
+    overall = [line for line in lines if line["operation"] == "OVERALL"]
+    names = ("slo", "probe", "probe_target", "probe_held", "probe_maximum", "phase")
+    assert [tuple(line[name] for name in names) for line in overall] == [
+        ("p99<10ms", "1", "2000.0", "false", "false", "probe"),
+        ("p99<10ms", "2", "1000.0", "true", "true", "probe"),
+        ("p99<10ms", "3", "1414.0", "false", "false", "probe"),
+    ]
+    assert overall[0]["probe_reason"] == "only 1,500 op/s"
+    assert all(float(line["p90_ms"]) > 0 for line in lines if line["operation"] == "Intended-READ")
+    documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
+    for of in (Search, search.Probe):
+        for each in fields(of):
+            assert f"`{each.name}`" in documented, f"{of.__name__}.{each.name} is not in docs/summary-json.md"
+
+
+def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
+    number = 0
+    for turn in (1, 2):
+        for batchsize in (1, 100):
+            number += 1
+            of = {"trial_point": {"batchsize": str(batchsize)}, "trial_round": turn, "trial_rounds": 2}
+            held = 500 * turn / batchsize
+            searched(tmp_path, (2000, 1500), (held, held), number=number, of=of, probes=2)
+    summary = summarise(tmp_path)
+    assert [trial.search.maximum if trial.search else None for trial in summary.trials] == [500, 5, 1000, 10]
+    # What a system did in all rounds is no search of its own: nobody has tried these rates together.
+    assert [merged.search for merged in summary.merged] == [None, None]
+    assert {line["scope"] for line in csv.DictReader(io.StringIO(summary.csv()))} == {"cluster", "rounds", "probe"}
+    text = rendered(summary)
+    assert max(map(len, text.splitlines())) <= 120
+    for turn, batchsize, rate in ((1, 1, "500"), (2, 100, "10")):
+        name = f"cassandra batchsize={batchsize} round {turn}"
+        assert f"{name}: {rate} op/s met p99<10ms" in " ".join(text.split())
+    page = table.markdown(summary)
+    assert "| cassandra batchsize=100 round 2 | p99<10ms | 2,000 | 10 | 0% |" in page
+    assert "| cassandra batchsize=100 round 1 | 2 | 5 | 5 |" in page
+    # The rounds of a point stand together.
+    shown = [re.findall(r"batchsize=(\d+) round (\d)", line) for line in page.splitlines() if "| p99<10ms |" in line]
+    assert shown == [[("1", "1")], [("1", "2")], [("100", "1")], [("100", "2")]]
+
+
+def test_settings_of_the_wrong_types_do_not_crash(tmp_path: Path) -> None:
+    folder = searched(tmp_path, (2000, 1500))
+    for log in folder.rglob("*.hdr"):  # they take the time
+        log.unlink()
+    wrong: tuple[Any, ...] = (None, "x", -1, 1e999, [], {}, [1])
+    for key in SETTINGS:
+        for value in wrong:
+            edit_json(folder / "trial.json", trial_search={**SETTINGS, key: value})
+            rendered(summarise(tmp_path))
+    for value in wrong:
+        edit_json(folder / "trial.json", trial_search=value)
+        assert read_trial(folder).search is None

@@ -1,0 +1,469 @@
+"""Ansible module: what a host, and the network between hosts, can do while no server runs (docs/method.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+import socket
+import statistics
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: canary
+short_description: Measure processors, memory, disks and network of the hosts before a trial
+description:
+  - One of four steps. C(host) measures processors, memory and disks of this host, in about 6 s. C(listen) starts a
+    listener, C(network) measures the ways from this host to the listeners of others, in about 3 s whatever their
+    number, and C(end) ends the listener.
+  - Every figure is measured in several short slices, all of which are returned; what cannot be measured is a problem
+    in words, and no failure.
+  - Leaves nothing on the host. A listener that nobody ends is ended by the kernel after its I(lifetime).
+options:
+  state:
+    description: The step.
+    type: str
+    choices: [host, listen, network, end]
+    required: true
+  folders:
+    description: Of C(host), folders, perhaps not there yet, on whose disks to write.
+    type: list
+    elements: path
+    default: []
+  address:
+    description: Of C(listen) and C(end), the host's own address.
+    type: str
+  lifetime:
+    description: Of C(listen), seconds after which the listener is gone in any case.
+    type: int
+    default: 60
+  port:
+    description: Of C(end), the listener's port.
+    type: int
+  servers:
+    description:
+      - Of C(network), C(address) and C(port) of each listener by its host's name, in the same order on all clients.
+    type: dict
+    default: {}
+  client:
+    description: Of C(network), number of this client, from 0.
+    type: int
+    default: 0
+  clients:
+    description: Of C(network), number of all clients.
+    type: int
+    default: 1
+"""
+
+EXAMPLES = r"""
+- name: Measure the host
+  canary: {state: host, folders: [/srv/data]}
+  register: host
+
+- name: Listen
+  canary: {state: listen, address: 192.0.2.11}
+  register: listener
+
+- name: Measure the network
+  canary:
+    state: network
+    servers: {host1: {address: 192.0.2.11, port: 40123}}
+  register: network
+"""
+
+RETURN = r"""
+measured:
+  description:
+    - Of C(host) and C(network). C(figures) are objects with C(name), C(of) (the folder or the server that it is about,
+      or null), C(unit) and C(slices), a value for each slice of time; C(problems) are sentences.
+  type: dict
+  returned: success
+listener:
+  description: Of C(listen), its C(address) and C(port).
+  type: dict
+  returned: success
+"""
+
+# Enough that no seven of one canary are above all seven of another by chance (docs/method.md).
+SLICES = 7
+# Seconds for each figure of a host, with a first slice that does not count.
+FIGURE_SECONDS = 1.2
+
+# CPU: SHA-256 of these bytes is all in C (OpenSSL), without the interpreter's lock; threads share only what they read.
+# It takes 2 to 10 ms: with shorter ones a hundred threads would queue for the lock between them.
+HASHED = bytes(range(256)) * 2**14
+# Memory: bytes of each of the two buffers. Twice the largest cache within these bounds, and a share of all memory at
+# most.
+CACHES = 2
+LEAST_BUFFER, MOST_BUFFER = 64 * 2**20, 256 * 2**20
+MEMORY_SHARE = 32
+# Disk: the file is written once before it counts, so that no slice pays for new blocks.
+FILE_NAME = ".dohyo-canary"
+FILE_BYTES, PIECE_BYTES, SMALL_BYTES = 64 * 2**20, 8 * 2**20, 4096
+
+# Network: seconds that a client needs for all of its servers together, and at most for one; and how many of them it
+# asks at least, if there are as many. A quarter of a turn is left to connect, and for clocks that do not quite agree.
+NETWORK_SECONDS = 3.0
+TURN_SECONDS = 0.75
+LEAST_SERVERS = 4
+TURN_MEASURED = 0.75
+PATIENCE_SECONDS = 2.0
+BLOCK = bytes(64 * 2**10)
+LENGTH = struct.Struct("!Q")
+
+
+def figure(name: str, unit: str, slices: list[float], of: str | None = None) -> dict[str, Any]:
+    """A figure as it is returned; four digits of it are as many as it is worth."""
+    return {"name": name, "of": of, "unit": unit, "slices": [float(f"{value:.4g}") for value in slices]}
+
+
+def sliced(take: Callable[[float], float], seconds: float) -> list[float]:
+    """The values of `SLICES` equal slices of that time; the first one is taken before them and does not count.
+
+    :param take: gets the seconds of a slice, which it may exceed, and returns its value
+    :returns: fewer where slices take so long that twice the time has passed, but at least one
+    """
+    late = time.perf_counter() + 2 * seconds
+    found: list[float] = []
+    while len(found) <= SLICES and (len(found) < 2 or time.perf_counter() < late):
+        found.append(take(seconds / (SLICES + 1)))
+    return found[1:]
+
+
+def rate(work: Callable[[], int], seconds: float) -> float:
+    """What is done per second, at least one piece of work.
+
+    :param work: does a piece and returns how much that was
+    """
+    begin = now = time.perf_counter()
+    done = 0
+    while now < begin + seconds or not done:
+        done += work()
+        now = time.perf_counter()
+    return done / (now - begin)
+
+
+# ---- Processors and memory ----
+
+
+@contextmanager
+def on_one_processor() -> Iterator[None]:
+    """Always the same one, as its memory may be nearer; the last, because interrupts gather on the first."""
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(usable)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, usable)
+
+
+def compute() -> int:
+    """One computation, the same on every host."""
+    hashlib.sha256(HASHED).digest()
+    return 1
+
+
+def processors(seconds: float) -> list[dict[str, Any]]:
+    """Computations per second: of one thread, and of as many as there are processors for us."""
+    with on_one_processor():
+        one = sliced(partial(rate, compute), seconds)
+    threads = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(threads) as pool:
+
+        def together(of_slice: float) -> float:
+            return sum(pool.map(lambda _: rate(compute, of_slice), range(threads)))
+
+        return [figure("cpu_one", "1/s", one), figure("cpu_all", "1/s", sliced(together, seconds))]
+
+
+def largest_cache() -> int:
+    """Bytes of the largest cache of the first processor; 0 where the kernel does not say."""
+    sizes = [0]
+    folder = "/sys/devices/system/cpu/cpu0/cache"
+    for index in os.listdir(folder) if os.path.isdir(folder) else ():
+        try:
+            with open(os.path.join(folder, index, "size"), encoding="ascii") as file:
+                found = re.match(r"(\d+)K", file.read())
+        except OSError:
+            continue
+        sizes += [int(found.group(1)) * 1024] if found else []
+    return max(sizes)
+
+
+def buffer_bytes() -> int:
+    """Bytes of a buffer to copy: the same before every trial, whatever memory is free."""
+    wanted = min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
+    return min(wanted, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
+
+
+def memory(seconds: float, size: int) -> list[dict[str, Any]]:
+    """Bytes copied per second, by one thread, from one buffer of that size, in bytes, to another."""
+    with on_one_processor():
+        # Every page is written first: untouched ones would all be the same page of zeros, which stays in a cache.
+        source = memoryview(bytes(range(256)) * (size // 256))
+        target = memoryview(bytearray(len(source)))
+
+        def copy() -> int:
+            target[:] = source
+            return len(source)
+
+        return [figure("memory", "B/s", sliced(partial(rate, copy), seconds))]
+
+
+# ---- Disks ----
+
+
+def existing(folder: str) -> str:
+    """The folder, or the nearest one above it that is there."""
+    folder = os.path.abspath(folder)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+class Written:
+    """A file that is written over again and again, from its begin to its end, in pieces; each one is forced to disk."""
+
+    def __init__(self, handle: int, piece: int, size: int) -> None:
+        self._handle, self._size, self._at = handle, size, 0
+        self._piece = os.urandom(piece)  # nothing that a disk could compress
+
+    def write(self) -> int:
+        """Writes the next piece; returns its bytes. Raises OSError, as when the disk is full."""
+        done = os.pwrite(self._handle, self._piece, self._at)
+        os.fsync(self._handle)
+        self._at = (self._at + len(self._piece)) % self._size
+        return done
+
+
+def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
+    """Bytes per second of sequential writes, and small writes per second, both forced to disk (fsync) one by one.
+
+    :param seconds: for each of the two
+    :param of: how the figures are told from those of other disks
+    :param size: bytes of the file, a multiple of PIECE_BYTES
+    :raises OSError: if the folder cannot be written to
+    """
+    path = os.path.join(existing(folder), FILE_NAME)
+    # What a killed canary has left has the same name, and goes with this one.
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        large, small = Written(handle, PIECE_BYTES, size), Written(handle, SMALL_BYTES, size)
+        for _ in range(size // PIECE_BYTES):
+            large.write()
+        sequential = sliced(partial(rate, large.write), seconds)
+        single = sliced(partial(rate, lambda: small.write() and 1), seconds)
+    finally:
+        os.close(handle)
+        os.unlink(path)
+    return [figure("disk_write", "B/s", sequential, of), figure("disk_fsync", "1/s", single, of)]
+
+
+def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
+    """All figures of this host; several folders share the time of one."""
+    figures = processors(seconds) + memory(seconds, buffer_bytes())
+    problems = []
+    for folder in folders:
+        try:
+            figures += disk(folder, seconds / len(folders), folder if len(folders) > 1 else None)
+        except OSError as error:
+            problems.append(f"the disk of {folder} was not measured: {error.strerror}")
+    return {"figures": figures, "problems": problems}
+
+
+# ---- Network ----
+# Blocks, each with its length before it, are answered with one byte. A block of length 0 ends the listener.
+
+
+def receive(connection: socket.socket, count: int) -> bytes:
+    """So many bytes; raises ConnectionError at the end of the connection."""
+    found = b""
+    while len(found) < count:
+        fresh = connection.recv(count - len(found))
+        if not fresh:
+            raise ConnectionError("the connection has ended")
+        found += fresh
+    return found
+
+
+def serve(listener: socket.socket) -> None:
+    """Answers all who connect, until one of them asks for the end."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # it was shut down
+            return
+        threading.Thread(target=answer, args=(connection, listener), daemon=True).start()
+
+
+def answer(connection: socket.socket, listener: socket.socket) -> None:
+    """Takes blocks until the other side, or an error, ends it."""
+    buffer = bytearray(2**20)
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while True:
+            (left,) = LENGTH.unpack(receive(connection, LENGTH.size))
+            if left == 0:
+                listener.shutdown(socket.SHUT_RDWR)
+                return
+            while left:
+                got = connection.recv_into(buffer, min(left, len(buffer)))
+                if not got:
+                    return
+                left -= got
+            connection.sendall(b".")
+    except OSError:
+        return
+    finally:
+        connection.close()
+
+
+def listen(address: str, lifetime: int) -> int:
+    """Starts a listener in a process of its own; returns its port. Raises OSError if that address is not the host's."""
+    listener = socket.create_server((address, 0), backlog=1024)
+    if os.fork() == 0:
+        try:
+            os.setsid()
+            # The kernel ends it, whatever it does then.
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(lifetime)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for standard in (0, 1, 2):  # else Ansible would wait for their end
+                os.dup2(nowhere, standard)
+            serve(listener)
+        finally:
+            os._exit(0)
+    port: int = listener.getsockname()[1]
+    listener.close()
+    return port
+
+
+def end(address: str, port: int) -> bool:
+    """Ends a listener; returns whether there was one."""
+    try:
+        with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
+            connection.sendall(LENGTH.pack(0))
+            connection.recv(1)  # its end
+    except OSError:
+        return False
+    return True
+
+
+def round_trip(connection: socket.socket, seconds: float) -> float:
+    """Median time, in ms, from sending a byte to its answer."""
+    times = []
+    begin = now = time.perf_counter()
+    while now < begin + seconds or not times:
+        connection.sendall(LENGTH.pack(1) + b".")
+        receive(connection, 1)
+        before, now = now, time.perf_counter()
+        times.append(now - before)
+    return statistics.median(times) * 1e3
+
+
+def throughput(connection: socket.socket, seconds: float) -> float:
+    """Bytes per second that have arrived on the other side: the answer to the last one is waited for."""
+    begin = now = time.perf_counter()
+    blocks = 0
+    while now < begin + seconds or not blocks:
+        connection.sendall(LENGTH.pack(len(BLOCK)) + BLOCK)
+        blocks += 1
+        now = time.perf_counter()
+    receive(connection, blocks)
+    return blocks * len(BLOCK) / (time.perf_counter() - begin)
+
+
+def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any]]:
+    """Figures of the way to one listener; raises OSError if it cannot be reached."""
+    with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        trips = sliced(partial(round_trip, connection), seconds / 2)
+        sent = sliced(partial(throughput, connection), seconds / 2)
+    return [figure("rtt", "ms", trips, of), figure("throughput", "B/s", sent, of)]
+
+
+def rotation(client: int, clients: int, servers: int) -> list[int]:
+    """The servers that a client asks, by number, in the order of its turns.
+
+    In the same turn no two clients ask the same server, unless there are more clients than servers; every server is
+    asked by one client at least, and each of them by about as many.
+    """
+    count = min(servers, max(LEAST_SERVERS, -(-servers // clients)))
+    first = client * servers // clients
+    return [(first + turn) % servers for turn in range(count)]
+
+
+def network(
+    servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS
+) -> dict[str, Any]:
+    """Figures of the ways from this client to its share of the listeners.
+
+    All clients take the same turn at the same time, though nobody tells them when: turns follow the wall clock. Where
+    clocks disagree, slices spread more.
+
+    :param seconds: for all turns; what cannot be reached may take that long once more
+    """
+    names = list(servers)
+    asked = rotation(client, clients, len(names))
+    length = min(TURN_SECONDS, seconds / len(asked))
+    figures: list[dict[str, Any]] = []
+    problems = []
+    first = int(time.time() / length) + 1
+    for turn in range(first, first + len(asked)):
+        name = names[asked[turn % len(asked)]]
+        to = servers[name]
+        late = time.time() - turn * length
+        if late > seconds:
+            problems.append(f"the way to {name} was not measured: no time was left for it")
+            continue
+        time.sleep(max(0.0, -late))
+        try:
+            figures += pair(to["address"], int(to["port"]), name, length * TURN_MEASURED)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            problems.append(f"the way to {name} ({to['address']}:{to['port']}) was not measured: {reason}")
+    return {"figures": sorted(figures, key=lambda each: names.index(each["of"])), "problems": problems}
+
+
+def main() -> None:
+    """Read the parameters, take the step, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["host", "listen", "network", "end"], "required": True},
+            "folders": {"type": "list", "elements": "path", "default": []},
+            "address": {"type": "str"},
+            "lifetime": {"type": "int", "default": 60},
+            "port": {"type": "int"},
+            "servers": {"type": "dict", "default": {}},
+            "client": {"type": "int", "default": 0},
+            "clients": {"type": "int", "default": 1},
+        },
+        required_if=[("state", "listen", ["address"]), ("state", "end", ["address", "port"])],
+    )
+    given = module.params
+    if given["state"] == "host":
+        module.exit_json(changed=False, measured=host(given["folders"]))
+    elif given["state"] == "network":
+        module.exit_json(changed=False, measured=network(given["servers"], given["client"], given["clients"]))
+    elif given["state"] == "end":
+        end(given["address"], given["port"])
+        module.exit_json(changed=False)
+    try:
+        port = listen(given["address"], given["lifetime"])
+    except OSError as error:
+        module.fail_json(msg=f"cannot listen on {given['address']}: {error.strerror}")
+    module.exit_json(changed=False, listener={"address": given["address"], "port": port})
+
+
+if __name__ == "__main__":
+    main()
