@@ -79,6 +79,10 @@ def _all(of: Conditions) -> Iterator[Condition]:
         yield Condition("size", scaled(of.scale, of.full_recordcount), ("scale", "full_recordcount"))
     yield Condition("batch", f"{of.batchsize}", ("batchsize",))
     yield Condition("in flight", f"{of.inflight}", ("inflight",))
+    if of.read_before_write is not None:
+        yield Condition(
+            "updates", "read before write" if of.read_before_write else "without reading", ("read_before_write",)
+        )
     if of.target is not None:
         yield Condition("target", f"{of.target:,.0f} op/s per client", ("target",))
     if of.measured_seconds is not None:

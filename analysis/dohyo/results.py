@@ -48,6 +48,7 @@ class Conditions:
     threads: int | None = None  # per client
     batchsize: int | None = None
     inflight: int | None = None
+    read_before_write: bool | None = None  # an update first reads its record; None also where there are no updates
     target: float | None = None  # operations/s asked of each client; None: as fast as possible
     recordcount: int | None = None  # loaded before the run
     scale: float | None = None  # share of the scenario's records and operations, where it was not all of them

@@ -32,11 +32,11 @@ from dohyo.search import Search
 from dohyo.servers import Servers, Window
 from dohyo.text_file import Warn
 
-# What must be equal between systems (docs: "conditions"). The scenario sets the last six itself, for all alike, but a
+# What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
 # number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "clients", "threads", "batchsize", "inflight", "recordcount", "record_bytes",
+    "clients", "threads", "batchsize", "inflight", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = (
     "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
@@ -44,7 +44,10 @@ _READ_BACK = (
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")
 # What may differ from phase to phase of a trial; what is said in one breath stays together.
-_OF_A_PHASE = (("threads",), ("batchsize",), ("inflight",), ("target",), ("measured_seconds", "warmup_seconds"))
+_OF_A_PHASE = (
+    ("threads",), ("batchsize",), ("inflight",), ("read_before_write",), ("target",),
+    ("measured_seconds", "warmup_seconds"),
+)  # fmt: skip
 
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
@@ -454,6 +457,7 @@ class _Evidence:
             threads=_same(reports, "threads") or whole(settings.get("threads")),
             batchsize=_same(reports, "batchsize") or whole(properties.get("batchsize", 1)),
             inflight=_same(reports, "inflight") or whole(properties.get("inflight", 1)),
+            read_before_write=_read_before_write(reports),
             target=_target(reports),
             recordcount=whole(self._properties.get("recordcount")),
             scale=number(self._settings.get("trial_scale")),
@@ -543,6 +547,13 @@ def _same(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
     """The value that all clients report, None when they do not agree."""
     values = {whole(report.get(key)) for report in reports}
     return values.pop() if len(values) == 1 else None
+
+
+def _read_before_write(reports: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether all clients' updates read first; None where there are none, or the clients do not say it alike."""
+    values = {report.get("readbeforewrite") for report in reports}
+    value = values.pop() if len(values) == 1 else None
+    return value if isinstance(value, bool) else None
 
 
 def _target(reports: Sequence[Mapping[str, Any]]) -> float | None:

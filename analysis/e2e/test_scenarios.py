@@ -57,7 +57,7 @@ def test_yokozuna(tmp_path: Path) -> None:
     assert [trial["point"].get("variant") for trial in trials] == [*aerospike, "batches"]
     for trial in trials:
         assert {"load INSERT", "update UPDATE", "read READ"} <= operations(trial)
-        assert trial["by_phase"]["update"] is not None
+        assert trial["by_phase"]["update"]["read_before_write"] is True
 
 
 def test_hbase_cache(tmp_path: Path) -> None:

@@ -246,6 +246,7 @@ final class Results {
     summary.put("threads", run.threads());
     summary.put("batchsize", run.workload().batchSize());
     summary.put("inflight", run.inflight());
+    summary.put("readbeforewrite", run.workload().readBeforeWrite().orElse(null));
     summary.put("target", run.target());
     summary.put("tablecount", run.workload().tableCount());
     summary.put("agreed_start_ms", timing.agreedStartMillis());

@@ -5,6 +5,7 @@ import dohyo.binding.Settings;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.Vector;
@@ -78,6 +79,15 @@ public final class RecordWorkload extends Workload {
 
   public int tableCount() {
     return layout.tableCount();
+  }
+
+  /**
+   * Whether an update reads its record first; none where the run has no updates of their own, as for the load, and
+   * for read-modify-writes, which read anyway.
+   */
+  public Optional<Boolean> readBeforeWrite() {
+    return transactions && proportions.share(OperationType.UPDATE) > 0
+        ? Optional.of(settings.flag("readbeforewrite", false)) : Optional.empty();
   }
 
   /** How many records the load of this client inserts. */
