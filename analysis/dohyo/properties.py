@@ -14,6 +14,8 @@ from dohyo import knee
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
 
+# Who reads a property (``by`` in properties.yml), in words; a binding's own are read by it alone.
+READERS = {"dohyo": "Dohyo", "both": "our client, stock YCSB", "client": "our client", "stock": "stock YCSB"}
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _SIZES = {
@@ -266,12 +268,6 @@ def _escaped(text: str, also: str) -> str:
 
 def reference() -> str:
     """docs/properties.md: every property, for people."""
-    readers = {
-        "dohyo": "Dohyo",
-        "both": "our client, stock YCSB",
-        "client": "our client",
-        "stock": "stock YCSB",
-    }
     lines = [
         "# Properties of a scenario",
         "",
@@ -291,6 +287,6 @@ def reference() -> str:
         default = f"`{entry.default}`" if entry.default is not None else ""
         lines.append(
             f"| `{entry.key}` | {entry.about} | {entry.range()} | {entry.refused or default}"
-            f" | {readers.get(entry.by, f'{entry.by} binding')} |"
+            f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
         )
     return "\n".join(lines) + "\n"

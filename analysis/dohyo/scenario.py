@@ -406,11 +406,20 @@ def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[s
 
 
 def _has(system: str, own: Mapping[str, str]) -> bool:
-    """Whether a variant is one of a system: of those that it names, else of those whose role has its variables."""
+    """Whether a variant is one of a system: of those that it names, else of those that have all of its keys."""
     if "systems" in own:
         return system in own["systems"].split(",")
-    prefix = f"{systems.all_systems()[system].role}_"
-    return all(key.startswith(prefix) for key in own if key in systems.role_variables())
+    return all(_concerns(system, key) for key in own)
+
+
+def _concerns(system: str, key: str) -> bool:
+    """Whether a system has a key at all: not another role's variable, nor another binding's property."""
+    of = systems.all_systems()[system]
+    if key in systems.role_variables():
+        return key.startswith(f"{of.role}_")
+    # A phase's own is what stands behind the phase.
+    known = properties.find(key) or properties.find(key.partition(".")[2])
+    return known is None or known.by in (*of.bindings, *properties.READERS)
 
 
 def _points(whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None) -> tuple[tuple[str, Scenario], ...]:
@@ -447,11 +456,10 @@ def _points(whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None
 
 def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
     """The dimensions that there are for a system, with its values in each."""
-    prefix = f"{systems.all_systems()[system].role}_"
     found: dict[str, Sequence[str]] = {}
     for key, values in whole.matrix.items():
         own = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
-        if own and (key not in systems.role_variables() or key.startswith(prefix)):
+        if own and _concerns(system, key):
             found[key] = own
     return found
 
