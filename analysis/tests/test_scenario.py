@@ -76,9 +76,7 @@ def test_the_core_mixes_are_ycsbs(name: str, mix: dict[str, float], distribution
     like = scenario.load(WORKLOADS / "workloadA")
     assert (chosen.record_bytes, chosen.data_bytes, chosen.conditions) == (1000, like.data_bytes, like.conditions)
     assert chosen["threadcount"] == like["threadcount"]
-    # A second run would insert what the first one has inserted.
-    assert chosen.repeats == (1 if "insert" in mix else like.repeats)
-    assert chosen.repeats * chosen.duration == like.repeats * like.duration
+    assert (chosen.repeats, chosen.duration) == (like.repeats, like.duration)
 
 
 @pytest.mark.parametrize(
