@@ -165,11 +165,11 @@ class ClientTest {
   @ParameterizedTest
   @CsvSource({"1, 1, 0", "4, 1, 300", "4, 8, 0"})
   void runsInARowInsertEachKeyNumberOnceAndLeaveNoneOut(int batch, int inflight, int target) throws IOException {
-    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-load", "-p", "insertorder=ordered"), err);
     String[] timed = {"-threads", "3", "-p", "batchsize=" + batch, "-p", "inflight=" + inflight, "-p",
         "insertproportion=0.5", "-p", "readproportion=0.5", "-p", "updateproportion=0", "-p", "insertorder=ordered",
         "-p", "requestdistribution=latest", "-p", "maxexecutiontime=1", "-p", "warmuptime=0.2", "-target", "" + target,
-        // A small number, so that the store stays small.
+        // Not at the full speed of memory, so that the store stays small.
         "-p", "memory.delay=1", "-p", "inserted="};
     long inserted = 0;
     for (int run = 0; run < 3; run++) {
