@@ -11,7 +11,7 @@ from typing import get_args
 import click
 from rich.console import Console
 
-from dohyo import available, properties, runner, scenario, summary, systems
+from dohyo import available, properties, runner, scenario, sizing, summary, systems
 from dohyo.bad_input import BadInputError
 from dohyo.hosts import Hosts, here
 from dohyo.playbook import Interruption, check_inventory
@@ -102,7 +102,7 @@ def run(
             "strict_conditions": "true" if strict else None,
         },
     )
-    chosen = scenario.load(scenario.find(name), changes, hosts=hosts, full=full)
+    chosen = scenario.load(scenario.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
     options = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,

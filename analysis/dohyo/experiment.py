@@ -20,7 +20,7 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any, Literal
 
-from dohyo import plan, scenario
+from dohyo import plan, scenario, sizing
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.hosts import Hosts
 from dohyo.places import RESULTS
@@ -163,8 +163,10 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
     about = read_json(folder / "experiment.json")
     # Sizes such as 4*ram stay those of then.
     hosts = Hosts(**about["hosts"]) if about.get("hosts") else None
-    chosen = scenario.load(folder / "scenario.properties", name=about["scenario"], hosts=hosts)
-    return Experiment(folder, chosen), Path(about["inventory"]) if about["inventory"] else None
+    inventory = Path(about["inventory"]) if about["inventory"] else None
+    file = folder / "scenario.properties"
+    chosen = scenario.load(file, name=about["scenario"], hosts=hosts, caches=sizing.caches(inventory))
+    return Experiment(folder, chosen), inventory
 
 
 def check_disk(folder: Path, needed: int, what: str) -> None:

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -42,6 +42,8 @@ class Scenario:
     full: Mapping[str, str] = field(default_factory=dict)
     # What recordcount was computed from, where it was.
     datasize: str = ""
+    # For a multiple of them: the data, in bytes, whose copies fill the systems' own caches on all hosts; 0 without one.
+    caches: Mapping[str, int] = field(default_factory=dict)
     # What single phases have instead, by phase and key, counts in full: ``of`` puts it together.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Values by dimension. With a matrix ``values`` holds what all points share, as it was given, and ``points`` each
@@ -155,6 +157,10 @@ class Scenario:
         return properties.write({**values, **role_variables}, comment)
 
 
+# What the systems' own caches hold, as Scenario.caches, of a scenario whose records are not counted yet.
+Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
+
+
 def _yaml_flow(value: Any) -> str:
     # JSON is YAML too, and a string stands without quotes in a property file.
     return value if isinstance(value, str) else json.dumps(value)
@@ -216,12 +222,14 @@ def load(
     hosts: Hosts | None = None,
     *,
     full: bool = False,
+    caches: Caches | None = None,
 ) -> Scenario:
     """Reads and checks a scenario.
 
     :param changes: properties and role variables that replace those of the file
     :param full: whether ``full.key=value`` of the file counts, and takes the place of ``key=value``
     :param hosts: what datasize=4*ram is a multiple of; None is this machine
+    :param caches: says what datasize=0.6*cache is a multiple of; None refuses it
     :raises BadInputError: naming key, value and what is allowed
     """
     sources = _sources(path, dict(changes or {}), full=full)
@@ -249,8 +257,8 @@ def load(
     if matrix:
         variants = {name: variants[name] for name in matrix.get(VARIANT, ())}
         whole = replace(whole, matrix=matrix, variants=variants)
-        return replace(whole, points=_points(whole, assignments, hosts))
-    scenario = _resolved(whole, hosts)
+        return replace(whole, points=_points(whole, assignments, hosts, caches))
+    scenario = _resolved(whole, hosts, caches)
     _check_together(scenario)
     return scenario
 
@@ -406,14 +414,25 @@ def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[s
 
 
 def _has(system: str, own: Mapping[str, str]) -> bool:
-    """Whether a variant is one of a system: of those that it names, else of those whose role has its variables."""
+    """Whether a variant is one of a system: of those that it names, else of those that have all of its keys."""
     if "systems" in own:
         return system in own["systems"].split(",")
-    prefix = f"{systems.all_systems()[system].role}_"
-    return all(key.startswith(prefix) for key in own if key in systems.role_variables())
+    return all(_concerns(system, key) for key in own)
 
 
-def _points(whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None) -> tuple[tuple[str, Scenario], ...]:
+def _concerns(system: str, key: str) -> bool:
+    """Whether a system has a key at all: not another role's variable, nor another binding's property."""
+    of = systems.all_systems()[system]
+    if key in systems.role_variables():
+        return key.startswith(f"{of.role}_")
+    # A phase's own is what stands behind the phase.
+    known = properties.find(key) or properties.find(key.partition(".")[2])
+    return known is None or known.by in (*of.bindings, *properties.READERS)
+
+
+def _points(
+    whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None, caches: Caches | None
+) -> tuple[tuple[str, Scenario], ...]:
     """Every system at every point that there is for it, in the order of measuring; the first dimension changes last.
 
     :raises BadInputError: naming the point at which the scenario cannot be
@@ -440,47 +459,62 @@ def _points(whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None
             if place not in scenarios:
                 of_point = {**whole.variants.get(point.get(VARIANT, ""), {}), **point}
                 own = {key: value for key, value in of_point.items() if key not in (VARIANT, "systems")}
-                scenarios[place] = _at(whole.name, {**assignments, **own}, point, hosts)
+                scenarios[place] = _at(whole.name, {**assignments, **own}, point, hosts, caches)
             found.setdefault((name, place), scenarios[place])
     return tuple((name, scenario) for (name, _), scenario in found.items())
 
 
 def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
     """The dimensions that there are for a system, with its values in each."""
-    prefix = f"{systems.all_systems()[system].role}_"
     found: dict[str, Sequence[str]] = {}
     for key, values in whole.matrix.items():
         own = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
-        if own and (key not in systems.role_variables() or key.startswith(prefix)):
+        if own and _concerns(system, key):
             found[key] = own
     return found
 
 
-def _at(name: str, assignments: Mapping[str, str], point: Mapping[str, str], hosts: Hosts | None) -> Scenario:
+def _at(
+    name: str, assignments: Mapping[str, str], point: Mapping[str, str], hosts: Hosts | None, caches: Caches | None
+) -> Scenario:
     try:
-        scenario = replace(_resolved(_sorted_out(name, assignments), hosts), point=point)
+        scenario = replace(_resolved(_sorted_out(name, assignments), hosts, caches), point=point)
         _check_together(scenario)
     except BadInputError as error:
         raise BadInputError(f"at {point_name(point)}: {error}" if point else str(error)) from error
     return scenario
 
 
-def _resolved(scenario: Scenario, hosts: Hosts | None) -> Scenario:
+def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) -> Scenario:
     """The scenario with the number of its records instead of their size, and with ``scale`` applied."""
     values = dict(scenario.values)
     datasize = values.pop("datasize", "")
+    sized = replace(scenario, values=values, datasize=datasize)
     if datasize:
-        values["recordcount"] = _records(replace(scenario, values=values), datasize, hosts or here())
-    return _scaled(replace(scenario, values=values, datasize=datasize))
+        known = hosts or here()
+        if datasize.endswith("*cache") and caches is not None:
+            sized = replace(sized, caches=caches(sized, known.stated(values)))
+        values["recordcount"] = _records(sized, datasize, known)
+    return _scaled(sized)
 
 
 def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
     """How many records have that size together.
 
-    :raises BadInputError: if the hosts' memory is not known, or a record is larger than that
+    :raises BadInputError: if the hosts' memory is not known, no system has a cache, or a record is larger than that
     """
-    factor, multiple, _ = datasize.partition("*")
-    if multiple:
+    factor, _, multiple = datasize.partition("*")
+    if multiple == "cache":
+        # The smallest: all systems of a comparison have the same records.
+        cache = min(filter(None, scenario.caches.values()), default=None)
+        if cache is None:
+            raise BadInputError(
+                f"datasize={datasize}: {', '.join(scenario.systems)}: no read cache of a system's own is known, as it"
+                " leaves caching to the operating system, or keeps all data in memory; give a size, such as 40GB, or a"
+                " multiple of the hosts' memory, such as 0.6*ram"
+            )
+        size = int(Fraction(factor) * cache)
+    elif multiple:
         stated = hosts.stated(scenario.values)
         if stated.memory is None:
             raise BadInputError(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -20,7 +21,7 @@ from dohyo.figures import UNKNOWN, point_name, size
 from dohyo.hosts import Hosts
 from dohyo.phases import INSERT
 from dohyo.playbook import Event, play
-from dohyo.scenario import Scenario
+from dohyo.scenario import Caches, Scenario
 
 MIB = 2**20
 # A client's process beyond its heap (ansible/roles/client/tasks/preflight.yml).
@@ -42,6 +43,7 @@ class Needs:
     :ivar record_memory: bytes of memory for one copy of a record that are needed whatever is asked for (an index)
     :ivar log: largest size of the log beside the data, bytes
     :ivar spread: the copies are divided over all hosts; else a host that has any has a copy of everything
+    :ivar cache: bytes that its own read cache holds; 0 where it has none
     """
 
     system: str
@@ -50,6 +52,7 @@ class Needs:
     record_memory: float
     log: int
     spread: bool
+    cache: int = 0
 
     def copies(self, records: int, replication: int, hosts: int) -> float:
         """Copies of records that a host holds."""
@@ -59,6 +62,10 @@ class Needs:
         """Bytes of disk on a host: copies × record_disk, and the log, which is never larger than what was written."""
         copies = self.copies(records, replication, hosts)
         return copies * self.record_disk + min(copies * record_bytes, self.log)
+
+    def cached(self, replication: int, hosts: int) -> int:
+        """Bytes of records, one copy of each, whose copies just fill the caches of all hosts."""
+        return self.cache * hosts // replication if self.spread else self.cache
 
     def memory_on(self, records: int, replication: int, hosts: int) -> float:
         """Bytes of memory on a host, in which it serves: memory + copies × record_memory."""
@@ -205,6 +212,24 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
     return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
 
 
+def caches(inventory: Path | None) -> Caches:
+    """What asks the roles for the caches that datasize=0.6*cache is a multiple of, once for each different answer.
+
+    :param inventory: as of :func:`ask`
+    """
+    known: dict[str, dict[str, int]] = {}
+
+    def cached(scenario: Scenario, hosts: Hosts) -> dict[str, int]:
+        alike = json.dumps([scenario.systems, hosts.count, _what_matters(scenario)], sort_keys=True)
+        if alike not in known:
+            replication = scenario.number("replication")
+            needs = ask(scenario, hosts, inventory).needs
+            known[alike] = {each.system: each.cached(replication, hosts.count) for each in needs}
+        return known[alike]
+
+    return cached
+
+
 # What a role's answer does not depend on, so that points which differ in nothing else need not be asked for each.
 _NO_MATTER = ("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution")
 
@@ -220,13 +245,17 @@ def ask_points(
     known: dict[tuple[str, str], Needs] = {}
     result = []
     for point, names in points.values():
-        matters = {key: value for key, value in point.client_properties.items() if key not in _NO_MATTER}
-        alike = json.dumps([matters, point.conditions, point.role_variables], sort_keys=True)
+        alike = json.dumps(_what_matters(point), sort_keys=True)
         if missing := [name for name in names if (alike, name) not in known]:
             asked = replace(point, values={**point.values, "systems": ",".join(missing)})
             known |= {(alike, needs.system): needs for needs in ask(asked, hosts, inventory, check).needs}
         result.append(Sizes(point, hosts, [known[alike, name] for name in names]))
     return result
+
+
+def _what_matters(scenario: Scenario) -> list[Any]:
+    properties = {key: value for key, value in scenario.client_properties.items() if key not in _NO_MATTER}
+    return [properties, scenario.conditions, scenario.role_variables]
 
 
 def _needs(system: str, events: Sequence[Event]) -> Needs:
@@ -239,6 +268,7 @@ def _needs(system: str, events: Sequence[Event]) -> Needs:
         float(most["record_memory"]),
         int(most["log_mb"]) * MIB,
         bool(most["spread"]),
+        int(most["cache_mb"]) * MIB,
     )
 
 
@@ -258,7 +288,8 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     )
     each = f"{_count(hosts.count, 'database host')}, each {there}"
     say(f"plan of {scenario.name} for {hosts.where}: {each}; nothing is started")
-    for text in dict.fromkeys(_data(sizes.scenario) for sizes in points):
+    texts = [text for sizes in points for text in (_data(sizes.scenario), _caches(sizes.scenario)) if text]
+    for text in dict.fromkeys(texts):
         say(text)
     at = {(point_name(each.scenario.point), needs.system): (each, needs) for each in points for needs in each.needs}
     trials = plan.trials(scenario)
@@ -300,6 +331,20 @@ def _data(scenario: Scenario) -> str:
     return (
         f"{scenario.number('recordcount'):,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
         f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
+    )
+
+
+def _caches(scenario: Scenario) -> str:
+    """Which cache the records at a point of the matrix are a multiple of."""
+    there = sorted((cache, system) for system, cache in scenario.caches.items() if cache)
+    if not there:
+        return ""
+    least, *others = (f"{size(cache)} of {system}" for cache, system in there)
+    none = [system for system, cache in scenario.caches.items() if not cache]
+    return (
+        f"cache = {least}"
+        + (f", the smallest; {', '.join(others)}" if others else "")
+        + (f"; without one of their own: {', '.join(none)}" if none else "")
     )
 
 

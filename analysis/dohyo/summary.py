@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo import canary, client_folder, knee, published, search
+from dohyo import canary, client_folder, knee, published, row_count, search
 from dohyo.client_folder import ClientFolder
 from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
@@ -375,6 +375,7 @@ class _Evidence:
             if status == "ok" and isinstance(wanted, int) and left != wanted:
                 which = "" if name == RUN else f"{name}: "
                 problems.append(f"{which}{left} of {wanted} repeats have left results")
+        problems += filter(None, [self._row_count()])
         if status == "ok" and problems:
             return "invalid", _first(problems)
         if status == "failed" and (broken := [run for run in runs if run.conducted.failure]):
@@ -384,6 +385,17 @@ class _Evidence:
             also = (reason or "").partition(why)[2]
             return "invalid", f"{broken[0].name}: {why}{also}"
         return status, reason or (_first(problems) if problems else None)
+
+    def _row_count(self) -> str | None:
+        """What is wrong with the rows that were counted after the last run."""
+        loaded = whole(self._properties.get("recordcount"))
+        # Counted only where runs have inserted records.
+        if loaded is None or not (self.folder / "counted.json").is_file():
+            return None
+        hosts = [host for run in self._numbered([*self._planned, PROBE]) for host in run.iterdir() if host.is_dir()]
+        # A broken file is warned of where the run is read.
+        reports = [(host.name, read_object(host / "client.json", lambda _: None)) for host in hosts]
+        return row_count.problem(loaded, mapping(self._read("counted.json").get("rows")), reports)
 
     def _warmup(self, phase: _Phase) -> float:
         stated = [number(client.report.get("warmup_seconds")) for client in phase.clients]
@@ -492,9 +504,6 @@ class _Evidence:
                 skew = number(client.report.get("skew_ms"))
                 if skew is not None and abs(skew) > _MAX_SKEW_MS:
                     remarks.append(f"{phase.name} on {client.host} began {skew:,.0f} ms after the agreed instant")
-        # New records are counted from recordcount on by every run.
-        if number(self._properties.get("insertproportion")) and sum(phase.kind == "run" for phase in phases) > 1:
-            remarks.append("every run inserts the same records: from the second on they are written over")
         return remarks
 
     def _search(self, runs: Sequence[_Phase]) -> Search | None:

@@ -27,6 +27,8 @@ class System:
     title: str
     role: str
     binding: str
+    # Bindings whose properties it has: its own, and the one that this is built on.
+    bindings: tuple[str, ...]
     # Role variables that set it apart from other systems of the same role.
     variables: tuple[str, ...] = ()
 
@@ -67,7 +69,14 @@ def all_systems() -> dict[str, System]:
     """All systems by name, in the order of systems.yml."""
     entries = yaml.safe_load((ANSIBLE / "systems.yml").read_text(encoding="utf-8"))["systems"]
     return {
-        name: System(name, entry["title"], entry["role"], entry["binding"], tuple(entry.get("variables", ())))
+        name: System(
+            name,
+            entry["title"],
+            entry["role"],
+            entry["binding"],
+            tuple(entry[key] for key in ("binding", "inherits") if key in entry),
+            tuple(entry.get("variables", ())),
+        )
         for name, entry in entries.items()
     }
 

@@ -45,3 +45,27 @@ def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path)
     (ended,) = [answer for answer in answers if answer["is"] == "server"]
     assert ended["name"] == "db"
     assert "signal KILL" in ended["words"]
+
+
+def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
+    """The next run of the client begins behind it."""
+    folder = tool.parent.parent / "client/run-1/host1"
+    wrote = {"agreed_start_ms": None, "skew_ms": 0.5, "finished_ms": 9.5, "inserted": 1234, "operations": 7}
+    client = {
+        "name": "client-host1",
+        "folder": str(folder),
+        "properties": "inserted=1000\n",
+        "secrets": str(tool.parent.parent / "secret/client-host1.properties"),
+        "secret_properties": "",
+        "command": ["sh", "-c", f"echo '{json.dumps(wrote)}' > client.json"],
+    }
+    agent = subprocess.Popen([sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
+        agent.stdin.write(json.dumps(message) + "\n")
+        agent.stdin.flush()
+    ended = next(answer for answer in map(json.loads, agent.stdout) if answer["is"] == "ended")
+    agent.communicate('{"do": "finish"}\n', timeout=20)
+    assert ended["exit"] == 0
+    assert ended["summary"] == {key: wrote[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}

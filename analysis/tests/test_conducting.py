@@ -72,9 +72,11 @@ class Stage:
         self.step()
         self.step()
 
-    def end(self, host: str, code: int = 0, skew: float = 0.1, finished: float = 12000.0, words: str = "") -> None:
+    def end(
+        self, host: str, code: int = 0, skew: float = 0.1, finished: float = 12000.0, words: str = "", **also: Any
+    ) -> None:
         agreed = round(self.starts[host]["at"] * 1000) if host in self.starts else None
-        summary = {"agreed_start_ms": agreed, "skew_ms": skew, "finished_ms": finished}
+        summary = {"agreed_start_ms": agreed, "skew_ms": skew, "finished_ms": finished, **also}
         self.say(host, "ended", exit=code, words=words, at=self.now + AHEAD[host], summary=summary)
 
     def report(self, limit: float = 10) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     stage = Stage()
     stage.ready()
     stage.step(12)
-    stage.end("host1", skew=0.5, finished=12000)
+    stage.end("host1", skew=0.5, finished=12000, inserted=40)
     stage.step()
     assert not stage.conductor.over
     stage.end("host2", skew=4.5, finished=12030)
@@ -132,6 +134,8 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     assert outcome["end_skew_ms"] == pytest.approx(30, abs=1.1)
     assert outcome["clients"]["host2"]["offset_ms"] == pytest.approx(5000, abs=1)
     assert outcome["nodes"]["host1"]["cpu_seconds"] == 3
+    # Where the next run of this client goes on.
+    assert [row["inserted"] for row in outcome["clients"].values()] == [40, None]
     assert "run 1: 2 clients, start skew " in sentences("run 1", outcome)[0]
     assert "client_skew_limit_ms is 1" in stage.report(limit=1)["failure"]
 

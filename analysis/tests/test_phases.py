@@ -228,9 +228,34 @@ def test_names_are_safe_and_sorted(tmp_path: Path) -> None:
     many = ",".join(str(count) for count in range(1, 61))
     chosen = load(tmp_path, SMALL, f"matrix.threadcount={many}", f"matrix.hbase.root=/{'x' * 300}")
     names = [trial.name for trial in plan.trials(chosen)]
-    assert names[0].startswith("001-cassandra-threadcount=1-hbase.root=_xxx")
+    assert names[1].startswith("002-hbase-threadcount=1-hbase.root=_xxx")
     assert names == sorted(names)
     assert max(map(len, names)) == 100
+
+
+def test_a_bindings_property_is_a_dimension_of_the_systems_that_have_it(tmp_path: Path) -> None:
+    chosen = load(
+        tmp_path,
+        SMALL,
+        "matrix.cassandra.batchmode=async,unlogged",
+        "matrix.read.aerospike.readretries=0,1",
+        "phases=read",
+        "systems=hbase,cassandra,scylla,aerospike",
+    )
+    assert [trial.label for trial in plan.trials(chosen)] == [
+        "hbase",
+        "cassandra cassandra.batchmode=async",
+        "scylla cassandra.batchmode=async",  # its binding is built on Cassandra's
+        "aerospike read.aerospike.readretries=0",
+        "aerospike read.aerospike.readretries=1",
+        "cassandra cassandra.batchmode=unlogged",
+        "scylla cassandra.batchmode=unlogged",
+    ]
+    assert plan.trials(again(tmp_path, chosen)) == plan.trials(chosen)
+    unused = load(tmp_path, SMALL, "matrix.cassandra.batchmode=async,unlogged", "systems=hbase")
+    assert (unused.unused, [trial.label for trial in plan.trials(unused)]) == (["cassandra.batchmode"], ["hbase"])
+    both = load(tmp_path, SMALL, "matrix.scylla.shardawareness=true,false", "systems=cassandra,scylla")
+    assert [trial.system for trial in plan.trials(both)] == ["cassandra", "scylla", "scylla"]
 
 
 def test_lists_of_a_role_keep_their_commas(tmp_path: Path) -> None:
@@ -280,7 +305,6 @@ variant.few.tablecount=2
 variant.few.threadcount=4
 variant.many.tablecount=4
 variant.many.read.threadcount=8
-variant.packed.systems=aerospike
 variant.packed.aerospike.layout=packed=10
 variant.old.cassandra_version=3.11.19
 """

@@ -76,9 +76,7 @@ def test_the_core_mixes_are_ycsbs(name: str, mix: dict[str, float], distribution
     like = scenario.load(WORKLOADS / "workloadA")
     assert (chosen.record_bytes, chosen.data_bytes, chosen.conditions) == (1000, like.data_bytes, like.conditions)
     assert chosen["threadcount"] == like["threadcount"]
-    # A second run would insert what the first one has inserted.
-    assert chosen.repeats == (1 if "insert" in mix else like.repeats)
-    assert chosen.repeats * chosen.duration == like.repeats * like.duration
+    assert (chosen.repeats, chosen.duration) == (like.repeats, like.duration)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +243,8 @@ def test_a_multiple_of_the_memory(tmp_path: Path) -> None:
         ("datasize=-1GB", "must be a size"),
         ("datasize=4*rom", "must be a size"),
         ("datasize=0*ram", "must be a size"),
-        ("datasize=0.6*cache", "what the systems' caches hold is not one number"),
+        ("datasize=0*cache", "must be a size"),
+        ("datasize=0.6*cache", r"datasize=0\.6\*cache: cassandra, .*: no read cache of a system's own is known"),
         ("datasize=999B", "is less than one record of 1,000 bytes"),
         ("datasize=9999999999999999999PB", "recordcount=.*: must be a whole number"),
         ("host_memory=much", "host_memory=much: must be a size such as 192g"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dohyo import scenario, sizing, systems
+from dohyo import experiment, scenario, sizing, systems
 from dohyo.bad_input import BadInputError
 from dohyo.hosts import Hosts
 from dohyo.places import ANSIBLE
@@ -61,6 +61,59 @@ def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[
                   mysql_buffer_pool="3g", scylla_memory="3584m")  # fmt: skip
     for needs in sizing.ask(larger, Hosts(), None).needs:
         assert needs.memory - asked[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
+
+
+def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, asked: dict[str, Needs]) -> None:
+    """docs/sizing.md: block cache, buffer pool and ScyllaDB's memory, each at the role's default."""
+    found = {name: needs.cache // sizing.MIB for name, needs in asked.items()}
+    assert found == {
+        "cassandra": 0, "hbase": 600, "scylla": 1536, "aerospike": 0, "mysql-innodb": 1024, "mysql-myisam": 0,
+    }  # fmt: skip
+    old = {"cassandra_version": "3.11.19", "systems": "cassandra"}
+
+    def ask(**values: object) -> int:
+        (needs,) = sizing.ask(load(tmp_path, **old, **values), Hosts(), None).needs
+        return needs.cache // sizing.MIB
+
+    assert ask(compression="lz4") == 256
+    assert ask(compression="lz4", cassandra_heap="8g") == 512
+    assert ask() == 0  # files that are not compressed are mapped into memory
+
+
+def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
+    """All systems at a point have the same records, and each point the caches of its own variables."""
+    file = tmp_path / "sized"
+    file.write_text(BASE + "fieldcount=1\nfieldlength=1024\nreplication=2\nsystems=cassandra,hbase,mysql-innodb\n")
+    given = {"matrix.datasize": "0.5*cache,2*cache", "matrix.hbase_heap": "1000m,4000m", "mysql_buffer_pool": "1000m"}
+    chosen = scenario.load(file, given, hosts=Hosts(3), caches=sizing.caches(None))
+    # HBase's copies are divided over three hosts, MySQL has every record on each. Heap by default: 1500m.
+    default, at_1000m, at_4000m = (1024 * cache for cache in (600 * 3 // 2, 400 * 3 // 2, 1000))
+    assert {(name, *point.point.values()): point.number("recordcount") for name, point in chosen.points} == {
+        ("cassandra", "0.5*cache"): default // 2,
+        ("mysql-innodb", "0.5*cache"): default // 2,
+        ("hbase", "0.5*cache", "1000m"): at_1000m // 2,
+        ("hbase", "0.5*cache", "4000m"): at_4000m // 2,
+        ("cassandra", "2*cache"): default * 2,
+        ("mysql-innodb", "2*cache"): default * 2,
+        ("hbase", "2*cache", "1000m"): at_1000m * 2,
+        ("hbase", "2*cache", "4000m"): at_4000m * 2,
+    }
+
+
+def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "sized"
+    file.write_text(BASE + "datasize=2*cache\n")
+    chosen = scenario.load(file, {"systems": "hbase,cassandra,scylla"}, hosts=Hosts(), caches=sizing.caches(None))
+    text = io.StringIO()
+    sizing.show(chosen, sizing.ask_points(chosen, Hosts(), None), Console(file=text, width=200))
+    assert "1,258,291 records × 1,000 B = 1.258 GB, from datasize=2*cache; 1 copy\n" in text.getvalue()
+    assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without one of their own: cassandra\n" in (
+        text.getvalue()
+    )
+    made = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
+    assert experiment.reopen(str(made.folder))[0].scenario.number("recordcount") == 1_258_291
+    with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: no read cache .* 0\.6\*ram"):
+        scenario.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
 
 
 def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:

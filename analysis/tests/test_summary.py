@@ -213,15 +213,40 @@ def test_small_data_is_said(tmp_path: Path) -> None:
     assert summarise(tmp_path).notes == []
 
 
-def test_inserts_of_several_runs_write_over_each_other(tmp_path: Path) -> None:
-    folder = trial(tmp_path, 1, "cassandra", repeats=2)
-    note = "every run inserts the same records: from the second on they are written over"
-    assert only(tmp_path).notes == []
-    edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", "insertproportion": "0.05"})
-    assert only(tmp_path).notes == [note]
-    edit_json(folder / "trial.json", trial_repeats=1)
-    shutil.rmtree(folder / "run-2")
-    assert only(tmp_path).notes == []
+def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
+    # The counts go on from run to run; two inserts of the last run have timed out.
+    for run, host, inserted, uncertain in (
+        ("run-1", "node1", 300, 0), ("run-1", "node2", 200, 0), ("run-2", "node1", 650, 0), ("run-2", "node2", 350, 2),
+    ):  # fmt: skip
+        edit_json(folder / run / host / "client.json", inserted=inserted, unacknowledged_inserts=uncertain)
+    assert only(tmp_path).status == "ok"  # not counted, as with more records than are worth it
+    for rows in ({"usertable": 10998}, {"usertable": 11000}, {"usertable0": 5500, "usertable1": 5499}, {}):
+        write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
+        assert only(tmp_path).status == "ok"
+    expected = "expected are 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these without"
+    for rows, words in (
+        ({"usertable": 10997}, "1 rows are missing after the runs: usertable holds 10,997 rows"),
+        ({"usertable0": 5000, "usertable1": 5900}, "usertable0 holds 5,000 rows, usertable1 holds 5,900 rows"),
+        ({"usertable": 11001}, "there are 1 rows too many after the runs: usertable holds 11,001 rows"),
+    ):
+        write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
+        assert only(tmp_path).status == "invalid"
+        assert words in str(only(tmp_path).reason)
+        assert expected in str(only(tmp_path).reason)
+
+
+def test_a_probes_inserts_are_expected_too_and_one_that_died_leaves_no_upper_bound(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    edit_json(folder / "run-1/node1/client.json", inserted=300, unacknowledged_inserts=0)
+    shutil.copytree(folder / "run-1", folder / "probe-1")
+    edit_json(folder / "probe-1/node1/client.json", inserted=500, unacknowledged_inserts=0)
+    write_json(folder / "counted.json", {"rows": {"usertable": 10300}})
+    assert "200 rows are missing after the runs" in str(only(tmp_path).reason)
+    shutil.copytree(folder / "run-1", folder / "probe-2")
+    (folder / "probe-2/node1/client.json").unlink()
+    write_json(folder / "counted.json", {"rows": {"usertable": 10700}})
+    assert only(tmp_path).status == "ok"
 
 
 def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ class Client:
     :ivar started: when it really began, and
     :ivar finished: when its last operation was answered, where it has said so
     :ivar at: when its end was seen
+    :ivar inserted: key numbers for new records that it has used, in earlier runs and in this one, where it has said so
     """
 
     state: str = "waiting"
@@ -73,6 +74,7 @@ class Client:
     started: float | None = None
     finished: float | None = None
     at: float | None = None
+    inserted: int | None = None
     launched: float = 0.0
     grew: float = 0.0
 
@@ -293,6 +295,7 @@ class Conductor:
         offset = host.clock.best.offset
         client.exit, client.at = message["exit"], message["at"] - offset
         times = message["summary"]
+        client.inserted = times.get("inserted")
         if times["agreed_start_ms"] is not None:
             start = times["agreed_start_ms"] / 1e3 - (host.reading.offset if host.reading else offset)
             if times["skew_ms"] is not None:

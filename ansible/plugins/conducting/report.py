@@ -33,6 +33,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
             "state": client.state,
             "exit": client.exit,
             "reason": client.reason,
+            "inserted": client.inserted,
         }
 
     def node_row(node: Node) -> dict[str, Any]:

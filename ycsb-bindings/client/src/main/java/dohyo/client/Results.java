@@ -262,6 +262,9 @@ final class Results {
     summary.put("failed_records", failedRecords());
     summary.put("cpu_seconds", timing.cpuSeconds());
     summary.put("gc_ms", timing.gcMillis());
+    // Both with the warm-up: what may be in the tables beyond the load, and how much of that is not certain.
+    summary.put("inserted", run.workload().inserted());
+    summary.put("unacknowledged_inserts", run.workload().unacknowledgedInserts());
     Map<String, Object> byType = new LinkedHashMap<>();
     statuses.forEach((type, counts) -> {
       Map<String, Object> one = new LinkedHashMap<>();

@@ -4,6 +4,7 @@ import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.LongAdder;
 import site.ycsb.Utils;
 import site.ycsb.generator.AcknowledgedCounterGenerator;
 import site.ycsb.generator.ExponentialGenerator;
@@ -22,20 +23,24 @@ final class KeyChooser {
   /**
    * What all threads share: which keys are there, and the distributions that need one common state. New records are
    * counted from {@code recordcount} on by each client for itself; {@link Division#keynum} makes the count a key number
-   * that no other client uses.
+   * that no other client uses. A later run of a trial goes on where the same client's earlier ones have ended
+   * ({@code inserted}), so that no key is inserted twice, and {@code latest} knows what they have inserted.
    */
   static final class Shared {
     private final String distribution;
     private final RecordLayout layout;
     private final Division division;
     private final AcknowledgedCounterGenerator inserted;
+    private final long insertedBefore;
+    private final LongAdder handedOut = new LongAdder();
+    private final LongAdder acknowledged = new LongAdder();
     private final AtomicLongArray turns;
     private final double hotRecords;
     private final double hotOperations;
     private final long expectedInserts;
 
     /**
-     * Reads {@code requestdistribution}, what belongs to it, and {@code operationcount}.
+     * Reads {@code requestdistribution}, what belongs to it, {@code operationcount} and {@code inserted}.
      *
      * @throws SettingException if one has an impossible value, or the records cannot be chosen like that
      */
@@ -54,13 +59,15 @@ final class KeyChooser {
               + ": a part of the records can be chosen only with tablecount=1");
         }
       }
-      inserted = new AcknowledgedCounterGenerator(layout.recordCount());
+      insertedBefore = settings.whole("inserted", 0, 0, Long.MAX_VALUE / 4);
+      inserted = new AcknowledgedCounterGenerator(layout.recordCount() + insertedBefore);
       turns = new AtomicLongArray(layout.tableCount());
       hotRecords = settings.decimal("hotspotdatafraction", 0.2, 0, 1);
       hotOperations = settings.decimal("hotspotopnfraction", 0.8, 0, 1);
       // Twice the inserts to be expected, as CoreWorkload reckons: the popular keys must not change when keys are
       // added, so the draw is over the final range and keys that are not there yet are drawn again. Several tables are
-      // asked for what was loaded alone.
+      // asked for what was loaded alone. The range is the same in every run of a trial, so that they have the same
+      // popular keys; what earlier runs have inserted fills the part of it beyond recordcount.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
       expectedInserts = layout.tableCount() > 1 ? 0
           : (long) Math.min(operations * insertProportion * 2, Long.MAX_VALUE / 2);
@@ -101,11 +108,30 @@ final class KeyChooser {
 
     /** The count of a new record, for {@link #keynum}; {@link #acknowledge} must follow. */
     long nextInsert() {
+      handedOut.increment();
       return inserted.nextValue().longValue();
     }
 
-    void acknowledge(long count) {
+    /**
+     * To be called when the insert is over.
+     *
+     * @param done whether the database has said that the record is there; else it may be there or not
+     */
+    void acknowledge(long count, boolean done) {
+      if (done) {
+        acknowledged.increment();
+      }
       inserted.acknowledge(count);
+    }
+
+    /** How many counts this client has used, in earlier runs and in this one. */
+    long inserted() {
+      return insertedBefore + handedOut.sum();
+    }
+
+    /** How many counts of this run the database has not acknowledged: such a record may be there or not. */
+    long unacknowledged() {
+      return handedOut.sum() - acknowledged.sum();
     }
 
     long keynum(long count) {

@@ -5,6 +5,7 @@ import dohyo.binding.Settings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
+import site.ycsb.Status;
 import site.ycsb.generator.NumberGenerator;
 
 /**
@@ -107,8 +108,11 @@ final class MixSource implements OperationSource {
 
   @Override
   public void finished(Operation operation) {
-    for (long count : operation.insertedKeys()) {
-      keys.acknowledge(count);
+    long[] counts = operation.insertedKeys();
+    Status[] statuses = operation.statuses();
+    for (int i = 0; i < counts.length; i++) {
+      // The stock client keeps statuses to itself, and all of its runs begin at recordcount.
+      keys.acknowledge(counts[i], statuses == null || statuses[i].isOk());
     }
   }
 }

@@ -225,6 +225,11 @@ public final class Operation {
     insertedKeys = keynums;
   }
 
+  /** Whether it inserts records that were not loaded. */
+  public boolean isNewRecord() {
+    return insertedKeys.length > 0;
+  }
+
   long[] insertedKeys() {
     return insertedKeys;
   }

@@ -95,6 +95,16 @@ public final class RecordWorkload extends Workload {
     return division.edge(1, 1) - division.edge(0, 1);
   }
 
+  /** How many key numbers for new records this client has used, in earlier runs and in this one; 0 for a load. */
+  public long inserted() {
+    return keys == null ? 0 : keys.inserted();
+  }
+
+  /** How many new records of this run the database has not acknowledged; 0 for a load. */
+  public long unacknowledgedInserts() {
+    return keys == null ? 0 : keys.unacknowledged();
+  }
+
   /**
    * Makes the operations of one thread: its part of the load, or its share of the run.
    *

@@ -162,6 +162,39 @@ class ClientTest {
     assertEquals(0, line("OVERALL", "Records"));
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, 1, 0", "4, 1, 300", "4, 8, 0"})
+  void runsInARowInsertEachKeyNumberOnceAndLeaveNoneOut(int batch, int inflight, int target) throws IOException {
+    assertEquals(0, client("-load", "-p", "insertorder=ordered"), err);
+    String[] timed = {"-threads", "3", "-p", "batchsize=" + batch, "-p", "inflight=" + inflight, "-p",
+        "insertproportion=0.5", "-p", "readproportion=0.5", "-p", "updateproportion=0", "-p", "insertorder=ordered",
+        "-p", "requestdistribution=latest", "-p", "maxexecutiontime=1", "-p", "warmuptime=0.2", "-target", "" + target,
+        // Not at the full speed of memory, so that the store stays small.
+        "-p", "memory.delay=1", "-p", "inserted="};
+    long inserted = 0;
+    for (int run = 0; run < 3; run++) {
+      timed[timed.length - 1] = "inserted=" + inserted;
+      long writes = MemoryBinding.store(store).writes.get();
+      assertEquals(0, client(timed), err);
+      assertFalse(out.contains("[READ], Return=NOT_FOUND"), "every number below the last one was used:\n" + out);
+      assertEquals(inserted + MemoryBinding.store(store).writes.get() - writes, summary().get("inserted").asLong());
+      assertEquals(0, summary().get("unacknowledged_inserts").asLong());
+      inserted = summary().get("inserted").asLong();
+    }
+    assertTrue(inserted > 100, "several runs have inserted: " + inserted);
+    assertEquals(1000 + inserted, MemoryBinding.keys(store).size());
+    assertEquals(1000 + inserted, MemoryBinding.store(store).writes.get(), "none was written twice");
+  }
+
+  @Test
+  void insertsThatFailAreNotCertain() throws IOException {
+    assertEquals(0, client("-load"), err);
+    client("-p", "operationcount=10", "-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0",
+        "-p", "memory.fail=error", "-p", "memory.failafter=1004", "-p", "inserted=5");
+    assertEquals(15, summary().get("inserted").asLong());
+    assertEquals(6, summary().get("unacknowledged_inserts").asLong());
+  }
+
   @Test
   void measuresForTheTimeAndNotTheWarmUp() throws IOException {
     assertEquals(0, client("-load"), err);

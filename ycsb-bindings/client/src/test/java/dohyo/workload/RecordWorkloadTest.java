@@ -131,6 +131,51 @@ class RecordWorkloadTest {
     }
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, shared", "6, shared", "6, client"})
+  void aLaterRunGoesOnWhereTheClientsHaveEnded(int tables, String whose) {
+    Set<String> keys = new HashSet<>();
+    long[] inserted = new long[3];
+    for (int run = 0; run < 3; run++) {
+      for (int client = 0; client < 3; client++) {
+        RecordWorkload workload = workload("recordcount=100", "tablecount=" + tables, "tables=" + whose, "clients=3",
+            "clientnumber=" + client, "insertproportion=1", "readproportion=0", "updateproportion=0",
+            "insertorder=ordered", "operationcount=200", "inserted=" + inserted[client]);
+        OperationSource source = workload.source(0, 1);
+        // Clients are not equally fast.
+        for (int i = 0; i < 50 + 17 * client; i++) {
+          Operation next = source.next();
+          source.finished(next);
+          assertTrue(keys.add(next.table() + " " + text(next.keys().get(0))), "no other client, and no earlier run");
+        }
+        inserted[client] += 50 + 17 * client;
+        assertEquals(inserted[client], workload.inserted());
+      }
+    }
+    assertArrayEquals(new long[] {150, 201, 252}, inserted);
+    assertEquals(603, keys.size());
+  }
+
+  @Test
+  void latestKnowsWhatEarlierRunsOfItsClientHaveInserted() {
+    OperationSource source = workload("recordcount=100", "requestdistribution=latest", "insertorder=ordered",
+        "clients=2", "clientnumber=1", "inserted=1000", "readproportion=1", "updateproportion=0",
+        "operationcount=1000").source(0, 1);
+    int ofEarlierRuns = 0;
+    Set<Integer> seen = new HashSet<>();
+    for (int i = 0; i < 5000; i++) {
+      int keynum = Integer.parseInt(text(source.next().keys().get(0)).substring("user".length()));
+      seen.add(keynum);
+      if (keynum >= 100) {
+        assertEquals(1, keynum % 2, "its own alone: 101, 103, … 2099");
+        assertTrue(keynum <= 2099);
+        ofEarlierRuns++;
+      }
+    }
+    assertTrue(seen.contains(2099), "the newest is the most popular");
+    assertTrue(ofEarlierRuns > 2500);
+  }
+
   @Test
   void aClientWithTablesOfItsOwnLeavesTheOthersAlone() {
     OperationSource source = workload("recordcount=100", "tablecount=4", "tables=client", "clients=2", "clientnumber=1",
