@@ -25,12 +25,13 @@ TOTAL = "all"
 class Grid:
     """A table in words: the first two columns to the left, the others to the right.
 
-    :ivar bold: lines that are sums
+    :ivar paired: the last columns belong together two by two
     """
 
     title: str
     heads: list[str]
     lines: list[list[str]]
+    paired: bool = False
 
     def is_sum(self, line: Sequence[str]) -> bool:
         """Whether the line is the sum of those above it."""

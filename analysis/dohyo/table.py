@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import conditions, search_table, server_table
+from dohyo import conditions, published_table, search_table, server_table
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
@@ -298,7 +298,7 @@ def _print_grid(grid: Grid, console: Console, width: int) -> None:
     widths = [max(map(len, column)) for column in zip(grid.heads, *grid.lines, strict=True)]
     shown = list(range(len(widths)))
     while sum(widths[i] + 1 for i in shown) > width + 1 and len(shown) > 6:
-        del shown[-2]
+        del shown[-2 : None if grid.paired else -1]
     _print(console, Text(grid.title, style="bold"), wrap=True)
     for line in (grid.heads, *grid.lines):
         text = _joined([line[i] for i in shown], [widths[i] for i in shown])
@@ -319,9 +319,10 @@ def _print_published(summary: Summary, console: Console, width: int) -> None:
     """A block of its own below everything of ours."""
     for each in summary.published:
         _print(console)
-        if each.grid:
-            _print_grid(each.grid, console, width)
-        else:
+        found = published_table.grids(each, summary)
+        for grid in found:
+            _print_grid(grid, console, width)
+        if not found:
             _print(console, Text(each.heading, style="bold"), wrap=True)
         for line in each.text:
             _print(console, Text(line, style="dim"), wrap=True)
@@ -330,7 +331,8 @@ def _print_published(summary: Summary, console: Console, width: int) -> None:
 def _published_markdown(summary: Summary) -> list[str]:
     out = []
     for each in summary.published:
-        out += _grid_markdown(each.grid) if each.grid else [f"## {each.heading}", ""]
+        found = published_table.grids(each, summary)
+        out += [line for grid in found for line in _grid_markdown(grid)] or [f"## {each.heading}", ""]
         out += [*(f"- {_escape(line)}" for line in each.text), ""]
     return out
 
