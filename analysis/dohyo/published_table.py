@@ -48,7 +48,7 @@ def _beside(published: Published, table: Table, figures: Sequence[Figure], summa
     beside: list[Figure] = []
 
     def add(key: Sequence[str], place: _Place | None, figure: Figure | None) -> None:
-        cells = [" ".join(key), UNKNOWN if figure is None else f"{figure.of} · {figure.system}"]
+        cells = [" ".join(key), _of(figure, figures)]
         for column in table.columns:
             cells.append(UNKNOWN if place is None else _ours(column, table, *place))
             cells += [_theirs(figure, column)] if column in known else []
@@ -63,10 +63,11 @@ def _beside(published: Published, table: Table, figures: Sequence[Figure], summa
         if each not in beside:
             add([each.at[name][0] for name in table.rows if name in each.at], None, each)
     heads = [part for column in table.columns for part in (_head(column), *(["publ."] if column in known else []))]
+    groups = tuple(2 if column in known else 1 for column in table.columns)
     title = f"{published.title}: ours, " + (
         f"and beside it (publ.) what was {published.heading}" if known else "likewise"
     )
-    return Grid(title, [" ".join(table.rows), "publ.", *heads], lines, paired=True)
+    return Grid(title, [" ".join(table.rows), "publ.", *heads], lines, groups)
 
 
 def _places(table: Table, summary: Summary) -> dict[tuple[str, ...], _Place]:
@@ -107,6 +108,12 @@ def _theirs(figure: Figure | None, name: str) -> str:
     if isinstance(number, list):
         return "\N{EN DASH}".join(f"{100 * each:g}" for each in number) + "%"
     return UNKNOWN if number is None else f"{number:,}"
+
+
+def _of(figure: Figure | None, figures: Sequence[Figure]) -> str:
+    if figure is None:
+        return UNKNOWN
+    return figure.of if len({each.system for each in figures}) == 1 else f"{figure.of} · {figure.system}"
 
 
 def _head(column: str) -> str:
