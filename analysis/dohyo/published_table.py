@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dohyo.cluster_table import Grid
-from dohyo.figures import COLUMNS, UNKNOWN, named
+from dohyo.figures import COLUMNS, UNKNOWN, named, rate
 from dohyo.operations import OVERALL, is_call, is_failure
 from dohyo.rows import LOAD
 
 if TYPE_CHECKING:
     from dohyo.published import Figure, Published, Table
     from dohyo.results import Summary, Trial
+    from dohyo.rows import Row
 
 _PHASE, _SYSTEM = "phase", "system"
 _HEADS = {name: (head, write) for head, (name, write) in COLUMNS.items()}
@@ -92,6 +93,8 @@ def _rate(trial: Trial, phase: str) -> float:
 def _ours(column: str, table: Table, trial: Trial, phase: str) -> str:
     operation, _, name = column.rpartition(" ")
     rows = {row.operation: row for row in trial.rows if row.phase == phase and not row.discarded}
+    if name == "seconds":
+        return rate(_seconds(rows.get(operation or OVERALL)))
     if name not in _HEADS:
         of_phase = [each.figures for server in trial.servers[-1:] for each in server.phases if each.phase == phase]
         return named(name, of_phase[0].get(name) if of_phase else None)
@@ -100,6 +103,13 @@ def _ours(column: str, table: Table, trial: Trial, phase: str) -> str:
         operation = table.operation if table.operation in calls else calls[0] if len(calls) == 1 else UNKNOWN
     row: Any = rows.get(operation or OVERALL)
     return UNKNOWN if row is None else _HEADS[name][1](getattr(row, name))
+
+
+def _seconds(row: Row | None) -> float | None:
+    """How long a run took in the mean, from its rate: of the load from the first insert to the last."""
+    if row is None or row.operations is None or not row.ops_per_second:
+        return None
+    return row.operations / row.repeats / row.ops_per_second
 
 
 def _theirs(figure: Figure | None, name: str) -> str:
