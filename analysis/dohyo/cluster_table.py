@@ -25,12 +25,14 @@ TOTAL = "all"
 class Grid:
     """A table in words: the first two columns to the left, the others to the right.
 
-    :ivar bold: lines that are sums
+    :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
+        broken between them, and has the first two again
     """
 
     title: str
     heads: list[str]
     lines: list[list[str]]
+    groups: tuple[int, ...] = ()
 
     def is_sum(self, line: Sequence[str]) -> bool:
         """Whether the line is the sum of those above it."""

@@ -21,7 +21,7 @@ from dohyo.scenario import Scenario
 # Without a terminal.
 SECONDS_BETWEEN_LINES = 10
 # First guesses in seconds, from two cores; each phase of a trial replaces them for the trials after it.
-_GUESSES = {"deploy": 30.0, "start": 20.0, "schema": 5.0, "settle": 10.0, "stats": 5.0, "stop": 10.0}
+_GUESSES = {"deploy": 30.0, "start": 20.0, "schema": 5.0, "settle": 10.0, "stop": 10.0}
 _GUESSED_RECORDS_PER_SECOND = 15_000
 _LOOK = 3.0
 # Between two phases Ansible needs a moment for its tasks.
@@ -34,7 +34,6 @@ _WORDS = {
     "schema": "creating the tables",
     "load": "loading",
     "settle": "settling (flush, compactions)",
-    "stats": "gathering evidence",
     "stop": "stopping the servers",
 }
 
@@ -105,7 +104,7 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
     canary = canary_seconds(scenario)
     hosts: list[tuple[_Step, float]] = [(("start", 0), _LOOK), (("canary", 0), canary)] if canary else []
     before = [*hosts, fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
-    return [*before, *measured, fixed["stats"], fixed["stop"]]
+    return [*before, *measured, fixed["stop"]]
 
 
 class Progress:

@@ -8,6 +8,8 @@
 A figure is the sum of the values whose keys match `keys` (one pattern or several, `*` for anything), where it has them
 less the sum of `less`, divided by that of `per`, times `scale`. `take: max` is the largest of the values instead, as
 for percentiles, which do not add up. With a `note` a reader is told of every host on which the figure is not 0.
+With `counter: true` the values only ever grow, from the server's start on: the figure of a run is what they grew by in
+it. Others are taken as they were after the run.
 A name's end says the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); any other is a count.
 """
 
@@ -52,6 +54,7 @@ class Figure:
     per: re.Pattern[str] | None = None
     scale: float = 1
     take_max: bool = False
+    counter: bool = False
     note: str = ""
 
     def find(self, pairs: Iterable[tuple[str, float]]) -> Values:
@@ -62,6 +65,30 @@ class Figure:
                 if pattern and pattern.match(key):
                     into.append(value)
         return found
+
+    def of_run(self, before: Values | None, after: Values) -> Values:
+        """What a run has added to a counter, and what it has left of anything else.
+
+        :param before: None where that is not known
+        :returns: no values where the run's own are not known, as of a server that was started anew meanwhile
+        """
+        if not self.counter:
+            return after
+        if before is None:
+            return Values()
+        grown = [
+            [sum(later) - sum(earlier)] if later else []
+            for earlier, later in ((before.keys, after.keys), (before.less, after.less), (before.per, after.per))
+        ]
+        return Values() if any(value < 0 for values in grown for value in values) else Values(*grown)
+
+    def mean(self, runs: Sequence[Sequence[Values]]) -> float | None:
+        """The figure of a run in the mean over several, each with the values of its hosts; of a ratio that of them all
+        together, of a largest value the largest.
+        """
+        found = self.value([host for hosts in runs for host in hosts])
+        together = self.take_max or self.per is not None
+        return found if found is None or together or not runs else found / len(runs)
 
     def value(self, hosts: Sequence[Values]) -> float | None:
         """The figure of these hosts together; None where a part of it is not known, or nothing was counted."""
@@ -94,6 +121,7 @@ def figures_of(system: str) -> tuple[Figure, ...]:
             per=_pattern(entry["per"]) if "per" in entry else None,
             scale=entry.get("scale", 1),
             take_max=entry.get("take") == "max",
+            counter=entry.get("counter", False),
             note=entry.get("note", ""),
         )
         for name, entry in entries.items()

@@ -24,9 +24,18 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         if names := _known(trial):
             by_figures.setdefault(names, []).append(trial)
     for names, of_these in by_figures.items():
-        lines = [line for trial in of_these for line in _figures(trial, label(trial), names)]
-        found.append(Grid("Servers: their own figures at the end", ["system", "node", *map(_head, names)], lines))
+        heads = [_head(name) for name in names]
+        if by_phase := [line for trial in of_these for line in _phases(trial, label(trial), names)]:
+            found.append(Grid(_BY_PHASE, ["system", "phase", *heads], by_phase))
+        # Of a single host its phases say all.
+        by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
+        if lines := [line for trial in by_host for line in _figures(trial, label(trial), names)]:
+            found.append(Grid(_AT_THE_END, ["system", "node", *heads], lines))
     return found
+
+
+_BY_PHASE = "Servers: their own figures of a run of each phase, all hosts together"
+_AT_THE_END = "Servers: their own figures since the start, at the end"
 
 
 _PAUSES = ["system", "JVM", "pauses", "total", "longest", "of the time"]
@@ -68,6 +77,14 @@ def _known(trial: Trial) -> tuple[str, ...]:
     """Figures that any host has."""
     names = dict.fromkeys(name for server in trial.servers for name in server.figures)
     return tuple(name for name in names if any(server.figures[name] is not None for server in trial.servers))
+
+
+def _phases(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:
+    """Of all hosts together, which come last."""
+    return [
+        [label, phase.phase, *(named(name, phase.figures[name]) for name in names)]
+        for phase in trial.servers[-1].phases
+    ]
 
 
 def _figures(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:

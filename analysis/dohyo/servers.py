@@ -1,6 +1,8 @@
 """What the servers say of a trial: pauses of their JVMs in each run, and figures out of their own statistics.
 
-The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, and what the role's `stats` has kept.
+The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, and what the role's `stats` has kept:
+`stats/load` after the load has settled, `stats/PHASE-RUN` after each run, and `stats/PHASE-RUN-before` where the
+servers settled before it. Trials from before that have what was kept in the end, in the folder itself.
 """
 
 from __future__ import annotations
@@ -70,35 +72,71 @@ class Pauses:
 
 
 @dataclass(frozen=True)
+class Step:
+    """The load, a run or a probe, after which statistics are kept.
+
+    :ivar name: of its folder
+    :ivar counts: whether its phase's figures have anything of it
+    """
+
+    name: str
+    phase: str
+    counts: bool
+
+
+@dataclass(frozen=True)
+class PhaseFigures:
+    """Figures of the runs of a phase that count: counters as they grew in a run, others as they were after it.
+
+    :ivar runs: how many they are the mean of
+    """
+
+    phase: str
+    runs: int
+    figures: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Server:
-    """The servers on one host, or (host None) on all hosts together. A figure of None: not known."""
+    """The servers on one host, or (host None) on all hosts together. A figure of None: not known.
+
+    :ivar figures: since the start, as they were last
+    """
 
     host: str | None
     figures: dict[str, float | None] = field(default_factory=dict)
+    phases: list[PhaseFigures] = field(default_factory=list)
     pauses: list[Pauses] = field(default_factory=list)
 
 
 class Servers:
     """The servers of one trial."""
 
-    def __init__(self, folder: Path, system: str, windows: Sequence[Window], warn: Warn) -> None:
-        """Reads `folder`, the trial's `server`; files that are missing or broken are at most a warning."""
+    def __init__(self, folder: Path, system: str, windows: Sequence[Window], steps: Sequence[Step], warn: Warn) -> None:
+        """Reads `folder`, the trial's `server`; files that are missing or broken are at most a warning.
+
+        :param steps: in the order of time, the load first
+        """
         self._figures = figures_of(system)
         self._windows = windows
-        self._values: dict[str, list[Values]] = {}  # host -> of each figure
+        self._steps = steps
+        self._values: dict[str, list[Values]] = {}  # host -> of each figure, in the end
+        self._of_steps: dict[str, list[list[Values]]] = {}  # host -> of each step -> of each figure
         # host -> process and window -> pauses, at seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
-                kept = {name: pairs(host / name, warn) for name in sorted({each.file for each in self._figures})}
-                self._values[host.name] = [each.find(kept[each.file]) for each in self._figures]
+                self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
                 self._pauses[host.name] = _in_windows(host, windows, warn)
 
     def all(self) -> list[Server]:
         """One entry per host that said anything, then, where they are several, one of all together."""
         hosts = [host for host in self._values if self._pauses[host] or any(each.keys for each in self._values[host])]
-        together = [Server(None, self._of(hosts), self._paused(hosts))] if len(hosts) > 1 else []
-        return [Server(host, self._of([host]), self._paused([host])) for host in hosts] + together
+        groups = [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else [])
+        return [
+            Server(group[0] if len(group) == 1 else None, self._of(group), self._phases(group), self._paused(group))
+            for group in groups
+        ]
 
     def notes(self) -> list[str]:
         """A sentence for each figure that a reader must not miss, with hosts and values."""
@@ -138,6 +176,44 @@ class Servers:
             what = f"{_which(process)} of {named('ms', pause.ms)}{others}{where} above the p99 of {named('ms', p99_ms)}"
             events.append(Event(run, pause.at, None, what, host, phase))
         return events
+
+    def _read(self, host: Path, warn: Warn) -> tuple[list[Values], list[list[Values]]]:
+        """The last values of a host, and those of each step."""
+        last = self._kept(host, warn)
+        before: list[Values | None] = [Values() for _ in self._figures]  # servers are started anew for the load
+        of_steps = []
+        for step in self._steps:
+            stats = host / "stats"
+            if (stats / f"{step.name}-before").is_dir():
+                before = list(self._kept(stats / f"{step.name}-before", warn))
+            after = self._kept(stats / step.name, warn)
+            of_steps.append(
+                [
+                    each.of_run(earlier, later) if later is not None else Values()
+                    for each, earlier, later in zip(self._figures, before, after, strict=True)
+                ]
+            )
+            before = list(after)
+            last = [later or earlier for earlier, later in zip(last, after, strict=True)]
+        return [each or Values() for each in last], of_steps
+
+    def _kept(self, folder: Path, warn: Warn) -> list[Values | None]:
+        """The values of each figure in a folder of statistics; None where its file is not there, or broken."""
+        files = {name: pairs(folder / name, warn) for name in sorted({each.file for each in self._figures})}
+        return [each.find(files[each.file]) if files[each.file] else None for each in self._figures]
+
+    def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
+        """Of the phases after which anything was kept."""
+        found = []
+        for phase in dict.fromkeys(step.phase for step in self._steps if step.counts):
+            places = [i for i, step in enumerate(self._steps) if step.counts and step.phase == phase]
+            figures = {
+                figure.name: figure.mean([[self._of_steps[host][i][position] for host in hosts] for i in places])
+                for position, figure in enumerate(self._figures)
+            }
+            if any(value is not None for value in figures.values()):
+                found.append(PhaseFigures(phase, len(places), figures))
+        return found
 
     def _of(self, hosts: Sequence[str]) -> dict[str, float | None]:
         return {

@@ -29,7 +29,7 @@ from dohyo.properties import find as find_property
 from dohyo.results import Conditions, Status, Summary, Trial
 from dohyo.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows, together
 from dohyo.search import Search
-from dohyo.servers import Servers, Window
+from dohyo.servers import Servers, Step, Window
 from dohyo.text_file import Warn
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
@@ -301,7 +301,7 @@ class _Evidence:
         conditions, by_phase = self._conditions(facts, counted or load)
         several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
         windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
-        servers = Servers(self.folder / "server", system, windows, self._warn)
+        servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
         return Trial(
             name=self.folder.name,
             system=system,
@@ -334,6 +334,14 @@ class _Evidence:
             canary=hosts,
             search=self._search(counted),
         )
+
+    def _steps(self, load: Sequence[_Phase], runs: Sequence[_Phase]) -> list[Step]:
+        """What the trial did, one after the other."""
+        in_time = sorted(runs, key=lambda run: (run.number or 0, self._planned.index(run.kind)))
+        return [
+            *(Step(phase.name, phase.kind, counts=not phase.discarded) for phase in [*load, *in_time]),
+            *(Step(folder.name, PROBE, counts=False) for folder in self._numbered([PROBE])),
+        ]
 
     def _pauses(self, servers: Servers, phase: _Phase, measured: Sequence[Row]) -> list[Event]:
         """Pauses of the servers' JVMs that are long beside what the clients measured."""

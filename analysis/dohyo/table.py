@@ -7,12 +7,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import conditions, search_table, server_table
+from dohyo import conditions, published_table, search_table, server_table
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
@@ -297,13 +298,24 @@ def _print_grid(grid: Grid, console: Console, width: int) -> None:
     """As many columns of latencies as there is room for; summary.md has all."""
     widths = [max(map(len, column)) for column in zip(grid.heads, *grid.lines, strict=True)]
     shown = list(range(len(widths)))
-    while sum(widths[i] + 1 for i in shown) > width + 1 and len(shown) > 6:
+    while sum(widths[i] + 1 for i in shown) > width + 1 and len(shown) > 6 and not grid.groups:
         del shown[-2]
     _print(console, Text(grid.title, style="bold"), wrap=True)
-    for line in (grid.heads, *grid.lines):
-        text = _joined([line[i] for i in shown], [widths[i] for i in shown])
-        _print(console, Text(text, style="bold" if line is grid.heads or grid.is_sum(line) else ""))
-    _print(console)
+    for part in _broken(grid, widths, width) or [shown]:
+        for line in (grid.heads, *grid.lines):
+            text = _joined([line[i] for i in part], [widths[i] for i in part])
+            _print(console, Text(text, style="bold" if line is grid.heads or grid.is_sum(line) else ""))
+        _print(console)
+
+
+def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
+    """The columns of each part of a table with groups."""
+    columns = iter(range(2, len(widths)))
+    groups = [list(islice(columns, size)) for size in grid.groups]
+    room = width - sum(widths[:2]) - 1
+    # What stands side by side is two apart, and the columns of a table only one.
+    fitting = _side_by_side([sum(widths[i] + 1 for i in group) - 2 for group in groups], room)
+    return [[0, 1, *chain.from_iterable(groups[i] for i in part)] for part in fitting] if groups else []
 
 
 def _grid_markdown(grid: Grid) -> list[str]:
@@ -319,9 +331,10 @@ def _print_published(summary: Summary, console: Console, width: int) -> None:
     """A block of its own below everything of ours."""
     for each in summary.published:
         _print(console)
-        if each.grid:
-            _print_grid(each.grid, console, width)
-        else:
+        found = published_table.grids(each, summary)
+        for grid in found:
+            _print_grid(grid, console, width)
+        if not found:
             _print(console, Text(each.heading, style="bold"), wrap=True)
         for line in each.text:
             _print(console, Text(line, style="dim"), wrap=True)
@@ -330,7 +343,8 @@ def _print_published(summary: Summary, console: Console, width: int) -> None:
 def _published_markdown(summary: Summary) -> list[str]:
     out = []
     for each in summary.published:
-        out += _grid_markdown(each.grid) if each.grid else [f"## {each.heading}", ""]
+        found = published_table.grids(each, summary)
+        out += [line for grid in found for line in _grid_markdown(grid)] or [f"## {each.heading}", ""]
         out += [*(f"- {_escape(line)}" for line in each.text), ""]
     return out
 

@@ -80,6 +80,15 @@ def test_hbase_cache(tmp_path: Path) -> None:
         assert settled == {f"{phase}-{n}" for phase in ("c", "update-only", "a", "f") for n in (1, 2)} - {"c-1"}
         (client,) = (folder / "load").glob("*/client.json")
         assert json.loads(client.read_text())["threads"] == 1
+        # Each mix has a hit ratio of its own, of the second repeat, in which everything is in the cache.
+        (server,) = trial["servers"]
+        of_phases = {each["phase"]: each for each in server["phases"]}
+        assert list(of_phases) == ["load", "c", "update-only", "a", "f"]
+        assert of_phases["c"]["runs"] == 1
+        assert of_phases["c"]["figures"]["l1_cache_hit_ratio"] > 0.9
+    page = (tmp_path / "hbase-cache" / "summary.md").read_text()
+    assert "datasize phase | publ. | operations | publ. |" in page
+    assert "| 1MB c |" in page
 
 
 def test_gc_matrix(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_it_is_measured_and_says_what_it_is(
     assert json.loads((tmp_path / "raw" / "settled.json").read_text())["rows"] == {"usertable": 1000}
     (client,) = (tmp_path / "raw" / "run-1").glob("*/client.json")
     assert json.loads(client.read_text())["valid"]
-    statistics = list((tmp_path / "raw" / "server").glob("*/stats-*"))
+    statistics = list((tmp_path / "raw" / "server").glob("*/stats/run-1/stats-*"))
     assert statistics
     assert not [file.name for file in statistics if "Exception:" in file.read_text()]
 

@@ -35,7 +35,7 @@ def left_in_each_step(forecast: Forecast, steps: list[tuple[str, int]]) -> list[
 def test_the_forecast_shrinks_to_nothing() -> None:
     forecast = Forecast(TRIALS)
     left = [forecast.remaining(0)]
-    order = [("start", 0), ("schema", 0), ("load", 0), ("settle", 0), ("run", 1), ("run", 2), ("stats", 0), ("stop", 0)]
+    order = [("start", 0), ("schema", 0), ("load", 0), ("settle", 0), ("run", 1), ("run", 2), ("stop", 0)]
     for number in (0, 1):
         forecast.begin(TRIALS[number:])
         left += left_in_each_step(forecast, order)

@@ -2,19 +2,22 @@
 
 import io
 import json
+import re
+import shutil
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from evidence import trial
+from evidence import edit_json, trial
 from rich.console import Console
 
 from dohyo import experiment, published, scenario, table
 from dohyo.bad_input import BadInputError
+from dohyo.figures import milliseconds
 from dohyo.places import WORKLOADS
-from dohyo.published import FOLDER, Figure, Published
+from dohyo.published import FOLDER, Figure, Published, Table
 from dohyo.results import Summary
 from dohyo.summary import summarise
 
@@ -89,6 +92,25 @@ def test_rates_and_counts_of_hbase_cache_agree() -> None:
         ({**GOOD, "figures": [{"of": "x", "system": "A", "records": 1.5}]}, "must be a whole number above 0"),
         ({**GOOD, "figures": [{"of": "x", "system": "A", "p95_ms": 3, "p99_ms": 2}]}, "p95_ms, p99_ms do not ascend"),
         ({**GOOD, "figures": [{"of": "x", "system": "A", "mean_ms": 3, "max_ms": 2}]}, "max_ms do not ascend"),
+        (
+            {**GOOD, "figures": [{"of": "x", "system": "A", "l1_cache_hit_ratio": 99}]},
+            "l1_cache_hit_ratio: 99: must be a number from 0 to 1",
+        ),
+        (
+            {**GOOD, "figures": [{"of": "x", "system": "A", "l1_cache_hit_ratio": [0.9, 0.8]}]},
+            "must be a number from 0 to 1, or a list of the least and the most",
+        ),
+        (
+            {**GOOD, "figures": [{**GOOD["figures"][0], "at": {"batchsize": 1}}]},
+            "line 1 of the figures: at: batchsize: no table has such rows",
+        ),
+        ({**GOOD, "figures": [{**GOOD["figures"][0], "at": "read"}]}, "at: read: must be a mapping"),
+        ({**GOOD, "tables": [{"rows": ["phase"]}]}, "table 1: columns is missing"),
+        ({**GOOD, "tables": [{"rows": [], "columns": ["p99_ms"]}]}, "table 1: rows: must not be empty"),
+        (
+            {**GOOD, "tables": [{"rows": ["phase"], "columns": ["READ p99"]}]},
+            "unknown column 'p99': did you mean p99_ms?",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: Any, expected: str) -> None:
@@ -133,7 +155,7 @@ def test_an_experiment_keeps_them_and_shows_them_apart(tmp_path: Path) -> None:
         (line,) = (line for line in theirs[0].splitlines() if line.startswith("C, 40 GB"))
         assert line.split() == ["C,", "40", "GB", "hbase", "148,558,364", "165,063", "0.24", "0.3", "0.48"]
         assert "128 GB, 4 × 2 TB" in " ".join(theirs[0].split())
-        assert "hit ratio of the block cache: 99 %" in theirs[0]
+        assert "99 % with 40 GB, 82 to 84 % with 1 TB" in " ".join(theirs[0].split())
         assert "36,055 → 33,831 → … → 22,938" in " ".join(theirs[1].split())
     page = table.markdown(summary)
     assert "## published, on other hardware: 4 × AWS i3en.6xlarge" in page
@@ -156,7 +178,7 @@ def test_no_statistic_of_ours_takes_them_in(tmp_path: Path) -> None:
     assert shown["figures"][0]["ops_per_second"] == 50.5
     assert shown["figures"][0]["p99_ms"] is None
     documented = (WORKLOADS.parent / "docs" / "summary-json.md").read_text(encoding="utf-8")
-    for of in (Published, Figure):
+    for of in (Published, Figure, Table):
         for each in fields(of):
             assert f"`{each.name}`" in documented
 
@@ -169,3 +191,141 @@ def test_a_file_that_broke_since_is_a_warning(tmp_path: Path) -> None:
     assert summary.published == []
     (warning,) = summary.warnings
     assert "bout.yml" in warning
+
+
+def cells(page: str, title: str) -> list[list[str]]:
+    """The lines of a table of a Markdown page, its heads first."""
+    _, _, below = page.partition(f"## {title}")
+    lines = below.split("\n\n")[1].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if not line.startswith("|---")]
+
+
+def experiment_of(folder: Path, name: str) -> None:
+    (folder / "published").mkdir()
+    shutil.copy(FOLDER / f"{name}.yml", folder / "published")
+
+
+def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
+    mixes = ("c", "update-only", "a", "f")
+    phases = [{"name": mix} for mix in mixes]
+    point = {"datasize": "20MB"}
+    ours = trial(tmp_path, 1, "hbase", 1, phases=mixes, trial_phases=phases, trial_point=point)
+    jmx = (Path(__file__).parent / "data/servers/hbase/stats-jmx.txt").read_text(encoding="utf-8")
+    for name, hits in (("load", 1000), ("c-1", 1975)):
+        (ours / "server/node1/stats" / name).mkdir(parents=True)
+        text = jmx.replace('"l1CacheHitCount": 1875', f'"l1CacheHitCount": {hits}')
+        text = text.replace('"l1CacheMissCount": 28', f'"l1CacheMissCount": {hits // 40}')  # 25, then 49
+        (ours / "server/node1/stats" / name / "stats-jmx.txt").write_text(text, encoding="utf-8")
+    # At the other point nothing was measured, so that there is only what was published.
+    trial(tmp_path, 2, "hbase", 0, phases=mixes, trial_phases=phases, trial_point={"datasize": "500MB"})
+    experiment_of(tmp_path, "hbase-cache")
+    summary = summarise(tmp_path)
+    page = table.markdown(summary)
+    heads, *lines = cells(page, "HBase, one cluster and two data sizes: ours, and beside it (publ.)")
+    assert heads[:6] == ["datasize phase", "publ.", "operations", "publ.", "op/s", "publ."]
+    assert heads[6:] == ["mean", "publ.", "p95", "publ.", "p99", "publ.", "l1 cache hit", "publ."]
+    assert [line[:2] for line in lines[:4]] == [
+        ["20MB c", "C, 40 GB"],
+        ["20MB update-only", "updateOnly, 40 GB"],
+        ["20MB a", "A, 40 GB"],
+        ["20MB f", "F, 40 GB"],
+    ]
+    (read,) = (row for row in summary.trials[0].rows if (row.phase, row.operation) == ("a", "READ"))
+    assert lines[2] == [
+        "20MB a", "A, 40 GB", "6,000", "35,745,710", "2,000", "79,439",
+        milliseconds(read.mean_ms), "0.4", milliseconds(read.p95_ms), "0.54", milliseconds(read.p99_ms), "0.66",
+        "–", "99%",
+    ]  # fmt: skip
+    assert lines[0][-2:] == ["97.6%", "99%"]  # 975 / (975 + 24)
+    assert lines[4] == [
+        "1TB c", "C, 1 TB", "–", "2,727,037", "–", "3,030",
+        "–", "13.19", "–", "55.5", "–", "110.85", "–", "82–84%",
+    ]  # fmt: skip
+    assert len(lines) == 8
+    # All of them stand beside ours, so that there is no list of the rest; hardware and facts are told once.
+    assert page.count("published, on other hardware: 1 master + 5 region servers") == 1
+    every = ["operations", "op/s", "mean", "p95", "p99", "l1 cache hit"]
+    for width, parts in ((160, 1), (100, 2), (70, 4)):
+        block = rendered(summary, width).partition("HBase, one cluster")[2]
+        assert max(map(len, block.splitlines())) <= width
+        headers = [line for line in block.splitlines() if line.startswith("datasize phase")]
+        assert len(headers) == parts
+        # Nothing is left out, and no figure is parted from what was published of it.
+        assert [column for header in headers for column in re.findall("|".join(every), header)] == every
+        for header in headers:
+            assert re.fullmatch(rf"datasize phase +publ\.( +({'|'.join(every)}) +publ\.)+", header)
+
+
+def test_of_several_points_in_a_row_it_is_that_with_the_highest_rate(tmp_path: Path) -> None:
+    for number, (target, seconds) in enumerate((("500", 6), ("1000", 3), ("2000", 6)), 1):
+        folder = trial(tmp_path, number, "cassandra", 1, trial_point={"variant": "c40-cms", "target": target})
+        edit_json(folder / "run-1/node1/client.json", measured_seconds=seconds)
+        result = folder / "run-1/node1/result.txt"
+        text = result.read_text(encoding="utf-8")
+        assert "RunTime(ms), 3000" in text
+        result.write_text(text.replace("RunTime(ms), 3000", f"RunTime(ms), {seconds}000"), encoding="utf-8")
+    experiment_of(tmp_path, "gc-matrix")
+    page = table.markdown(summarise(tmp_path))
+    title = "Cassandra 3.11 against 4.0 under every collector: ours"
+    heads, first, *others = cells(page, title)
+    assert heads == ["variant", "publ.", "op/s", "publ."]
+    assert first == ["c40-cms", "most reached · 4.0 CMS JDK 11", "2,000", "51,000"]
+    assert others[0] == ["c311-cms", "most reached · 3.11.6 CMS JDK 8", "–", "41,000"]
+    assert len(others) == 7
+    heads, *lines = cells(page.partition(title)[2], title)
+    assert heads == ["variant target", "publ.", "op/s", "READ p99", "INSERT p99"]
+    assert [line[:3] for line in lines] == [
+        ["c40-cms 500", "–", "1,000"],
+        ["c40-cms 1000", "–", "2,000"],
+        ["c40-cms 2000", "–", "1,000"],
+    ]
+    # What is at none of our points is in a list.
+    assert "| read at moderate load | 4.0 Shenandoah JDK 11 | 2.64 |" in page
+
+
+def test_what_a_load_took_stands_beside_what_it_took_others(tmp_path: Path) -> None:
+    for number, copies in enumerate(("1", "3"), 1):
+        trial(tmp_path, number, "cassandra", 1, trial_point={"variant": "8-tables", "replication": copies})
+    experiment_of(tmp_path, "heavyweights")
+    page = table.markdown(summarise(tmp_path))
+    # The client's own log says that its load took 2,492 ms.
+    # There is neither the batch nor the size of a value in the matrix, so nothing has that shape.
+    assert cells(page, "Cassandra against HBase: ours") == [
+        ["variant replication system", "publ.", "seconds", "publ."],
+        ["8-tables 1 cassandra", "load 8 tables × 5 threads, RF 1", "2.49", "138"],
+        ["8-tables 3 cassandra", "load 8 tables × 5 threads, RF 3", "2.49", "375"],
+        ["4-tables 1 cassandra", "load 4 tables × 5 threads, RF 1", "–", "75"],
+        ["4-tables 3 cassandra", "load 4 tables × 5 threads, RF 3", "–", "150"],
+    ]
+    assert "| read, 5 threads, batch 100 | cassandra |" in page
+
+
+def test_an_experiment_without_the_dimensions_has_a_list(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "hbase")
+    experiment_of(tmp_path, "hbase-cache")
+    page = table.markdown(summarise(tmp_path))
+    assert "ours, and beside it" not in page
+    assert "| C, 40 GB | hbase | 148,558,364 |" in page
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_published_places_are_those_of_the_scenario(path: Path) -> None:
+    """What stands beside ours has dimensions, phases and systems of the scenario, at one size or the other."""
+    found = published.load(path)
+    if not found.tables:
+        return
+    # One of the tables is that of a dimension which the scenario itself does not have.
+    asked = {"matrix.replication": "1,3"} if path.stem == "heavyweights" else {}
+    either = [scenario.load(WORKLOADS / path.stem, asked, full=full) for full in (False, True)]
+    for of in found.tables:
+        for each in either:
+            assert set(of.rows) <= {*each.matrix, "phase", "system"}
+        assert set(of.phases) <= {"load", *(name for each in either for name in each.phases)}
+    for figure in found.figures:
+        for name, values in figure.at.items():
+            if name == "phase":
+                assert set(values) <= {"load", *either[0].phases}
+            elif name == "system":
+                assert set(values) <= set(either[0].systems)
+            elif values != ["c40-g1-jdk14"]:  # no such JDK to be had
+                assert set(values) <= {value for each in either for value in each.matrix[name]}

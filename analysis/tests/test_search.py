@@ -115,7 +115,7 @@ def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) 
     )
     assert left(asked, ("run", 1))[0] - left(plain, ("run", 1))[0] == 8 * (10 + 30 + progress._AROUND_A_RUN)
     # The search may be over before that.
-    remaining = left(asked, ("settle", 0), ("run", 1), ("probe", 1), ("probe", 2), ("stats", 0), ("stop", 0))
+    remaining = left(asked, ("settle", 0), ("run", 1), ("probe", 1), ("probe", 2), ("stop", 0))
     assert remaining == sorted(remaining, reverse=True)
     assert len(set(remaining)) == len(remaining)
     with Progress(plan.trials(asked), Console(file=io.StringIO())) as display:
@@ -148,7 +148,7 @@ def test_a_search_is_of_the_only_phase_whatever_that_is_called(tmp_path: Path) -
         assert display._tail._batchsize == 10
     # Servers that settle before every run do so before every probe.
     settled = load(tmp_path, **ASKED, phases="read", **own, settle="phases")
-    steps = [("read", 1), ("settle", 0), ("probe", 1), ("settle", 0), ("probe", 2), ("stats", 0)]
+    steps = [("read", 1), ("settle", 0), ("probe", 1), ("settle", 0), ("probe", 2), ("stop", 0)]
     remaining = left(settled, *steps)
     assert remaining == sorted(remaining, reverse=True)
     assert len(set(remaining)) == len(remaining)

@@ -14,7 +14,7 @@ from rich.console import Console
 from dohyo import table
 from dohyo.places import ANSIBLE
 from dohyo.server_figures import figures_of, pairs
-from dohyo.servers import Server, Servers, Window
+from dohyo.servers import PhaseFigures, Server, Servers, Step, Window
 from dohyo.summary import summarise
 from dohyo.systems import all_systems
 
@@ -48,7 +48,7 @@ def window(run: int = 1, agreed: float = 10, begin: float = 12, end: float = 22,
 
 
 def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | None]]:
-    return {server.host: server.figures for server in Servers(folder, system, [], pytest.fail).all()}
+    return {server.host: server.figures for server in Servers(folder, system, [], [], pytest.fail).all()}
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,8 @@ def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
         'scylla_compaction_manager_pending_compactions{shard="0"} 2.000000\n'
     )
     keep(tmp_path, "host1", stats___metrics__txt=text)
-    servers = Servers(tmp_path, "scylla", [], pytest.fail)
-    assert servers.all() == [
-        Server("host1", {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": None}, [])
-    ]
+    servers = Servers(tmp_path, "scylla", [], [], pytest.fail)
+    assert servers.all() == [Server("host1", {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": None})]
     assert servers.notes() == ["compactions still pending at the end: host1 2"]
 
 
@@ -155,7 +153,7 @@ def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
     text = (DATA / "aerospike" / "stats-namespace.txt").read_text(encoding="utf-8")
     keep(tmp_path, "host1", stats___namespace__txt=text)
     keep(tmp_path, "host2", stats___namespace__txt=text.replace("\nstop_writes=false", "\nstop_writes=true"))
-    assert Servers(tmp_path, "aerospike", [], pytest.fail).notes() == [
+    assert Servers(tmp_path, "aerospike", [], [], pytest.fail).notes() == [
         "the namespace refuses writes at the end (stop_writes): host2 1"
     ]
 
@@ -165,9 +163,105 @@ def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
     for host in range(1, 8):
         metrics["org.apache.cassandra.metrics:name=PendingTasks,type=Compaction"]["Value"] = host * 1000
         keep(tmp_path, f"host{host}", stats___metrics__json=json.dumps(metrics))
-    assert Servers(tmp_path, "cassandra", [], pytest.fail).notes() == [
+    assert Servers(tmp_path, "cassandra", [], [], pytest.fail).notes() == [
         "compactions still pending at the end: host7 7,000, host6 6,000, host5 5,000, host4 4,000, host3 3,000, 2 more"
     ]
+
+
+# Two repeats of two phases, of which the first does not count; then a probe.
+STEPS = [
+    Step("load", "load", counts=True),
+    *(Step(f"{phase}-{run}", phase, counts=run > 1) for run in (1, 2, 3) for phase in ("c", "update-only")),
+    Step("probe-1", "probe", counts=False),
+]
+
+
+def region_server(hits: int, misses: int, files: int) -> str:
+    """What a region server says, with other counts than it had."""
+    text = (DATA / "hbase" / "stats-jmx.txt").read_text(encoding="utf-8")
+    for name, was, value in (
+        ("l1CacheHitCount", 1875, hits),
+        ("l1CacheMissCount", 28, misses),
+        ("storeFileCount", 4, files),
+    ):
+        assert f'"{name}": {was},' in text
+        text = text.replace(f'"{name}": {was},', f'"{name}": {value},')
+    return text
+
+
+def kept_after(folder: Path, host: str, **counts: tuple[int, int, int]) -> None:
+    """Statistics of a region server as they were after steps, or before them."""
+    for name, (hits, misses, files) in counts.items():
+        keep(folder / host / "stats", name.replace("_", "-"), stats___jmx__txt=region_server(hits, misses, files))
+
+
+def test_a_run_has_what_it_has_added_to_counters_and_what_it_has_left(tmp_path: Path) -> None:
+    kept_after(
+        tmp_path,
+        "host1",
+        load=(1000, 1000, 1),
+        c_1=(2000, 1000, 1),  # discarded
+        update_only_1=(2100, 1000, 2),
+        c_2=(3000, 1100, 3),  # +900 +100
+        update_only_2_before=(3000, 2100, 1),  # settling read 1000 from disk, which is nobody's
+        update_only_2=(3005, 2105, 4),
+        c_3=(3905, 2905, 5),  # +900 +800
+        update_only_3=(3910, 2910, 7),
+        probe_1=(9910, 2910, 9),
+    )
+    (server,) = Servers(tmp_path, "hbase", [], STEPS, pytest.fail).all()
+    # Since the start, as they were last: after the probe.
+    assert server.figures["l1_cache_hit_ratio"] == pytest.approx(9910 / 12820)
+    assert server.figures["store_files"] == 9
+    found = {each.phase: each for each in server.phases}
+    assert list(found) == ["load", "c", "update-only"]
+    assert [each.runs for each in server.phases] == [1, 2, 2]
+    ratios = [each.figures["l1_cache_hit_ratio"] for each in server.phases]
+    assert ratios == pytest.approx([0.5, 1800 / 2700, 0.5])
+    assert [each.figures["store_files"] for each in server.phases] == [1, 4, 5.5]
+
+
+def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
+    steps = STEPS[:2]
+    steps[1] = Step("c-1", "c", counts=True)
+    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 1))
+    kept_after(tmp_path, "host2", load=(0, 10, 2), c_1=(10, 910, 3))
+    *_, together = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
+    assert together.host is None
+    assert [each.figures["l1_cache_hit_ratio"] for each in together.phases] == pytest.approx([0.5, 100 / 1010])
+    assert [each.figures["store_files"] for each in together.phases] == [3, 4]
+
+
+def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Path) -> None:
+    steps = [Step("load", "load", counts=True), Step("c-1", "c", counts=True), Step("f-1", "f", counts=True)]
+    kept_after(tmp_path, "host1", load=(100, 0, 1), f_1=(300, 100, 2))
+    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # started anew in c
+    first, second, _ = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
+    assert [each.phase for each in first.phases] == ["load", "f"]
+    assert (first.phases[1].figures["l1_cache_hit_ratio"], first.phases[1].figures["store_files"]) == (None, 2)
+    assert [each.figures["l1_cache_hit_ratio"] for each in second.phases] == [1, None, pytest.approx(10 / 11)]
+    assert second.phases[1].figures["store_files"] == 2
+
+
+def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
+    steps = [Step("load", "load", counts=True), *(Step(f"run-{i}", "run", counts=True) for i in (1, 2))]
+    for name, waits, bytes_dirty, reads in (("load", 3, 100, 1), ("run-1", 10, 200, 3), ("run-2", 11, 600, 10)):
+        status = f"Innodb_row_lock_waits\t{waits}\nInnodb_buffer_pool_bytes_dirty\t{bytes_dirty}\n"
+        status += f"Innodb_buffer_pool_reads\t{reads}\nInnodb_buffer_pool_read_requests\t{reads * 10}\n"
+        lag = f"Slave_IO_State=Waiting\tSeconds_Behind_Master={waits}\n"
+        keep(tmp_path / "host1" / "stats", name, stats___status__txt=status, stats___replica__txt=lag)
+    (server,) = Servers(tmp_path, "mysql-innodb", [], steps, pytest.fail).all()
+    assert server.phases[1] == PhaseFigures(
+        "run",
+        2,
+        {
+            **dict.fromkeys(server.figures),
+            "row_lock_waits": 4,
+            "dirty_bytes": 400,
+            "buffer_pool_hit_ratio": 0.9,
+            "replica_lag_seconds": 11,
+        },
+    )
 
 
 @pytest.mark.parametrize("system", all_systems())
@@ -176,8 +270,10 @@ def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert [figure.name for figure in figures_of(system)] == list(entries)
     for name, entry in entries.items():
-        assert set(entry) <= {"file", "keys", "less", "per", "scale", "take", "note"}, name
+        assert set(entry) <= {"file", "counter", "keys", "less", "per", "scale", "take", "note"}, name
         assert entry.get("take", "max") == "max", name
+        assert entry.get("counter", True) is True, name
+        assert "counter" not in entry or "take" not in entry, name
         assert entry["file"].startswith("stats-"), name
 
 
@@ -188,10 +284,10 @@ def test_a_system_need_not_say_any() -> None:
 def test_broken_statistics_are_a_warning(tmp_path: Path) -> None:
     keep(tmp_path, "host1", stats___metrics__json='{"org.apache.cassandra')
     warnings: list[str] = []
-    assert Servers(tmp_path, "cassandra", [], warnings.append).all() == []
+    assert Servers(tmp_path, "cassandra", [], [], warnings.append).all() == []
     assert len(warnings) == 1
     assert "stats-metrics.json: cannot be read as JSON" in warnings[0]
-    assert Servers(tmp_path / "none", "cassandra", [], pytest.fail).all() == []
+    assert Servers(tmp_path / "none", "cassandra", [], [], pytest.fail).all() == []
 
 
 def test_numbers_alone_are_figures(tmp_path: Path) -> None:
@@ -207,7 +303,7 @@ def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -
     keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
     # The same seen by a clock that is 3 s ahead.
     keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))
-    servers = Servers(tmp_path, "cassandra", [window(host2=3000)], pytest.fail)
+    servers = Servers(tmp_path, "cassandra", [window(host2=3000)], [], pytest.fail)
     first, second, together = servers.all()
     for server in (first, second):
         (pauses,) = server.pauses
@@ -223,7 +319,7 @@ def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -
 def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> None:
     keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (45, 50)]), gc___datanode__log=gc_log([(46, 7)]))
     runs = [window(), window(2, 40, 42, 52)]
-    (server,) = Servers(tmp_path, "hbase", runs, pytest.fail).all()
+    (server,) = Servers(tmp_path, "hbase", runs, [], pytest.fail).all()
     assert [(each.process, each.run, each.count, each.longest_ms) for each in server.pauses] == [
         (None, 1, 1, 30),
         (None, 2, 1, 50),
@@ -234,7 +330,7 @@ def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> 
 
 def test_a_p99_takes_a_hundred_pauses(tmp_path: Path) -> None:
     keep(tmp_path, "host1", gc__log=gc_log((12.5 + n / 20, n + 1) for n in range(100)))
-    (server,) = Servers(tmp_path, "cassandra", [window()], pytest.fail).all()
+    (server,) = Servers(tmp_path, "cassandra", [window()], [], pytest.fail).all()
     assert (server.pauses[0].count, server.pauses[0].p99_ms, server.pauses[0].longest_ms) == (100, 99, 100)
 
 
@@ -242,7 +338,7 @@ def test_a_log_that_no_longer_covers_a_run_says_nothing_of_it(tmp_path: Path) ->
     keep(tmp_path, "host1", gc__log=gc_log([(45, 50)]))
     warnings: list[str] = []
     runs = [window(1, -20, -18, -8), window(2, 40, 42, 52)]
-    (server,) = Servers(tmp_path, "cassandra", runs, warnings.append).all()
+    (server,) = Servers(tmp_path, "cassandra", runs, [], warnings.append).all()
     assert [(pauses.run, pauses.count) for pauses in server.pauses] == [(2, 1)]
     assert len(warnings) == 1
     assert "begins only after run 1 has" in warnings[0]
@@ -251,7 +347,7 @@ def test_a_log_that_no_longer_covers_a_run_says_nothing_of_it(tmp_path: Path) ->
 def test_pauses_that_operations_cannot_have_missed_are_events(tmp_path: Path) -> None:
     keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (18, 80)]), gc___datanode__log=gc_log([(16, 50)]))
     keep(tmp_path, "host2", gc__log=gc_log([(15, 20)]))
-    servers = Servers(tmp_path, "hbase", [window()], pytest.fail)
+    servers = Servers(tmp_path, "hbase", [window()], [], pytest.fail)
     assert [str(event) for event in servers.events("run", 1, 25, 1000)] == [
         "run 1, second 8: host1: GC pause of 80.0 ms, the longest of 3 above the p99 of 25.0 ms"
     ]
@@ -307,7 +403,7 @@ def test_the_summary_has_them(tmp_path: Path) -> None:
     (server,) = cassandra["servers"]
     assert [(pauses["run"], pauses["count"]) for pauses in server["pauses"]] == [(1, 1), (2, 1)]
     assert server["figures"]["sstables"] == 1
-    assert aerospike["servers"] == [{"host": "node1", "figures": server_figures(aerospike), "pauses": []}]
+    assert aerospike["servers"] == [{"host": "node1", "figures": server_figures(aerospike), "phases": [], "pauses": []}]
     assert [event["what"][:24] for event in cassandra["events"]] == [
         "GC pause of 300 ms above",
         "GC pause of 100 ms above",
@@ -330,3 +426,31 @@ def test_the_table_has_a_block_for_each_kind_of_figures(tmp_path: Path) -> None:
     page = table.markdown(summary)
     assert "| aerospike | node1 | 778 | 49.79 kB | 921.2 kB | 0 | 0 | 0 |" in page
     assert page.index("## Servers: garbage") < page.index("- cassandra: ")
+
+
+def test_the_summary_has_a_hit_ratio_for_each_mix(tmp_path: Path) -> None:
+    phases = [{"name": "c"}, {"name": "update-only"}]
+    folder = trial(tmp_path, 1, "hbase", phases=("c", "update-only"), trial_phases=phases, trial_discard=1)
+    kept_after(
+        folder / "server",
+        "node1",
+        load=(0, 100, 4),
+        c_1=(10, 190, 4),
+        update_only_1=(20, 190, 8),
+        c_2=(1010, 200, 6),
+        update_only_2=(1014, 201, 7),
+    )
+    summary = summarise(tmp_path)
+    (of_trial,) = json.loads(summary.json())["trials"]
+    (server,) = of_trial["servers"]
+    assert server["figures"]["l1_cache_hit_ratio"] == pytest.approx(1014 / 1215)
+    found = {each["phase"]: each["figures"] for each in server["phases"]}
+    assert {phase: figures["l1_cache_hit_ratio"] for phase, figures in found.items()} == pytest.approx(
+        {"load": 0, "c": 990 / 1000, "update-only": 0.8}
+    )
+    assert {phase: figures["store_files"] for phase, figures in found.items()} == {"load": 4, "c": 6, "update-only": 7}
+    page = table.markdown(summary)
+    assert "## Servers: their own figures of a run of each phase" in page
+    assert "| hbase | c | 99.0% | 6 |" in page
+    assert "| hbase | update-only | 80.0% | 7 |" in page
+    assert "at the end" not in page  # of a single host that is the last phase

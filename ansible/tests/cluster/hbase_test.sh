@@ -25,7 +25,7 @@ assert settled["rows"] == {"usertable": 1000}, settled
 assert (settled["replication"], settled["locality"]) == (3, 1), settled
 written = 0
 for host in ("host1", "host2", "host3", "host4"):
-    beans = json.loads((trial / "server" / host / "stats-jmx.txt").read_text())["beans"]
+    beans = json.loads((trial / "server" / host / "stats" / "run-1" / "stats-jmx.txt").read_text())["beans"]
     [server] = [bean for bean in beans if bean["name"] == "Hadoop:service=HBase,name=RegionServer,sub=Server"]
     assert server["totalRequestCount"] > 100, (host, server["totalRequestCount"])
     logs = {file.name for file in (trial / "server" / host).glob("*.log")}

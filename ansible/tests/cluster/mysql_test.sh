@@ -19,7 +19,7 @@ condition consistency strong
 condition notes '*1 of 2 replicas*3 of 4 database hosts serve*'
 # MariaDB waits for one replica, however many there are.
 condition differences 'write_acks: asked for all, the server has quorum'
-grep -q 'Slave_SQL_Running=Yes' "$evidence/server/host3/stats-replica.txt" || fail 'host3 does not say that it replicates'
+grep -q 'Slave_SQL_Running=Yes' "$evidence/server/host3/stats/run-1/stats-replica.txt" || fail 'host3 does not say that it replicates'
 no_secrets
 ok 'a primary and two semi-synchronous replicas, with all rows on each'
 

@@ -276,6 +276,7 @@ public final class AerospikeAdmin {
 
   /** Writes this host's server's own view of itself into files of the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
+    Path folder = Admin.folder(arguments);
     String namespace = arguments.required("namespace");
     Map<String, String> reports = Map.of("statistics", "statistics", "namespace", "namespace/" + namespace,
         "sets", "sets/" + namespace, "latencies", "latencies:", "config-service", "get-config:context=service",
@@ -286,7 +287,7 @@ public final class AerospikeAdmin {
           .orElseThrow(() -> new IOException("the cluster has no node " + host));
       for (Map.Entry<String, String> report : reports.entrySet()) {
         String answer = Info.request(node, report.getValue());
-        Files.writeString(Path.of(arguments.required("folder"), "stats-" + report.getKey() + ".txt"),
+        Files.writeString(folder.resolve("stats-" + report.getKey() + ".txt"),
             String.join("\n", String.valueOf(answer).split(";")) + "\n");
       }
       return Map.of("files", reports.keySet());

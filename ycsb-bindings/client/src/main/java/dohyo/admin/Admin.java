@@ -1,6 +1,9 @@
 package dohyo.admin;
 
 import dohyo.binding.Settings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.Properties;
 import org.codehaus.jackson.map.ObjectMapper;
@@ -49,6 +52,17 @@ public final class Admin {
       code = 1;
     }
     System.exit(code); // a driver's threads would keep the JVM a few seconds longer
+  }
+
+  /**
+   * The folder into which a verb writes files; made where it is not there.
+   *
+   * @param arguments have its path as {@code folder}
+   * @return the folder
+   * @throws IOException if it cannot be made
+   */
+  public static Path folder(Settings arguments) throws IOException {
+    return Files.createDirectories(Path.of(arguments.required("folder")));
   }
 
   private static Settings arguments(String[] words) {

@@ -112,7 +112,7 @@ public final class HBaseAdmin implements AutoCloseable {
 
   /** Writes the view that this host's servers have of themselves into files of the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
-    Path folder = Path.of(arguments.required("folder"));
+    Path folder = Admin.folder(arguments);
     InfoPages pages = new InfoPages(arguments.required("info"));
     for (String page : List.of("jmx", "prometheus", "conf")) {
       pages.save(page, folder.resolve("stats-" + page + ".txt"));

@@ -145,13 +145,13 @@ public final class MysqlAdmin implements AutoCloseable {
 
   /** Writes the server's own view of itself into files of {@code folder}. */
   private static Map<String, ?> stats(Settings arguments) throws Exception {
+    Path folder = Admin.folder(arguments);
     try (Server server = new Server(login(arguments))) {
       Map<String, String> views = Map.of("status", "SHOW GLOBAL STATUS", "variables", "SHOW GLOBAL VARIABLES",
           "tables", "SHOW TABLE STATUS", "innodb", "SHOW ENGINE INNODB STATUS", "replica", "SHOW REPLICA STATUS",
           "connections", "SHOW PROCESSLIST");
       for (Map.Entry<String, String> view : views.entrySet()) {
-        Path file = Path.of(arguments.required("folder"), "stats-" + view.getKey() + ".txt");
-        Files.write(file, lines(server.rows(view.getValue())));
+        Files.write(folder.resolve("stats-" + view.getKey() + ".txt"), lines(server.rows(view.getValue())));
       }
       refuseLonelyWrites(server);
       return Map.of();

@@ -110,7 +110,7 @@ public final class ScyllaAdmin {
 
   /** Writes the server's own view of itself into files of the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
-    Path folder = Path.of(arguments.required("folder"));
+    Path folder = Admin.folder(arguments);
     Files.writeString(folder.resolve("stats-metrics.txt"), metrics(arguments));
     for (Map.Entry<String, String> report : REPORTS.entrySet()) {
       Files.writeString(folder.resolve(report.getKey()), api(arguments).get(report.getValue()));
