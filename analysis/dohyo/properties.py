@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dohyo import knee
+from dohyo import key_columns, knee
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
 
@@ -73,6 +73,7 @@ class Property:
             "names": "names separated by commas",
             "bounds": "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas:"
             f" {', '.join(knee.PERCENTILES)}; of every operation, or of {', '.join(knee.OPERATIONS)}; us, ms, s",
+            "columns": "columns such as host int 10, user bigint 1000, when timestamp",
             "file": "the name of a file that exists",
             "text": "some text",
         }[self.type]
@@ -132,6 +133,13 @@ class Property:
         except ValueError:
             return None
         return knee.plain(value)
+
+    def _columns(self, value: str) -> str:
+        try:
+            columns = key_columns.parse(value)
+        except ValueError as error:
+            raise BadInputError(f"{self.key}={value}: {error}") from error
+        return key_columns.plain(columns) if columns else ""
 
     def _file(self, value: str) -> str | None:
         # Absolute, because clients work in folders of their own.

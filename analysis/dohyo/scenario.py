@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo import phases, properties, published, search, systems
+from dohyo import key_columns, phases, properties, published, search, systems
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import point_name
 from dohyo.hosts import Hosts, here
@@ -264,8 +264,12 @@ def load(
 
 
 # Two names of one thing.
-_SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount"}
-_DECIDES = {"duration": "how long a run takes, as two names of one thing", "recordcount": "how many records are loaded"}
+_SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount", "partitions": "keycolumns"}
+_DECIDES = {
+    "duration": "how long a run takes, as two names of one thing",
+    "recordcount": "how many records are loaded",
+    "keycolumns": "which columns a key has",
+}
 
 
 def _about(key: str) -> str:
@@ -486,8 +490,18 @@ def _at(
 
 
 def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) -> Scenario:
-    """The scenario with the number of its records instead of their size, and with ``scale`` applied."""
+    """The scenario with the number of its records instead of their size, of all keys' columns, and ``scale`` applied.
+
+    :raises BadInputError: if it has both of two properties that say one thing, or the size is not to be had
+    """
     values = dict(scenario.values)
+    if partitions := int(values.pop("partitions", "0")):
+        if "keycolumns" in values:
+            raise BadInputError(
+                f"partitions={partitions} and keycolumns={values['keycolumns']} both say {_DECIDES['keycolumns']};"
+                " leave one out"
+            )
+        values["keycolumns"] = key_columns.series(partitions)
     datasize = values.pop("datasize", "")
     sized = replace(scenario, values=values, datasize=datasize)
     if datasize:
@@ -605,8 +619,7 @@ def _check_records(scenario: Scenario) -> None:
     """Checks what is loaded."""
     records = scenario.number("recordcount")
     _at_most(scenario, "tablecount", records, "recordcount")
-    if scenario.number("partitions") and scenario["insertorder"] != "ordered":
-        raise BadInputError("partitions needs insertorder=ordered: a hashed key has no order of time")
+    _check_key(scenario)
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
     if scenario["fieldlengthdistribution"] == "constant":
@@ -618,7 +631,37 @@ def _check_records(scenario: Scenario) -> None:
         _at_most(scenario, "minfieldlength", scenario.number("fieldlength"), "fieldlength")
 
 
+def _check_key(scenario: Scenario) -> None:
+    """Checks what the columns of a key do not go with."""
+    columns = key_columns.parse(scenario["keycolumns"])
+    if not columns:
+        return
+    given = f"keycolumns={scenario['keycolumns']}"
+    if scenario["insertorder"] != "ordered":
+        raise BadInputError(
+            "partitions and keycolumns need insertorder=ordered: the columns are made from the record's number"
+        )
+    if scenario["keysalt"] != "none":
+        raise BadInputError(
+            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) have no place for a salt; leave one of the"
+            " two out"
+        )
+    fields = {f"{scenario['fieldnameprefix']}{number}".lower() for number in range(scenario.number("fieldcount"))}
+    if same := next((column.name for column in columns if column.name in fields), None):
+        raise BadInputError(f"{given}: a field is called {same}, too; rename the column")
+    if scenario.number("recordcount") > key_columns.records(columns):
+        raise BadInputError(
+            f"recordcount={scenario['recordcount']}: {given} makes {key_columns.records(columns)} different keys; give"
+            " the last column a larger type, or the others more values"
+        )
+
+
 def _check_batch(phase: Scenario) -> None:
+    if phase["keycolumns"] and phase["cassandra.batchread"] == "in":
+        raise BadInputError(
+            f"cassandra.batchread=in with keycolumns={phase['keycolumns']}: IN asks for every combination of the"
+            " columns' values, not for the batch's records; use cassandra.batchread=async"
+        )
     records, tables = phase.number("recordcount"), phase.number("tablecount")
     _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
 

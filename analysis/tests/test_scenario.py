@@ -158,7 +158,8 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("updateproportion=0.7", "readproportion=1 . updateproportion=0.7 = 1.7"),
         ("systems=casandra", "unknown system 'casandra': did you mean cassandra?"),
         ("systems=hbase,hbase", "a system is named twice"),
-        ("partitions=100", "partitions needs insertorder=ordered"),
+        ("partitions=100", "partitions and keycolumns need insertorder=ordered"),
+        ("keycolumns=a int 2, b int", "partitions and keycolumns need insertorder=ordered"),
         ("insertstart=1000", "insertstart=1000: must be at most 999"),
         ("insertcount=1001", "insertcount=1001: must be at most 1000"),
         ("minscanlength=2000", "minscanlength=2000: must be at most 1000"),
@@ -285,6 +286,69 @@ def test_counts_beyond_32_bits(tmp_path: Path) -> None:
     assert chosen.data_bytes == 5 * 10**12
     assert chosen.client_properties["recordcount"] == "5000000000"
     assert load(tmp_path, SMALL, "datasize=5TB").values == chosen.values
+
+
+STATDATA = "host int 10, user bigint 1000, object text(32) 100, when timestamp"
+
+
+def test_columns_of_a_key(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL, "insertorder=ordered", f"keycolumns={STATDATA.replace(', ', ' ,  ')} ")
+    assert chosen.client_properties["keycolumns"] == STATDATA
+    again = tmp_path / "again"
+    again.write_text(chosen.text(), encoding="utf-8")
+    assert scenario.load(again)["keycolumns"] == STATDATA
+
+
+def test_partitions_are_the_short_form(tmp_path: Path) -> None:
+    series = SMALL + "insertorder=ordered\npartitions=5k\n"
+    chosen = load(tmp_path, series)
+    assert chosen.client_properties["keycolumns"] == "series bigint 5000, time timestamp"
+    assert "partitions" not in chosen.values
+    assert load(tmp_path, series, "partitions=0")["keycolumns"] == ""
+    # The command line's replaces the file's, whichever of the two names it has.
+    assert load(tmp_path, series, f"keycolumns={STATDATA}")["keycolumns"] == STATDATA
+    with pytest.raises(BadInputError, match=r"keycolumns=host .* and partitions=5k both say which columns a key has"):
+        load(tmp_path, series + f"keycolumns={STATDATA}\n")
+    with pytest.raises(BadInputError, match=r"at variant=v: partitions=5000 and keycolumns=a int 2, b int both say"):
+        load(tmp_path, series, "matrix.variant=v", "variant.v.keycolumns=a int 2, b int")
+    at = load(tmp_path, SMALL + "insertorder=ordered\n", "matrix.partitions=2,3", "systems=hbase").points
+    assert [point["keycolumns"].split(",")[0] for _, point in at] == ["series bigint 2", "series bigint 3"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("when timestamp", "has 1 columns; from 2 to 16"),
+        (",".join(f"a{number} int 2" for number in range(16)) + ", b int", "has 17 columns; from 2 to 16"),
+        ("host int 10, host timestamp", "the name host is there twice"),
+        ("Host int 10, when timestamp", "'Host int 10' must be a name of letters a-z"),
+        ("host int, when timestamp", "'host int' must be a name .* how many values there are"),
+        ("host int 10, when timestamp 5", "nothing else, since it is the last column"),
+        ("host int 10, when timestamp,", "'when timestamp' must be .* how many values there are"),
+        ("host text(0) 10, when timestamp", "'host text.0. 10' must be a name"),
+        ("host date 10, when timestamp", "'host date 10' must be a name"),
+        ("host int 10k, when timestamp", "'host int 10k' must be a name"),
+        ("host int 2147483649, when timestamp", "the type has room for 2147483648 values"),
+        ("host text(2) 101, when timestamp", "the type has room for 100 values"),
+        ("host text(200) 10, user text(60) 10, when int", "a key has 264 bytes, and 255 at the most"),
+        ("host int 10, field9 timestamp", "a field is called field9, too"),
+        ("host int 9, when text(2)", "recordcount=1000: .* makes 900 different keys"),
+    ],
+)
+def test_columns_that_cannot_be(tmp_path: Path, columns: str, expected: str) -> None:
+    with pytest.raises(BadInputError, match=expected) as refused:
+        load(tmp_path, SMALL, "insertorder=ordered", f"keycolumns={columns}")
+    assert f"keycolumns={columns}" in str(refused.value)
+
+
+def test_what_columns_of_a_key_do_not_go_with(tmp_path: Path) -> None:
+    given = ("insertorder=ordered", "keycolumns=host int 10, when timestamp")
+    with pytest.raises(BadInputError, match=r"keysalt=crc32: .* have no place for a salt"):
+        load(tmp_path, SMALL, *given, "keysalt=crc32")
+    with pytest.raises(BadInputError, match=r"cassandra.batchread=in with keycolumns=host .* use cassandra.batchread"):
+        load(tmp_path, SMALL, *given, "cassandra.batchread=in")
+    with pytest.raises(BadInputError, match=r"phase b: cassandra.batchread=in with keycolumns"):
+        load(tmp_path, SMALL, *given, "phases=a,b", "b.cassandra.batchread=in")
 
 
 def test_options_and_assignments_must_not_contradict() -> None:

@@ -1,5 +1,6 @@
 package dohyo.aerospike;
 
+import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.nio.ByteBuffer;
@@ -8,12 +9,14 @@ import java.util.zip.CRC32;
 
 /**
  * Which records lie together in a block. With {@code insertorder=ordered} a key ends with the record's number, and
- * records with neighbouring numbers lie together, exactly N in each block. Hashed and salted keys tell no number:
+ * records with neighbouring numbers lie together, exactly N in each block; with {@code keycolumns} those that have
+ * neighbouring values in the last column and the same in the others. Hashed and salted keys tell no number:
  * their checksum chooses one of {@code recordcount} / N blocks, so that a block holds N records in the mean.
  */
 final class Packing {
   private final int size;
   private final boolean byNumber;
+  private final KeyColumns columns;
   private final long blocks;
 
   /**
@@ -27,11 +30,16 @@ final class Packing {
     this.size = size;
     byNumber = settings.text("insertorder", "hashed").equals("ordered")
         && settings.text("keysalt", "none").equals("none");
+    columns = KeyColumns.of(settings, "key");
     blocks = Math.max(1, settings.whole("recordcount", 1000, 0, Long.MAX_VALUE) / size);
   }
 
   /** Key of the block that holds the record with this key. */
   byte[] block(byte[] key) {
+    if (columns.several()) {
+      KeyColumns.Column last = columns.last();
+      return number(Arrays.copyOf(key, last.start()), last.number(key) / size);
+    }
     int digits = key.length;
     while (digits > 0 && key[digits - 1] >= '0' && key[digits - 1] <= '9' && key.length - digits < 18) {
       digits--;

@@ -10,9 +10,11 @@ import com.datastax.driver.core.Statement;
 import com.datastax.driver.core.utils.Bytes;
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
+import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
 import java.nio.ByteBuffer;
@@ -25,11 +27,13 @@ import site.ycsb.Status;
 
 /**
  * Apache Cassandra through prepared CQL statements. Keys and values go as raw bytes, so that a table may have
- * {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB.
+ * {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB. With
+ * {@code keycolumns} the key's columns are the table's: the last one is the clustering column, the others are the
+ * partition key, and a scan reads on in its partition.
  *
  * <p>Batches: {@code cassandra.batchmode=async} (default) sends the statements side by side, {@code unlogged} and
  * {@code logged} as one CQL batch, all records of which share one fate. {@code cassandra.batchread=async} (default)
- * reads side by side, {@code in} with one {@code SELECT … IN}.
+ * reads side by side, {@code in} with one {@code SELECT … IN}, for which the key must be one column.
  */
 public class CassandraBinding extends Binding {
   /** Rows per page of a scan, so that a long one does not come as one answer of any size. */
@@ -42,6 +46,7 @@ public class CassandraBinding extends Binding {
 
   private final Shared<SharedSession> sessions;
   private SharedSession shared;
+  private KeyColumns keyColumns;
   private BatchStatement.Type batchType;
   private boolean batchReads;
 
@@ -70,12 +75,17 @@ public class CassandraBinding extends Binding {
 
   @Override
   protected void connect(Settings settings) throws DBException {
+    keyColumns = KeyColumns.of(settings, Query.KEY);
     batchType = switch (settings.choice("cassandra.batchmode", "async", "unlogged", "logged")) {
       case "unlogged" -> BatchStatement.Type.UNLOGGED;
       case "logged" -> BatchStatement.Type.LOGGED;
       default -> null;
     };
     batchReads = settings.choice("cassandra.batchread", "async", "in").equals("in");
+    if (batchReads && keyColumns.several()) {
+      throw new SettingException("cassandra.batchread=in: the key has several columns (keycolumns), and IN asks for"
+          + " every combination of their values, not for the batch's records; use cassandra.batchread=async");
+    }
     shared = sessions.open(settings);
   }
 
@@ -90,7 +100,7 @@ public class CassandraBinding extends Binding {
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     return execute(new Query(Query.Verb.READ, table, columns),
-        prepared -> prepared.bind().setBytesUnsafe(0, ByteBuffer.wrap(key)).setFetchSize(UNPAGED),
+        prepared -> set(prepared.bind(), 0, key).setFetchSize(UNPAGED),
         rows -> {
           com.datastax.driver.core.Row found = Answers.next(rows);
           if (found == null) {
@@ -114,13 +124,13 @@ public class CassandraBinding extends Binding {
   @Override
   public CompletableFuture<Status> deleteRow(String table, byte[] key) {
     return execute(new Query(Query.Verb.DELETE, table, null),
-        prepared -> prepared.bind().setBytesUnsafe(0, ByteBuffer.wrap(key)), rows -> Status.OK);
+        prepared -> set(prepared.bind(), 0, key), rows -> Status.OK);
   }
 
   @Override
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
     return execute(new Query(Query.Verb.SCAN, table, columns),
-        prepared -> prepared.bind().setBytesUnsafe(0, ByteBuffer.wrap(key)).setInt(1, count).setFetchSize(SCAN_PAGE),
+        prepared -> set(prepared.bind(), 0, key).setInt(keySize(), count).setFetchSize(SCAN_PAGE),
         Function.identity()).thenCompose(rows -> page(rows, 0, sink));
   }
 
@@ -179,14 +189,26 @@ public class CassandraBinding extends Binding {
     return Answers.of(shared.session().executeAsync(routed(statement)), decode);
   }
 
-  private static BoundStatement bind(PreparedStatement prepared, Row row) {
+  private int keySize() {
+    return keyColumns.columns().size();
+  }
+
+  /** Sets the key's columns, which follow one another from a variable on. */
+  private BoundStatement set(BoundStatement bound, int first, byte[] key) {
+    int variable = first;
+    for (KeyColumns.Column column : keyColumns.columns()) {
+      bound.setBytesUnsafe(variable++, column.of(key));
+    }
+    return bound;
+  }
+
+  private BoundStatement bind(PreparedStatement prepared, Row row) {
     BoundStatement bound = prepared.bind();
     byte[][] values = row.values();
     for (int i = 0; i < values.length; i++) {
       bound.setBytesUnsafe(i, ByteBuffer.wrap(values[i]));
     }
-    bound.setBytesUnsafe(values.length, ByteBuffer.wrap(row.key()));
-    return bound;
+    return set(bound, values.length, row.key());
   }
 
   /** The protocol's form of a list, written by hand because the element's type may be text or blob. */
@@ -203,7 +225,7 @@ public class CassandraBinding extends Binding {
   }
 
   /** Gives each row of an {@code IN} read, which come in the server's order and once per key, to those who asked. */
-  private static Status[] distribute(ResultSet rows, List<byte[]> keys, RowSink sink) {
+  private Status[] distribute(ResultSet rows, List<byte[]> keys, RowSink sink) {
     Integer[] sorted = new Integer[keys.size()];
     Arrays.setAll(sorted, i -> i);
     Arrays.sort(sorted, (a, b) -> Arrays.compare(keys.get(a), keys.get(b)));
@@ -234,7 +256,7 @@ public class CassandraBinding extends Binding {
   }
 
   /** Takes what has come of a scan, and asks for the next page as long as there is one. */
-  private static CompletableFuture<Status> page(ResultSet rows, int taken, RowSink sink) {
+  private CompletableFuture<Status> page(ResultSet rows, int taken, RowSink sink) {
     int next = taken;
     for (int left = rows.getAvailableWithoutFetching(); left > 0; left--) {
       hand(Answers.next(rows), next++, sink);
@@ -248,12 +270,12 @@ public class CassandraBinding extends Binding {
   }
 
   /** Hands over the fields of a row, which stand behind its key; one that was never written is not there. */
-  private static void hand(com.datastax.driver.core.Row found, int row, RowSink sink) {
+  private void hand(com.datastax.driver.core.Row found, int row, RowSink sink) {
     if (sink == RowSink.DISCARD) {
       return;
     }
     ColumnDefinitions definitions = found.getColumnDefinitions();
-    for (int i = 1; i < definitions.size(); i++) {
+    for (int i = keySize(); i < definitions.size(); i++) {
       ByteBuffer value = found.getBytesUnsafe(i);
       if (value != null) {
         sink.field(row, definitions.getName(i), value);

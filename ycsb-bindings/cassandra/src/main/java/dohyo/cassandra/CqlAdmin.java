@@ -7,6 +7,7 @@ import com.datastax.driver.core.Row;
 import com.datastax.driver.core.Session;
 import com.datastax.driver.core.SocketOptions;
 import com.datastax.driver.core.exceptions.DriverException;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
@@ -33,16 +34,17 @@ public final class CqlAdmin implements AutoCloseable {
   private static final int SLICES = 64;
 
   private final Settings arguments;
+  private final KeyColumns key;
   private final Cluster cluster;
   private final Session session;
 
   /**
    * Connects.
    *
-   * @param arguments host, port, keyspace, tables; for the tables also strategy, replication, fieldcount, keytype,
-   *                  columntype, compression, compaction; for the conditions write_acks, read_acks; for the rows
-   *                  recordcount, countlimit; connection, where the server asks for it: a file of the binding's own
-   *                  properties for user, password and TLS
+   * @param arguments host, port, keyspace, tables, keycolumns; for the tables also strategy, replication, fieldcount,
+   *                  keytype (where keycolumns is empty), columntype, compression, compaction; for the conditions
+   *                  write_acks, read_acks; for the rows recordcount, countlimit; connection, where the server asks
+   *                  for it: a file of the binding's own properties for user, password and TLS
    * @throws SettingException if that file cannot be read
    */
   public CqlAdmin(Settings arguments) {
@@ -57,6 +59,7 @@ public final class CqlAdmin implements AutoCloseable {
    */
   CqlAdmin(Settings arguments, Settings access) {
     this.arguments = arguments;
+    key = KeyColumns.of(arguments, Query.KEY);
     Cluster.Builder driver = Cluster.builder().addContactPoint(arguments.required("host"))
         .withPort(arguments.number("port", 9042, 1, 65535)).withoutMetrics().withoutJMXReporting()
         .withSocketOptions(
@@ -100,11 +103,19 @@ public final class CqlAdmin implements AutoCloseable {
         replication(arguments.required("strategy"), arguments.required("replication"))));
     String columns = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
         .mapToObj(field -> "field" + field + " " + arguments.required("columntype")).collect(Collectors.joining(", "));
+    String keyColumns = key.columns().stream().map(column -> Query.quoted(column.name()) + " " + cqlType(column))
+        .collect(Collectors.joining(", "));
     for (String table : tables()) {
-      session.execute("CREATE TABLE IF NOT EXISTS %s.%s (y_id %s PRIMARY KEY, %s) WITH compression = %s"
-              .formatted(keyspace(), table, arguments.required("keytype"), columns, compression.apply(compressor()))
+      session.execute("CREATE TABLE IF NOT EXISTS %s.%s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
+              .formatted(keyspace(), table, keyColumns, columns, Query.primaryKey(key),
+                  compression.apply(compressor()))
           + " AND compaction = {'class': '%s'}".formatted(arguments.required("compaction")));
     }
+  }
+
+  private String cqlType(KeyColumns.Column column) {
+    return column.type() == KeyColumns.Type.KEY ? arguments.required("keytype")
+        : column.type().name().toLowerCase(Locale.ROOT);
   }
 
   private String compressor() {
@@ -194,8 +205,8 @@ public final class CqlAdmin implements AutoCloseable {
       long count = 0;
       for (int slice = 0; slice < SLICES; slice++) {
         long first = Long.MIN_VALUE + slice * width;
-        count += Long.parseLong(value("SELECT count(*) FROM %s.%s WHERE token(y_id) >= %d AND token(y_id) <= %d"
-            .formatted(keyspace(), table, first, first + width - 1)).orElseThrow());
+        count += Long.parseLong(value("SELECT count(*) FROM %1$s.%2$s WHERE token(%3$s) >= %4$d AND token(%3$s) <= %5$d"
+            .formatted(keyspace(), table, Query.partitionKey(key), first, first + width - 1)).orElseThrow());
       }
       rows.put(table, count);
     }

@@ -1,6 +1,8 @@
 package dohyo.cassandra;
 
 import dohyo.binding.Columns;
+import dohyo.binding.KeyColumns;
+import java.util.List;
 import java.util.stream.Collectors;
 
 /**
@@ -11,6 +13,9 @@ import java.util.stream.Collectors;
  * @param columns fields read or written; {@code null} for all, and where there are none
  */
 record Query(Verb verb, String table, Columns columns) {
+  /** Name of the key's column where it has one, as in the tables of stock YCSB. */
+  static final String KEY = "y_id";
+
   /** The statements that this binding knows; the order of their variables is that of {@code CassandraBinding}. */
   enum Verb {
     READ, READ_IN, SCAN, INSERT, UPDATE, DELETE;
@@ -20,30 +25,60 @@ record Query(Verb verb, String table, Columns columns) {
     }
   }
 
-  /** The statement's text; names are quoted, since CQL folds the others to lower case. */
-  String cql() {
+  /**
+   * The statement's text; names are quoted, since CQL folds the others to lower case.
+   *
+   * @param key the columns of the table's key; where there are several, the last is the clustering column
+   */
+  String cql(KeyColumns key) {
     String name = quoted(table);
+    String keys = each(key.names(), "%s", ", ");
+    String where = " WHERE " + each(key.names(), "%s = ?", " AND ");
     return switch (verb) {
-      case READ -> select(name) + " WHERE y_id = ?";
-      case READ_IN -> select(name) + " WHERE y_id IN ?";
-      case SCAN -> select(name) + " WHERE token(y_id) >= token(?) LIMIT ?";
-      case INSERT -> "INSERT INTO " + name + " (" + fields(", %s") + ", y_id) VALUES (" + fields(", ?") + ", ?)";
-      case UPDATE -> "UPDATE " + name + " SET " + fields(", %s = ?") + " WHERE y_id = ?";
-      case DELETE -> "DELETE FROM " + name + " WHERE y_id = ?";
+      case READ -> select(name, keys) + where;
+      case READ_IN -> select(name, keys) + " WHERE " + keys + " IN ?";
+      case SCAN -> select(name, keys) + " WHERE " + from(key) + " LIMIT ?";
+      case INSERT -> "INSERT INTO " + name + " (" + fields("%s") + ", " + keys + ") VALUES (" + fields("?") + ", "
+          + each(key.names(), "?", ", ") + ")";
+      case UPDATE -> "UPDATE " + name + " SET " + fields("%s = ?") + where;
+      case DELETE -> "DELETE FROM " + name + where;
     };
   }
 
+  /** What a table's rows are found by: its partition key, and of several columns the last as clustering column. */
+  static String primaryKey(KeyColumns key) {
+    return key.several() ? "(" + partitionKey(key) + "), " + quoted(key.last().name()) : partitionKey(key);
+  }
+
+  /** The names of the columns that choose a row's partition. */
+  static String partitionKey(KeyColumns key) {
+    return each(partition(key), "%s", ", ");
+  }
+
+  static String quoted(String name) {
+    return '"' + name.replace("\"", "\"\"") + '"';
+  }
+
+  private static List<String> partition(KeyColumns key) {
+    return key.several() ? key.names().subList(0, key.names().size() - 1) : key.names();
+  }
+
+  /** From a record on: to the end of its partition; where a partition is a record, from token to token. */
+  private static String from(KeyColumns key) {
+    return key.several() ? each(partition(key), "%s = ?", " AND ") + " AND " + quoted(key.last().name()) + " >= ?"
+        : "token(" + partitionKey(key) + ") >= token(?)";
+  }
+
   // The key always comes first, as it does in SELECT *.
-  private String select(String name) {
-    return columns == null ? "SELECT * FROM " + name : "SELECT y_id, " + fields(", %s") + " FROM " + name;
+  private String select(String name, String keys) {
+    return "SELECT " + (columns == null ? "*" : keys + ", " + fields("%s")) + " FROM " + name;
   }
 
   private String fields(String pattern) {
-    return columns.names().stream().map(column -> pattern.formatted(quoted(column))).collect(Collectors.joining())
-        .substring(2);
+    return each(columns.names(), pattern, ", ");
   }
 
-  private static String quoted(String name) {
-    return '"' + name.replace("\"", "\"\"") + '"';
+  private static String each(List<String> names, String pattern, String separator) {
+    return names.stream().map(name -> pattern.formatted(quoted(name))).collect(Collectors.joining(separator));
   }
 }

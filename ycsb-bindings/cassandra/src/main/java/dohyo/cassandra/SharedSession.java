@@ -14,6 +14,7 @@ import com.datastax.driver.core.policies.ConstantReconnectionPolicy;
 import com.datastax.driver.core.policies.DCAwareRoundRobinPolicy;
 import com.datastax.driver.core.policies.TokenAwarePolicy;
 import dohyo.binding.Binding;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.binding.SettingException;
 import dohyo.binding.Shared;
@@ -44,6 +45,7 @@ public final class SharedSession implements Shared.Connection {
   private final Session session;
   private final ConsistencyLevel reads;
   private final ConsistencyLevel writes;
+  private final KeyColumns key;
   private final ConcurrentMap<Query, CompletableFuture<PreparedStatement>> statements = new ConcurrentHashMap<>();
 
   /**
@@ -54,6 +56,7 @@ public final class SharedSession implements Shared.Connection {
    * @throws DBException if there is no server, or no such keyspace
    */
   public SharedSession(Settings settings, Cluster.Builder driver) throws DBException {
+    key = KeyColumns.of(settings, Query.KEY);
     reads = consistency(settings, "cassandra.readconsistencylevel");
     writes = consistency(settings, "cassandra.writeconsistencylevel");
     String hosts = settings.text("hosts", "");
@@ -93,7 +96,7 @@ public final class SharedSession implements Shared.Connection {
   }
 
   private CompletableFuture<PreparedStatement> prepare(Query query) {
-    return Answers.of(session.prepareAsync(query.cql()), statement -> statement.setIdempotent(true)
+    return Answers.of(session.prepareAsync(query.cql(key)), statement -> statement.setIdempotent(true)
         .setConsistencyLevel(query.verb().reads() ? reads : writes));
   }
 

@@ -1,11 +1,15 @@
 package dohyo.cassandra;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.Row;
 import com.datastax.driver.core.Session;
 import dohyo.binding.Binding;
+import dohyo.binding.KeyColumns;
+import dohyo.binding.SettingException;
 import dohyo.contract.BindingContract;
 import java.util.HashMap;
 import java.util.List;
@@ -34,13 +38,20 @@ public class CassandraContractIT extends BindingContract {
 
   @Override
   protected void createTable(String name, boolean binaryKeys, List<String> fields) {
-    createTable(name, binaryKeys ? "blob" : "text", "blob", fields);
+    createTable(name, "y_id " + (binaryKeys ? "blob" : "text") + " PRIMARY KEY", "blob", fields);
   }
 
-  private void createTable(String name, String keyType, String fieldType, List<String> fields) {
+  @Override
+  protected void createTable(String name, KeyColumns key, List<String> fields) {
+    String columns = key.columns().stream().map(column -> '"' + column.name() + "\" " + column.type().name())
+        .collect(Collectors.joining(", "));
+    createTable(name, columns + ", PRIMARY KEY (" + Query.primaryKey(key) + ")", "blob", fields);
+  }
+
+  private void createTable(String name, String key, String fieldType, List<String> fields) {
     String columns = fields.stream().map(field -> ", " + field + " " + fieldType).collect(Collectors.joining());
     execute("DROP TABLE IF EXISTS " + keyspace + "." + name);
-    execute("CREATE TABLE " + keyspace + "." + name + " (y_id " + keyType + " PRIMARY KEY" + columns + ")");
+    execute("CREATE TABLE " + keyspace + "." + name + " (" + key + columns + ")");
   }
 
   @Override
@@ -65,6 +76,21 @@ public class CassandraContractIT extends BindingContract {
             !write.equals("async")))).toList();
   }
 
+  /** An IN would ask for every combination of the columns' values. */
+  @Override
+  protected List<Mode> modesOfColumns() {
+    return modes().stream().filter(mode -> mode.properties().get("cassandra.batchread").equals("async")).toList();
+  }
+
+  @Test
+  void oneQueryForManyKeysOfSeveralColumnsIsRefused() {
+    Binding db = newBinding();
+    db.setProperties(server.with(Map.of("cassandra.batchread", "in", "insertorder", "ordered",
+        "keycolumns", "host int 2, when timestamp")));
+    SettingException refused = assertThrows(SettingException.class, db::init);
+    assertTrue(refused.getMessage().startsWith("cassandra.batchread=in: "), refused.getMessage());
+  }
+
   @Override
   protected Map.Entry<Map<String, String>, String> nowhere() {
     return Map.entry(Map.of("hosts", "127.0.0.1", "port", "1"), "127.0.0.1 port 1");
@@ -72,7 +98,7 @@ public class CassandraContractIT extends BindingContract {
 
   @Test
   void textColumnsOfStockTables() throws Exception {
-    createTable("contract_text", "text", "text", List.of("field0"));
+    createTable("contract_text", "y_id text PRIMARY KEY", "text", List.of("field0"));
     Binding db = newBinding();
     db.setProperties(server.with(Map.of("cassandra.batchread", "in")));
     db.init();

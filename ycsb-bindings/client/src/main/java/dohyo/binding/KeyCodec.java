@@ -9,19 +9,25 @@ import java.util.zip.CRC32;
  * <p>{@code keysalt=none} stores it as it is. {@code keysalt=crc32} puts two bytes in front, taken from the CRC-32 of
  * the key written as an 8-byte big-endian number: its bytes 5 and 6 counted from 0, which are bits 8 to 23 of the
  * checksum. The scheme is that of the published heavyweights comparison; it spreads sequential keys over the regions
- * of an ordered store such as HBase.
+ * of an ordered store such as HBase. Keys of several columns ({@link KeyColumns}) take no salt: no column is for it.
  */
 public final class KeyCodec {
   private final boolean salted;
+  private final boolean columns;
 
   /**
-   * Reads {@code keysalt}.
+   * Reads {@code keysalt} and {@code keycolumns}.
    *
    * @param settings the client's properties
-   * @throws SettingException if the value is neither {@code none} nor {@code crc32}
+   * @throws SettingException if one has an impossible value, or both are given
    */
   public KeyCodec(Settings settings) {
     this.salted = settings.choice("keysalt", "none", "crc32").equals("crc32");
+    this.columns = KeyColumns.of(settings, "key").several();
+    if (salted && columns) {
+      throw new SettingException("keysalt=crc32: keys that keycolumns names the columns of have no place for a salt;"
+          + " leave one of the two out");
+    }
   }
 
   /**
@@ -44,7 +50,16 @@ public final class KeyCodec {
     return stored;
   }
 
+  /**
+   * Encodes a key given as text, as stock YCSB does.
+   *
+   * @throws SettingException if keys have columns, which cannot be made from a text
+   */
   public byte[] encode(String key) {
+    if (columns) {
+      throw new SettingException("keycolumns: the key '" + key + "' is a text, as stock YCSB's are, and no typed"
+          + " columns; run dohyo.client.Client, or leave keycolumns out");
+    }
     return encode(key.getBytes(StandardCharsets.UTF_8));
   }
 }

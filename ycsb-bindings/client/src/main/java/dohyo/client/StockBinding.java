@@ -2,8 +2,10 @@ package dohyo.client;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
+import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -28,6 +30,10 @@ final class StockBinding extends Binding {
 
   @Override
   protected void connect(Settings settings) throws DBException {
+    if (KeyColumns.of(settings, "key").several()) {
+      throw new SettingException("keycolumns=" + settings.text("keycolumns", "") + ": " + db.getClass().getName()
+          + " is a binding for stock YCSB, whose keys are texts; leave keycolumns out");
+    }
     db.setProperties(settings.properties());
     db.init();
   }

@@ -1,6 +1,7 @@
 package dohyo.workload;
 
 import dohyo.binding.Columns;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.binding.SettingException;
 import java.nio.charset.StandardCharsets;
@@ -13,12 +14,10 @@ import site.ycsb.Utils;
  * Where records live and how they look: tables, key names, fields. One instance serves all threads.
  *
  * <p>Keys are those of YCSB: {@code user} and the key number, hashed with {@link Utils#hash} unless
- * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code partitions} they are those
- * of a time series: record n is point n / partitions of partition n mod partitions, so that new records are the next
- * point of one partition after the other. Such a key is {@code user} and 18 digits, the partition's first, so that the
- * points of a partition lie together and in the order of time wherever keys do. With {@code tablecount} above one the
- * key numbers from 0 to {@code recordcount} are divided into contiguous ranges, one per table, of which the first ones
- * are one record longer where the number is not divisible; later inserts go round the tables.
+ * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code keycolumns} they are
+ * columns made from the key number ({@link KeyColumns}). With {@code tablecount} above one the key numbers from 0 to
+ * {@code recordcount} are divided into contiguous ranges, one per table, of which the first ones are one record longer
+ * where the number is not divisible; later inserts go round the tables.
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);
@@ -26,26 +25,22 @@ public final class RecordLayout {
   private static final long[] POWERS_OF_TEN =
       LongStream.iterate(1, power -> power * 10).limit(19).toArray();
 
-  /** Digits of a key of a time series: so many fit a {@code long}. */
-  private static final int SERIES_DIGITS = 18;
-
   private final String[] tables;
   private final long recordCount;
   private final long recordsPerTable;
   private final int longerTables;
   private final boolean hashed;
-  private final long partitions;
-  private final long pointsPerPartition;
+  private final KeyColumns keyColumns;
   private final int padding;
   private final Columns all;
   private final Columns[] single;
 
   /**
-   * Reads {@code table}, {@code tablecount}, {@code recordcount}, {@code insertorder}, {@code partitions},
+   * Reads {@code table}, {@code tablecount}, {@code recordcount}, {@code insertorder}, {@code keycolumns},
    * {@code zeropadding}, {@code fieldcount} and {@code fieldnameprefix}.
    *
    * @param settings the client's properties
-   * @throws SettingException if one of them is out of range, or {@code partitions} does not go with the others
+   * @throws SettingException if one of them is out of range, or {@code keycolumns} does not go with the others
    */
   public RecordLayout(Settings settings) {
     int count = settings.number("tablecount", 1, 1, 10_000);
@@ -61,23 +56,29 @@ public final class RecordLayout {
     recordsPerTable = recordCount / count;
     longerTables = (int) (recordCount % count);
     hashed = settings.choice("insertorder", "hashed", "ordered").equals("hashed");
-    partitions = settings.whole("partitions", 0, 0, 1_000_000_000);
-    if (partitions > 0 && hashed) {
-      throw new SettingException("partitions=" + partitions + ": needs insertorder=ordered, since a hashed key has no"
-          + " order of time");
-    }
-    int partitionDigits = digits(Math.max(0, partitions - 1));
-    pointsPerPartition = POWERS_OF_TEN[SERIES_DIGITS - partitionDigits];
-    if (partitions > 0 && recordCount / partitions >= pointsPerPartition) {
-      throw new SettingException("recordcount=" + recordCount + ": partitions=" + partitions + " hold up to "
-          + pointsPerPartition + " points each; set more partitions");
-    }
-    padding = Math.max(partitions > 0 ? SERIES_DIGITS : 0, settings.number("zeropadding", 1, 0, 1_000));
+    padding = settings.number("zeropadding", 1, 0, 1_000);
     int fields = settings.number("fieldcount", 10, 1, 10_000);
     String prefix = settings.text("fieldnameprefix", "field");
     List<String> names = IntStream.range(0, fields).mapToObj(i -> prefix + i).toList();
     all = Columns.of(names);
     single = names.stream().map(name -> Columns.of(List.of(name))).toArray(Columns[]::new);
+    keyColumns = KeyColumns.of(settings, "key");
+    if (keyColumns.several()) {
+      check(settings.text("keycolumns", ""), names);
+    }
+  }
+
+  private void check(String given, List<String> fields) {
+    if (hashed) {
+      throw new SettingException("keycolumns=" + given + ": needs insertorder=ordered, since the columns are made from"
+          + " the number of the record");
+    }
+    for (String name : keyColumns.names()) {
+      if (fields.stream().anyMatch(name::equalsIgnoreCase)) {
+        throw new SettingException("keycolumns=" + given + ": a field is called " + name + ", too; rename the column");
+      }
+    }
+    keyColumns.key(recordCount - 1);
   }
 
   public long recordCount() {
@@ -144,8 +145,10 @@ public final class RecordLayout {
 
   /** The key of a record. */
   public byte[] key(long keynum) {
-    long number = hashed ? Utils.hash(keynum)
-        : partitions > 0 ? keynum % partitions * pointsPerPartition + keynum / partitions : keynum;
+    if (keyColumns.several()) {
+      return keyColumns.key(keynum);
+    }
+    long number = hashed ? Utils.hash(keynum) : keynum;
     byte[] key = new byte[PREFIX.length + Math.max(digits(number), padding)];
     System.arraycopy(PREFIX, 0, key, 0, PREFIX.length);
     for (int at = key.length - 1; at >= PREFIX.length; at--, number /= 10) {

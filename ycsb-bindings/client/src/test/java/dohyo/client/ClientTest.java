@@ -9,6 +9,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,6 +20,7 @@ import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.HdrHistogram.EncodableHistogram;
 import org.HdrHistogram.HistogramLogReader;
 import org.codehaus.jackson.JsonNode;
@@ -90,6 +92,30 @@ class ClientTest {
     assertEquals(1001, line("READ", "Operations") + line("UPDATE", "Operations"));
     assertEquals(1001L * batch, line("READ", "Return=OK") + line("UPDATE", "Return=OK"));
     assertEquals(1001L * batch, line("OVERALL", "Records"));
+  }
+
+  @Test
+  void keysOfSeveralColumnsAreThoseOfTheLoadAndOfTheRun() {
+    String[] columns = {"-p", "insertorder=ordered", "-p", "keycolumns=host int 2, when timestamp"};
+    assertEquals(0, client(concat(columns, "-load", "-threads", "3", "-p", "batchsize=10")), err);
+    assertEquals(1000, MemoryBinding.keys(store).size());
+    assertTrue(MemoryBinding.keys(store).contains("usertable/" + new String(ByteBuffer.allocate(12).putInt(1)
+        .putLong(1_577_836_800_499L).array(), StandardCharsets.ISO_8859_1)), "the last one");
+    assertEquals(0, client(concat(columns, "-p", "operationcount=500", "-p", "readproportion=0.8",
+        "-p", "updateproportion=0", "-p", "insertproportion=0.2")), err);
+    assertEquals(line("READ", "Operations"), line("READ", "Return=OK"));
+    assertEquals(1000 + line("INSERT", "Operations"), MemoryBinding.keys(store).size());
+  }
+
+  @Test
+  void aBindingForStockYcsbTakesNoColumns() {
+    assertEquals(2, client("-load", "-db", "site.ycsb.BasicDB", "-p", "insertorder=ordered",
+        "-p", "keycolumns=host int 2, when timestamp"));
+    assertTrue(err.contains("keycolumns=host int 2, when timestamp: site.ycsb.BasicDB is a binding for stock"), err);
+  }
+
+  private static String[] concat(String[] first, String... then) {
+    return Stream.concat(Stream.of(first), Stream.of(then)).toArray(String[]::new);
   }
 
   @Test

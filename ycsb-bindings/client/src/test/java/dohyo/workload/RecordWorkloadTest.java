@@ -7,17 +7,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.KeyCodec;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.HexFormat;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 import java.util.zip.Deflater;
 import org.junit.jupiter.api.Test;
@@ -295,13 +300,14 @@ class RecordWorkloadTest {
   @Test
   void aTimeSeriesGoesOnPartitionByPartition() {
     Set<String> acknowledged = new HashSet<>();
-    String[] series = {"partitions=100", "recordcount=250", "insertorder=ordered", "insertproportion=0.8",
-        "readproportion=0.2", "updateproportion=0", "requestdistribution=latest", "dotransactions=false", "clients=1"};
+    String[] series = {"keycolumns=series bigint 100, time timestamp", "recordcount=250", "insertorder=ordered",
+        "insertproportion=0.8", "readproportion=0.2", "updateproportion=0", "requestdistribution=latest",
+        "dotransactions=false", "clients=1"};
     workloadKeys(series).forEach(acknowledged::add);
     assertEquals(250, acknowledged.size());
     // Partition 49 has three points after the load, partition 50 two.
-    assertTrue(acknowledged.contains("user490000000000000002"));
-    assertTrue(acknowledged.contains("user500000000000000001"));
+    assertTrue(acknowledged.contains(point(49, 2)));
+    assertTrue(acknowledged.contains(point(50, 1)));
     series[7] = "dotransactions=true";
     OperationSource source = workload(series).source(0, 1);
     ArrayDeque<Operation> inFlight = new ArrayDeque<>();
@@ -312,12 +318,12 @@ class RecordWorkloadTest {
       Operation next = source.next();
       String key = text(next.keys().get(0));
       if (next.type() == OperationType.INSERT) {
-        assertEquals(String.format("user%02d%016d", written % 100, written / 100), key, "the next partition's next");
+        assertEquals(point(written % 100, written / 100), key, "the next partition's next");
         written++;
       } else {
         assertTrue(acknowledged.contains(key), key);
         reads++;
-        recent += Long.parseLong(key.substring(6)) >= written / 100 - 10 ? 1 : 0;
+        recent += ByteBuffer.wrap(next.keys().get(0)).getLong(8) - KeyColumns.EPOCH >= written / 100 - 10 ? 1 : 0;
       }
       inFlight.add(next);
       if (inFlight.size() == 50) {
@@ -334,17 +340,72 @@ class RecordWorkloadTest {
     return all(workload(pairs).source(0, 1)).stream().flatMap(operation -> texts(operation).stream()).toList();
   }
 
+  /** Such a key, each of its bytes as a character. */
+  private static String point(long series, long time) {
+    return text(ByteBuffer.allocate(16).putLong(series).putLong(1_577_836_800_000L + time).array());
+  }
+
   @Test
-  void keysOfATimeSeriesAreInTheOrderOfPartitionAndTime() {
-    RecordLayout layout = new RecordLayout(settings("partitions=100000000", "insertorder=ordered",
-        "recordcount=5000000000"));
-    assertEquals("user000000000000000000", text(layout.key(0)));
-    assertEquals("user999999990000000000", text(layout.key(99_999_999)));
-    assertEquals("user000000000000000001", text(layout.key(100_000_000)));
-    assertEquals("user999999990000000049", text(layout.key(4_999_999_999L)));
-    assertThrows(SettingException.class, () -> new RecordLayout(settings("partitions=10")));
-    assertThrows(SettingException.class, () -> new RecordLayout(settings("partitions=1000000000",
-        "insertorder=ordered", "recordcount=1000000000000000000")));
+  void columnsAreMadeByMixedRadixAndLieOneAfterAnother() {
+    RecordLayout layout = new RecordLayout(settings("insertorder=ordered", "recordcount=5000000000",
+        "keycolumns=host int 10, user bigint 1000, object text(32) 100, when timestamp"));
+    ByteBuffer expected = ByteBuffer.allocate(52).putInt(7).putLong(890)
+        .put("00000000000000000000000000000056".getBytes(StandardCharsets.US_ASCII)).putLong(1_577_836_801_234L);
+    assertArrayEquals(expected.array(), layout.key(1_234_568_907L));
+    assertEquals("00000000" + "0000000000000000" + "30".repeat(32) + "0000016f5e66e800",
+        HexFormat.of().formatHex(layout.key(0)));
+  }
+
+  @Test
+  void keysAreUniqueAndInTheOrderOfTheirColumns() {
+    KeyColumns columns = KeyColumns.of(settings("keycolumns=a int 3,b text(2) 100, c timestamp 5, d text(3)"), "key");
+    Set<String> keys = new TreeSet<>();
+    for (int i = 0; i < 3 * 100 * 5 * 7; i++) {
+      assertTrue(keys.add(text(columns.key(i))));
+    }
+    Iterator<String> inOrder = keys.iterator();
+    for (int a = 0; a < 3; a++) {
+      for (int b = 0; b < 100; b++) {
+        for (int c = 0; c < 5; c++) {
+          for (int d = 0; d < 7; d++) {
+            assertEquals(text(columns.key(a + 3 * (b + 100 * (c + 5L * d)))), inOrder.next());
+          }
+        }
+      }
+    }
+    assertThrows(SettingException.class, () -> columns.key(1500 * 1000));
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+      "when timestamp | has 1 columns; from 2 to 16",
+      "host int 10, host timestamp | the name host is there twice",
+      "Host int 10, when timestamp | 'Host int 10' must be a name",
+      "host int, when timestamp | 'host int' must be a name",
+      "host int 10, when timestamp 5 | nothing else, since it is the last column",
+      "host text(0) 10, when timestamp | 'host text(0) 10' must be a name",
+      "host date 10, when timestamp | 'host date 10' must be a name",
+      "host int 0, when timestamp | 'host int 0' must be a name",
+      "host int 2147483649, when timestamp | room for 2147483648 values",
+      "host text(2) 101, when timestamp | room for 100 values",
+      "host text(200) 10, user text(60) 10, when int | a key has 264 bytes, and 255 at the most",
+      "host int 10, when text(2) | no room for record 1999",
+      "host int 10, field0 timestamp | a field is called field0"})
+  void columnsThatCannotBeAreRefusedByName(String columns, String reason) {
+    SettingException refused = assertThrows(SettingException.class, () -> new RecordLayout(
+        settings("insertorder=ordered", "recordcount=2000", "keycolumns=" + columns)));
+    assertTrue(refused.getMessage().startsWith("keycolumns=" + columns + ": "), refused.getMessage());
+    assertTrue(refused.getMessage().contains(reason), refused.getMessage());
+  }
+
+  @Test
+  void columnsNeedTheRecordsNumberAndNoSalt() {
+    String columns = "keycolumns=host int 10, when timestamp";
+    assertThrows(SettingException.class, () -> new RecordLayout(settings(columns)), "insertorder=hashed");
+    assertThrows(SettingException.class, () -> new KeyCodec(settings(columns, "keysalt=crc32")), "keysalt=crc32");
+    assertThrows(SettingException.class, () -> new KeyCodec(settings(columns)).encode("user1"), "user1");
+    byte[] key = {1, 2, 3};
+    assertArrayEquals(key, new KeyCodec(settings(columns)).encode(key));
   }
 
   @Test

@@ -10,9 +10,12 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
 import java.io.File;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -22,6 +25,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -76,6 +80,10 @@ public abstract class BindingContract {
   private static final String SALTED_TABLE = "contract_salted";
   private static final String SCAN_TABLE = "contract_scan";
   private static final String YCSB_TABLE = "contract_ycsb";
+  private static final String COLUMNS_TABLE = "contract_columns";
+  /** Six combinations of the first three columns; a reserved word of SQL and CQL, which must be quoted. */
+  private static final Map<String, String> KEY_COLUMNS = Map.of("insertorder", "ordered", "recordcount", "1000",
+      "keycolumns", "host int 2, user bigint 3, object text(32) 1, when timestamp");
   private static final Columns FIELDS = Columns.of(List.of("field0", "field1", "field2"));
   private static final Columns ONE = Columns.of(List.of("field1"));
   /** Longer than both a Cassandra partition key (65,535 bytes) and an HBase row (32,767 bytes) may be. */
@@ -103,6 +111,24 @@ public abstract class BindingContract {
    * @param fields     field names, which hold any bytes
    */
   protected abstract void createTable(String name, boolean binaryKeys, List<String> fields) throws Exception;
+
+  /**
+   * Makes an empty table whose keys have several columns, as {@link #createTable(String, boolean, List)} does; here for
+   * databases whose keys are bytes.
+   */
+  protected void createTable(String name, KeyColumns key, List<String> fields) throws Exception {
+    createTable(name, true, fields);
+  }
+
+  /** Whether a scan goes on in the order of keys, as far as the first columns of a key are the same. */
+  protected boolean ordersKeys() {
+    return true;
+  }
+
+  /** Those ways in which this binding carries a batch of records whose keys have several columns. */
+  protected List<Mode> modesOfColumns() {
+    return modes();
+  }
 
   /** The server's own count of records of a table that were asked for. */
   protected abstract long readsServed(String table) throws Exception;
@@ -135,6 +161,7 @@ public abstract class BindingContract {
       createTable(table, false, fields);
     }
     createTable(SALTED_TABLE, true, fields);
+    createTable(COLUMNS_TABLE, keyColumns(), fields);
   }
 
   @AfterEach
@@ -457,6 +484,66 @@ public abstract class BindingContract {
     assertEquals(List.of(Status.OK, Status.NOT_FOUND),
         results(2, db.readRows(SALTED_TABLE, List.of(stored, bytes(name)), null, read)));
     assertEquals(buffers(Map.of("field0", "a")), read.row(0));
+  }
+
+  // ---- keys of several columns ----
+
+  private static KeyColumns keyColumns() {
+    Properties properties = new Properties();
+    properties.putAll(KEY_COLUMNS);
+    return KeyColumns.of(new Settings(properties), "key");
+  }
+
+  @ParameterizedTest
+  @MethodSource("modesOfColumns")
+  void keysOfSeveralColumns(Mode mode) {
+    Binding db = open(mode.properties(), KEY_COLUMNS);
+    KeyColumns columns = keyColumns();
+    // A hundred points in time of each of six partitions, and other records for every mode.
+    int first = 600 * modesOfColumns().indexOf(mode);
+    List<byte[]> keys = IntStream.range(first, first + 600).mapToObj(columns::key).toList();
+    List<Row> rows = keys.stream()
+        .map(key -> new Row(COLUMNS_TABLE, key, FIELDS, values(hex(key), "b", "c"))).toList();
+    assertAllOk(600, db.insertRows(rows));
+    assertOk(db.updateRow(new Row(COLUMNS_TABLE, keys.get(7), ONE, values("B"))));
+    assertAllOk(2, db.updateRows(List.of(new Row(COLUMNS_TABLE, keys.get(8), ONE, values("B")),
+        new Row(COLUMNS_TABLE, keys.get(9), ONE, values("B")))));
+    assertOk(db.deleteRow(COLUMNS_TABLE, keys.get(10)));
+
+    List<byte[]> wanted = new ArrayList<>(keys);
+    wanted.add(keys.get(3));
+    for (Columns some : Arrays.asList(null, FIELDS)) {
+      Fields read = new Fields();
+      List<Status> found = results(601, db.readRows(COLUMNS_TABLE, wanted, some, read));
+      for (int i = 0; i < 601; i++) {
+        assertEquals(i == 10 ? Status.NOT_FOUND : Status.OK, found.get(i), "record " + i);
+        assertEquals(i == 10 ? Map.of() : buffers(Map.of("field0", hex(wanted.get(i)), "field1",
+            i >= 7 && i <= 9 ? "B" : "b", "field2", "c")), read.row(i), "record " + i);
+      }
+    }
+    Fields one = new Fields();
+    assertOk(db.readRow(COLUMNS_TABLE, keys.get(599), ONE, one));
+    assertEquals(buffers(Map.of("field1", "b")), one.row(0));
+    assertEquals(Status.NOT_FOUND, result(db.readRow(COLUMNS_TABLE, keys.get(10), null, RowSink.DISCARD)));
+
+    Fields scanned = new Fields();
+    assertOk(db.scanRows(COLUMNS_TABLE, keys.get(11), 20, FIELDS, scanned));
+    assertEquals(20, scanned.size());
+    for (int i = 0; i < (ordersKeys() ? 20 : 1); i++) {
+      assertEquals(ByteBuffer.wrap(bytes(hex(keys.get(11 + 6 * i)))), scanned.row(i).get("field0"), "the next point");
+    }
+  }
+
+  @Test
+  void aTextIsNoKeyOfSeveralColumns() {
+    Binding db = open(KEY_COLUMNS);
+    SettingException refused = assertThrows(SettingException.class,
+        () -> db.insert(COLUMNS_TABLE, "user1", iterators(Map.of("field0", "a"))));
+    assertTrue(refused.getMessage().contains("'user1'"), refused.getMessage());
+  }
+
+  private static String hex(byte[] key) {
+    return HexFormat.of().formatHex(key);
   }
 
   /** As its users run it: the shipped jars, in a process of its own, under the stock client and under ours. */

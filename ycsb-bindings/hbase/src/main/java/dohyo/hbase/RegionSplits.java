@@ -2,8 +2,8 @@ package dohyo.hbase;
 
 import dohyo.binding.Settings;
 import dohyo.workload.RecordLayout;
-import java.nio.charset.StandardCharsets;
-import java.util.List;
+import java.util.SplittableRandom;
+import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -23,7 +23,7 @@ final class RegionSplits {
   /**
    * Gives the first keys of all regions but the first.
    *
-   * @param arguments regions, and what makes the keys: recordcount, keysalt, insertorder, partitions, zeropadding
+   * @param arguments regions, and what makes the keys: recordcount, keysalt, insertorder, keycolumns, zeropadding
    */
   static byte[][] of(Settings arguments) {
     int regions = arguments.number("regions", 1, 1, SALTS);
@@ -34,10 +34,12 @@ final class RegionSplits {
     long records = arguments.whole("recordcount", 1, 1, Long.MAX_VALUE);
     RecordLayout layout = new RecordLayout(arguments);
     long samples = Math.min(records, SAMPLED_KEYS);
-    List<String> keys = LongStream.range(0, samples).map(i -> i * (records / samples))
-        .mapToObj(record -> new String(layout.key(record), StandardCharsets.US_ASCII))
-        .sorted().toList();
-    return IntStream.range(1, regions).mapToObj(i -> keys.get((int) (i * samples / regions)))
-        .distinct().map(Bytes::toBytes).toArray(byte[][]::new);
+    // No steps of equal length: together with the columns of a key they would miss most of their values.
+    LongStream sample = samples == records ? LongStream.range(0, records)
+        : new SplittableRandom(1).longs(samples, 0, records);
+    byte[][] keys = sample.mapToObj(layout::key).sorted(Bytes.BYTES_COMPARATOR).toArray(byte[][]::new);
+    TreeSet<byte[]> splits = new TreeSet<>(Bytes.BYTES_COMPARATOR);
+    IntStream.range(1, regions).forEach(i -> splits.add(keys[(int) (i * samples / regions)]));
+    return splits.toArray(byte[][]::new);
   }
 }

@@ -13,11 +13,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RegionSplitsTest {
   @ParameterizedTest
   @ValueSource(strings = {"insertorder=hashed", "insertorder=ordered", "insertorder=ordered zeropadding=9",
-      "insertorder=ordered partitions=100", "insertorder=ordered partitions=100000000"})
+      "insertorder=ordered keycolumns=series_bigint_100,time_timestamp",
+      "insertorder=ordered keycolumns=series_bigint_100000000,time_timestamp",
+      "insertorder=ordered keycolumns=host_int_10,user_bigint_1000,object_text(32)_100,when_timestamp"})
   void everyRegionGetsAsManyRecords(String keys) {
     Properties properties = new Properties();
     for (String pair : ("recordcount=60000 regions=7 " + keys).split(" ")) {
-      properties.setProperty(pair.split("=")[0], pair.split("=")[1]);
+      properties.setProperty(pair.split("=")[0], pair.split("=")[1].replace('_', ' '));
     }
     Settings settings = new Settings(properties);
     byte[][] splits = RegionSplits.of(settings);

@@ -27,6 +27,7 @@ final class Link implements AutoCloseable {
   private static final int STATEMENTS = 200;
 
   private final Login login;
+  private final Key key;
   private final long timeoutNanos;
   private Connection connection;
   private final Map<Sql, Prepared> statements = new LinkedHashMap<>(STATEMENTS, 0.75f, true);
@@ -36,9 +37,10 @@ final class Link implements AutoCloseable {
    * A prepared statement.
    *
    * @param statement the driver's statement
-   * @param names     its result's columns, from 0; empty for a write
+   * @param names     its result's columns, from 0, null for those of the key; empty for a write
+   * @param key       where the key's columns stand in the result, from 1; 0 for one that does not
    */
-  record Prepared(PreparedStatement statement, String[] names) {
+  record Prepared(PreparedStatement statement, String[] names, int[] key) {
   }
 
   /**
@@ -54,6 +56,7 @@ final class Link implements AutoCloseable {
   /** Does not connect yet. */
   Link(Login login, Settings settings) {
     this.login = login;
+    key = new Key(settings);
     timeoutNanos = TimeUnit.MILLISECONDS.toNanos(Binding.operationTimeout(settings));
   }
 
@@ -92,6 +95,11 @@ final class Link implements AutoCloseable {
     }
   }
 
+  /** The columns of the tables' keys. */
+  Key key() {
+    return key;
+  }
+
   /** A statement of its own per text, made with the first use. */
   Prepared prepared(Sql sql) throws SQLException {
     Prepared known = statements.get(sql);
@@ -123,13 +131,21 @@ final class Link implements AutoCloseable {
   }
 
   private Prepared prepare(Sql sql) throws SQLException {
-    PreparedStatement statement = connection.prepareStatement(sql.text());
+    List<String> keyNames = key.names();
+    PreparedStatement statement = connection.prepareStatement(sql.text(keyNames));
     ResultSetMetaData result = statement.getMetaData();
     String[] names = new String[result == null ? 0 : result.getColumnCount()];
+    int[] places = new int[keyNames.size()];
     for (int i = 0; i < names.length; i++) {
-      names[i] = result.getColumnName(i + 1);
+      String name = result.getColumnName(i + 1);
+      int ofKey = keyNames.indexOf(name);
+      if (ofKey < 0) {
+        names[i] = name;
+      } else {
+        places[ofKey] = i + 1;
+      }
     }
-    return new Prepared(statement, names);
+    return new Prepared(statement, names, places);
   }
 
   @Override

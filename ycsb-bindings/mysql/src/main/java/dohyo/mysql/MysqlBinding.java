@@ -23,16 +23,23 @@ import site.ycsb.Status;
 
 /**
  * MySQL and MariaDB over JDBC, with statements that the server has prepared. Every statement is a transaction of its
- * own. A table has the key in {@code YCSB_KEY} and a column per field; keys and values go as raw bytes.
+ * own. A table has the key in {@code YCSB_KEY}, or with {@code keycolumns} in those columns, and a column per field;
+ * the single key and values go as raw bytes.
  *
  * <p>An insert and an update are the same statement, as in Cassandra and HBase: it writes the fields given, whether
  * the record is there or not. A batch of writes is one statement with many rows, a batch of reads one
- * {@code SELECT … IN}. A client thread has one connection, or with {@code inflight} above 1 as many
- * ({@code mysql.connections}, at the most 32 unless given): operations beyond that wait in the client.
+ * {@code SELECT … IN}, or of keys with several columns one with an alternative per key. A client thread has one
+ * connection, or with {@code inflight} above 1 as many ({@code mysql.connections}, at the most 32 unless given):
+ * operations beyond that wait in the client.
  */
 public final class MysqlBinding extends Binding {
   /** The protocol counts a statement's variables with 16 bits. */
   private static final int VARIABLES = 65_535;
+  /**
+   * Of a read with alternatives: with more than 16,000 ranges in the making MariaDB leaves the index aside
+   * (optimizer_max_sel_args), and MySQL with more than 8 MB of them (range_optimizer_max_mem_size).
+   */
+  private static final int RANGES = 8_000;
   /** Rows that the driver takes at once, so that a long scan does not come as one answer of any size. */
   private static final int SCAN_PAGE = 1000;
 
@@ -55,7 +62,7 @@ public final class MysqlBinding extends Binding {
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     return links.run(link -> {
       Link.Prepared read = link.prepared(new Sql(Verb.READ, table, columns, 1));
-      read.statement().setBytes(1, key);
+      link.key().set(read.statement(), 1, key);
       try (ResultSet found = read.statement().executeQuery()) {
         if (!found.next()) {
           return Status.NOT_FOUND;
@@ -83,7 +90,7 @@ public final class MysqlBinding extends Binding {
   public CompletableFuture<Status> deleteRow(String table, byte[] key) {
     return links.run(link -> {
       PreparedStatement delete = link.prepared(new Sql(Verb.DELETE, table, null, 1)).statement();
-      delete.setBytes(1, key);
+      link.key().set(delete, 1, key);
       delete.executeUpdate();
       return Status.OK;
     }, error -> error);
@@ -93,8 +100,11 @@ public final class MysqlBinding extends Binding {
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
     return links.run(link -> {
       Link.Prepared scan = link.prepared(new Sql(Verb.SCAN, table, columns, 1));
-      scan.statement().setBytes(1, key);
-      scan.statement().setInt(2, count);
+      int variable = 1;
+      for (int columnsAlike = link.key().size(); columnsAlike > 0; columnsAlike--) {
+        variable = link.key().set(scan.statement(), variable, key, columnsAlike);
+      }
+      scan.statement().setInt(variable, count);
       scan.statement().setFetchSize(count > SCAN_PAGE ? SCAN_PAGE : 0);
       try (ResultSet found = scan.statement().executeQuery()) {
         for (int row = 0; found.next(); row++) {
@@ -109,8 +119,9 @@ public final class MysqlBinding extends Binding {
   public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
     return links.run(link -> {
       Status[] statuses = Outcome.each(Status.NOT_FOUND, keys.size());
-      for (int from = 0; from < keys.size(); from += VARIABLES) {
-        read(link, table, keys, from, Math.min(from + VARIABLES, keys.size()), columns, sink, statuses);
+      int most = link.key().size() == 1 ? VARIABLES : RANGES / link.key().size();
+      for (int from = 0; from < keys.size(); from += most) {
+        read(link, table, keys, from, Math.min(from + most, keys.size()), columns, sink, statuses);
       }
       return statuses;
     }, error -> Outcome.each(error, keys.size()));
@@ -132,15 +143,16 @@ public final class MysqlBinding extends Binding {
     Map<ByteBuffer, Integer> last = new HashMap<>(2 * (to - from));
     int[] before = new int[to - from];
     Link.Prepared read = link.prepared(new Sql(Verb.READ, table, columns, to - from));
+    int variable = 1;
     for (int i = from; i < to; i++) {
-      read.statement().setBytes(i - from + 1, keys.get(i));
+      variable = link.key().set(read.statement(), variable, keys.get(i));
       Integer same = last.put(ByteBuffer.wrap(keys.get(i)), i);
       before[i - from] = same == null ? -1 : same;
     }
-    int keyColumn = 1 + Arrays.asList(read.names()).indexOf(Sql.KEY);
+    boolean alone = read.key()[0] == 0;
     try (ResultSet found = read.statement().executeQuery()) {
       while (found.next()) {
-        int i = keyColumn == 0 ? from : last.get(ByteBuffer.wrap(found.getBytes(keyColumn)));
+        int i = alone ? from : last.get(link.key().of(found, read.key()));
         for (; i >= 0; i = before[i - from]) {
           hand(found, read.names(), i, sink);
           statuses[i] = Status.OK;
@@ -157,7 +169,7 @@ public final class MysqlBinding extends Binding {
     // All clients lock the records of a batch in the same order, and so never wait for each other in a circle.
     List<Row> sorted = new ArrayList<>(rows);
     sorted.sort(Comparator.comparing(Row::key, Arrays::compareUnsigned));
-    int most = VARIABLES / (columns.size() + 1);
+    int most = VARIABLES / (columns.size() + link.key().size());
     try {
       for (int from = 0; from < sorted.size(); from += most) {
         upsert(link, verb, columns, sorted.subList(from, Math.min(from + most, sorted.size())));
@@ -187,7 +199,7 @@ public final class MysqlBinding extends Binding {
     PreparedStatement write = link.prepared(new Sql(verb, rows.get(0).table(), columns, rows.size())).statement();
     int variable = 1;
     for (Row row : rows) {
-      write.setBytes(variable++, row.key());
+      variable = link.key().set(write, variable, row.key());
       if (verb == Verb.UPSERT) {
         for (byte[] value : row.values()) {
           write.setBytes(variable++, value);
@@ -207,7 +219,7 @@ public final class MysqlBinding extends Binding {
       return;
     }
     for (int i = 0; i < names.length; i++) {
-      byte[] value = names[i].equals(Sql.KEY) ? null : found.getBytes(i + 1);
+      byte[] value = names[i] == null ? null : found.getBytes(i + 1);
       if (value != null) {
         sink.field(row, names[i], ByteBuffer.wrap(value));
       }

@@ -1,6 +1,7 @@
 package dohyo.mysql;
 
 import dohyo.binding.Binding;
+import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.contract.BindingContract;
 import java.sql.Connection;
@@ -28,9 +29,23 @@ class MysqlContractIT extends BindingContract {
 
   @Override
   protected void createTable(String name, boolean binaryKeys, List<String> fields) throws SQLException {
+    createTable(name, "YCSB_KEY VARBINARY(255) PRIMARY KEY", fields);
+  }
+
+  @Override
+  protected void createTable(String name, KeyColumns key, List<String> fields) throws SQLException {
+    createTable(name, key.columns().stream().map(column -> "`" + column.name() + "` " + switch (column.type()) {
+      case INT -> "INT";
+      case TEXT -> "VARCHAR(" + column.length() + ") CHARACTER SET ascii COLLATE ascii_bin";
+      default -> "BIGINT";
+    } + " NOT NULL").collect(Collectors.joining(", "))
+        + ", PRIMARY KEY (`" + String.join("`, `", key.names()) + "`)", fields);
+  }
+
+  private void createTable(String name, String key, List<String> fields) throws SQLException {
     try (Statement statement = connection.createStatement()) {
       statement.execute("DROP TABLE IF EXISTS " + name);
-      statement.execute("CREATE TABLE " + name + " (YCSB_KEY VARBINARY(255) PRIMARY KEY, "
+      statement.execute("CREATE TABLE " + name + " (" + key + ", "
           + fields.stream().map(field -> field + " LONGBLOB").collect(Collectors.joining(", "))
           + ") ENGINE=" + server.properties().getProperty("server.engine"));
     }

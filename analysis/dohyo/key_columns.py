@@ -1,0 +1,85 @@
+"""The property keycolumns: the columns of a record's key, as dohyo.binding.KeyColumns of the client reads them too."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# As in KeyColumns: what MySQL allows of columns in a key, and what the one column of its other keys has.
+MOST_COLUMNS = 16
+MOST_BYTES = 255
+
+_BYTES = {"int": 4, "bigint": 8, "timestamp": 8}
+# Of a column's values, which are whole numbers from 0; a record's number never reaches 2^63.
+_ROOM = {"int": 2**31, "bigint": 2**63 - 1, "timestamp": 2**63 - 1}
+_COLUMN = re.compile(
+    r"([a-z][a-z0-9_]{0,39}) +(int|bigint|timestamp|text\(([1-9][0-9]{0,2})\))(?: +([1-9][0-9]{0,17}))?"
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a key.
+
+    :ivar type: int, bigint, timestamp or text(N)
+    :ivar bytes: of its value in a stored key
+    :ivar values: how many it has; of the last column how many there can be
+    """
+
+    name: str
+    type: str
+    bytes: int
+    values: int
+
+
+def parse(text: str) -> list[Column]:
+    """The columns that a value of the property names, in their order; none of an empty one.
+
+    :raises ValueError: with what is wrong and what is allowed, without the property's name and value
+    """
+    if not text:
+        return []
+    parts = text.split(",")
+    if not 2 <= len(parts) <= MOST_COLUMNS:
+        raise ValueError(
+            f"has {len(parts)} columns; from 2 to {MOST_COLUMNS} are possible, as in host int 10, when timestamp"
+        )
+    columns = [_column(part.strip(), last=index == len(parts) - 1) for index, part in enumerate(parts)]
+    names = [column.name for column in columns]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"the name {twice} is there twice")
+    if (length := sum(column.bytes for column in columns)) > MOST_BYTES:
+        raise ValueError(f"a key has {length} bytes, and {MOST_BYTES} at the most; make texts shorter")
+    return columns
+
+
+def _column(part: str, *, last: bool) -> Column:
+    found = _COLUMN.fullmatch(part)
+    if found is None or last != (found[4] is None):
+        raise ValueError(
+            f"'{part}' must be a name of letters a-z, digits and _, a type (int, bigint, text(N) or timestamp) and "
+            + ("nothing else, since it is the last column" if last else "how many values there are")
+        )
+    room = _ROOM.get(found[2]) or min(10 ** int(found[3]), 2**63 - 1)
+    values = room if last else int(found[4])
+    if values > room:
+        raise ValueError(f"'{part}': the type has room for {room} values")
+    return Column(found[1], found[2], _BYTES.get(found[2]) or int(found[3]), values)
+
+
+def plain(columns: Sequence[Column]) -> str:
+    """The columns as one text, in the form from which the roles take them apart: host int 10, when timestamp."""
+    *first, last = columns
+    return ", ".join([*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"])
+
+
+def series(partitions: int) -> str:
+    """The columns of a time series with so many partitions."""
+    return f"series bigint {partitions}, time timestamp"
+
+
+def records(columns: Sequence[Column]) -> int:
+    """How many records have keys of their own."""
+    count = 1
+    for column in columns:
+        count *= column.values
+    return count
