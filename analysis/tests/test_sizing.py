@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,18 @@ def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> Non
     sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
     assert sizes.load_seconds(needs) == 10
     assert sizes.trial_seconds(needs) == 10 + 60 + 10 + 2 * (30 + 100)
+
+
+def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
+    needs = Needs("a", GIB, 2000, 0, 0, True)
+    # What a run would take is not waited for.
+    loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
+    sizes = Sizes(loaded, Hosts(1), [needs])
+    assert sizes.trial_seconds(needs) == 10 + 60 + 100
+    console = Console(file=io.StringIO(), width=300)
+    sizing.show(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes], console)
+    assert isinstance(console.file, io.StringIO)
+    assert "start, the load of 600,000 records, settle, stop" in console.file.getvalue()
 
 
 def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_them(
