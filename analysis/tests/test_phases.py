@@ -370,6 +370,29 @@ def test_variants_that_nobody_measures_are_an_error(tmp_path: Path) -> None:
         load(tmp_path, SMALL + "variant.few.tablecount=2\n")
 
 
+def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
+    file = scenario.find("insert-race")
+    small, full = scenario.load(file), scenario.load(file, full=True)
+    assert {point.number("recordcount") for _, point in small.points} == {90_000}
+    assert {point.number("recordcount") for _, point in full.points} == {900_000}
+    for chosen in (small, full):
+        trials = plan.trials(chosen)
+        shape = [
+            (trial.system, *(trial.scenario.of("insert")[key] for key in ("threadcount", "inflight")))
+            for trial in trials
+        ]
+        assert shape == [
+            ("cassandra", "1", "50"), ("cassandra", "4", "50"),
+            ("cassandra", "1", "1"), ("mysql-innodb", "1", "1"), ("mysql-myisam", "1", "1"),
+            ("cassandra", "4", "1"), ("mysql-innodb", "4", "1"), ("mysql-myisam", "4", "1"),
+            ("cassandra", "8", "1"),
+        ]  # fmt: skip
+        assert {trial.scenario["insertorder"] for trial in trials} == {"ordered"}
+        assert {len(trial.scenario.phases) for trial in trials} == {0}
+        assert {trial.scenario.conditions["replication"] for trial in trials} == {1}
+    assert {scenario.load(file, {"recordcount": "10M"}, full=True).points[0][1]["recordcount"]} == {"10000000"}
+
+
 def test_a_file_has_two_sizes(tmp_path: Path) -> None:
     text = SMALL + "scale=0.5\nfull.scale=1\nbatchsize=2\nfull.matrix.batchsize=10,20\nfull.replication=3\n"
     small, full = load(tmp_path, text), load(tmp_path, text, full=True)
