@@ -64,6 +64,16 @@ def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[
         assert needs.memory - asked[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
 
 
+def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) -> None:
+    def memory(**values: object) -> int:
+        loaded = load(tmp_path, systems="mysql-innodb", phases="insert", threadcount=100, **values)
+        (needs,) = sizing.ask(loaded, Hosts(), None).needs
+        return needs.memory
+
+    # 9 more connections for each of 100 threads, and half a megabyte for each.
+    assert memory(**{"insert.inflight": 10}) - memory() == 450 * sizing.MIB
+
+
 def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
     def ask(**values: object) -> Needs:
         (needs,) = sizing.ask(load(tmp_path, systems="aerospike", **values), Hosts(), None).needs
