@@ -73,10 +73,13 @@ class Inserted:
             batch at the end is smaller
         :param measured: seconds that the load took, of the client that took longest
         """
-        if not self._bins or not rows or not measured or sum(self._bins.values()) <= 0:
+        if not self._bins or not rows or not measured or measured < 0:
             return None
-        last = max(self._bins)
+        # What a damaged log has after the end is left out.
+        last = int(min(max(self._bins), (measured + 1) * _BINS_PER_SECOND))
         inserted = [0.0, *accumulate(self._bins.get(position, 0.0) for position in range(last + 1))]
+        if inserted[-1] <= 0:
+            return None
 
         def at(share: float) -> float:
             """Seconds after which that share was there; a straight line between the ends of two bins."""

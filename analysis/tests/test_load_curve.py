@@ -119,6 +119,7 @@ def test_a_short_load_has_no_ratio_and_what_is_not_known_is_nothing() -> None:
     assert inserted.curve(1000, 5.0) is None
     inserted.add("INSERT", interval(0, 1e15, 1))
     inserted.add("INSERT", interval(1e15, 1, 1))
+    inserted.add("INSERT", interval(9e6, 1, 1))
     assert inserted.curve(1000, 5.0) is None  # and a damaged log costs no memory
     for second in range(6):
         inserted.add("INSERT", interval(second, 1, 100))
@@ -287,6 +288,14 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert [(line["status"], line["ops_per_second"]) for line in lines] == [(expected[0], "")]
     summary.write(tmp_path)
+
+
+@pytest.mark.parametrize("value", [None, "x", -1, 1e999, [], {}, 0])
+@pytest.mark.parametrize("key", ["measured_seconds", "records", "operations", "operations_by_type"])
+def test_a_broken_report_does_not_crash(tmp_path: Path, key: str, value: object) -> None:
+    edit_json(loaded(tmp_path, 1, "cassandra") / "load/node1/client.json", **{key: value})
+    rendered(summarise(tmp_path))
+    summarise(tmp_path).write(tmp_path)
 
 
 def test_a_load_beside_runs_is_as_ever(tmp_path: Path) -> None:
