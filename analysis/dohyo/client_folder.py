@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dohyo.events import Seconds
-from dohyo.hdr_log import Latencies, merge_log
+from dohyo.hdr_log import Interval, Latencies, merge_log
 from dohyo.json_values import mapping, number, read_object, whole
 from dohyo.rows import Run
 from dohyo.text_file import Warn, lines
@@ -25,8 +24,10 @@ class ClientFolder:
     problems: list[str] = field(default_factory=list)
 
 
-def read(folder: Path, latencies: dict[str, Latencies], seconds: Seconds, warn: Warn) -> ClientFolder:
-    """Reads the folder; its histograms are added to `latencies`, and second by second to `seconds`.
+def read(
+    folder: Path, latencies: dict[str, Latencies], seen: Callable[[str, Interval], None], warn: Warn
+) -> ClientFolder:
+    """Reads the folder; its histograms are added to `latencies`, and `seen` gets each interval with its operation type.
 
     The client may have died, and its host with it: then there is no more than a part of the histogram logs.
     """
@@ -37,9 +38,7 @@ def read(folder: Path, latencies: dict[str, Latencies], seconds: Seconds, warn: 
     client.run.seconds = number(report.get("measured_seconds"))
     counted: dict[str, int] = {}
     for path in sorted(folder.glob("*.hdr")):
-        operation, added = merge_log(
-            path, latencies, warn, lambda name, interval: seconds.add(folder.name, name, interval)
-        )
+        operation, added = merge_log(path, latencies, warn, seen)
         counted[operation] = counted.get(operation, 0) + added
     if (failure := _failure(folder, report)) is not None:
         client.problems.append(failure)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dohyo.figures import UNKNOWN, milliseconds, rate, whole
 from dohyo.operations import OVERALL, is_call, is_failure, order
-from dohyo.rows import LOAD, RUN
+from dohyo.rows import RUN
 
 if TYPE_CHECKING:
     from dohyo.conducted import Client, Node
@@ -45,7 +45,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
     found = []
     if rounds := [trial for trial in trials if trial.round is not None]:
-        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if row.phase != LOAD))
+        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if not trial.is_aside(row)))
         heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in ("op/s", "rec/s"))]
         found.append(Grid("Rounds", heads, [_round(trial, phases) for trial in rounds]))
     if several_clients:
@@ -79,7 +79,9 @@ _Operation = tuple[str, str]
 
 def _operations(trials: Sequence[Trial]) -> list[_Operation]:
     """Phase by phase, without what failed or was not found."""
-    names = dict.fromkeys((row.phase, row.operation) for trial in trials for row in trial.rows if row.phase != LOAD)
+    names = dict.fromkeys(
+        (row.phase, row.operation) for trial in trials for row in trial.rows if not trial.is_aside(row)
+    )
     phases = _phases(names)
     plain = [
         (phase, name)

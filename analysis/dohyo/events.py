@@ -100,7 +100,7 @@ class Seconds:
         }
         return {second: count for second, count in failed.items() if count > 0}
 
-    def events(self, run: int, warmup: float, measured: float | None, phase: str = "run") -> list[Event]:
+    def events(self, run: int | None, warmup: float, measured: float | None, phase: str = "run") -> list[Event]:
         """The dips and the errors of the run."""
         throughput = self.throughput(measured)
         result = []

@@ -61,7 +61,9 @@ def _folder(name: str, scenario: Scenario) -> str:
 
 
 def course(scenario: Scenario) -> str:
-    """What a trial goes through after its load, in words."""
+    """What is measured of a trial, in words."""
+    if not scenario.phases:
+        return f"the load of {scenario.number('recordcount'):,} records"
     windows = {}
     for name in scenario.phases:
         phase = scenario.of(name)

@@ -171,8 +171,8 @@ class Progress:
             if event["phase"] != self._phase or (event["run"] or 0) != self._run:
                 self._enter(event["phase"], event["run"] or 0)
             if folders := event.get("client_dirs"):
-                of = {"load": phases.INSERT, PROBE: self._scenario.phases[0]}.get(self._phase, self._phase)
-                phase = self._scenario.of(of)
+                named = self._scenario.phases[0] if self._phase == PROBE else self._phase
+                phase = self._scenario.of(phases.INSERT if self._phase == "load" else named)
                 self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:

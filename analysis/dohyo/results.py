@@ -14,6 +14,8 @@ from dohyo import table
 from dohyo.canary import Canary, Comparison
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
+from dohyo.figures import point_name
+from dohyo.load_curve import LoadCurve
 from dohyo.published import Published
 from dohyo.rows import LOAD, Row
 from dohyo.search import Search
@@ -78,12 +80,18 @@ class Trial:
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     notes: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
+    load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
+    load: LoadCurve | None = None  # rows against seconds
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # what they say themselves
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
+
+    def is_aside(self, row: Row) -> bool:
+        """Whether a row is beside what was to be measured: of the load before it, or of runs that do not count."""
+        return row.discarded or (row.phase == LOAD and not self.load_is_measured)
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,11 @@ class Summary:
 
     def json(self) -> str:
         """As in docs/summary-json.md."""
-        return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, indent=2, ensure_ascii=False) + "\n"
+        content = {"schema": SCHEMA_VERSION, **asdict(self)}
+        for trial in content["trials"]:
+            if trial["load"]:
+                del trial["load"]["points"]  # one for each second; load.csv has them
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
     def frame(self) -> pl.DataFrame:
         """Rows of the whole cluster, then, where there are several, of each client and each node, then of each probe of
@@ -144,10 +156,23 @@ class Summary:
         """`frame()` as comma-separated values with a header."""
         return self.frame().write_csv()
 
+    def load_csv(self) -> str:
+        """Rows against seconds of all loads as comma-separated values: a line for each second, and one for the end."""
+        import polars as pl  # noqa: PLC0415  as above
+
+        lines = [
+            (trial.system, point_name(trial.point), trial.round or 1, second, rows)
+            for trial in self.trials
+            if trial.load
+            for second, rows in trial.load.points
+        ]
+        return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
+
     def write(self, experiment: Path) -> None:
-        """Writes summary.json, summary.csv and summary.md into the experiment's folder."""
+        """Writes summary.json, summary.csv, load.csv and summary.md into the experiment's folder."""
         (experiment / "summary.json").write_text(self.json(), encoding="utf-8")
         (experiment / "summary.csv").write_text(self.csv(), encoding="utf-8")
+        (experiment / "load.csv").write_text(self.load_csv(), encoding="utf-8")
         (experiment / "summary.md").write_text(table.markdown(self), encoding="utf-8")
 
 

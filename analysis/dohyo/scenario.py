@@ -80,7 +80,7 @@ class Scenario:
 
     @property
     def phases(self) -> list[str]:
-        """Names of the runs after the load, in order."""
+        """Names of the runs after the load, in order; none where the load is what is measured."""
         return phases.split(self["phases"])
 
     def of(self, phase: str) -> "Scenario":
@@ -595,6 +595,12 @@ def _check_together(scenario: Scenario) -> None:
     """Checks what no single value can tell."""
     if "recordcount" not in scenario.values:
         raise BadInputError("recordcount is missing; a scenario says how many records are loaded, or datasize=40GB")
+    if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
+        given = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
+        raise BadInputError(
+            f"phases={scenario['phases']} with {given}: there is no run to repeat or to discard, as the load is what is"
+            " measured, and it is done once; rounds=N loads N times, each time into empty tables of fresh servers"
+        )
     if scenario.number("discard") >= scenario.repeats:
         raise BadInputError(
             f"discard={scenario['discard']} with repeats={scenario['repeats']}: nothing would be left; repeats must be"

@@ -58,6 +58,11 @@ def check(scenario: Scenario) -> None:
 
     :raises BadInputError: naming what is missing or cannot be together
     """
+    if scenario["search"] != "none" and not scenario.phases:
+        raise BadInputError(
+            f"search={scenario['search']} with phases={scenario['phases']}: a search has the mix of a phase after the"
+            " load, and there is none; name one, such as phases=insert,run"
+        )
     settings = asked(scenario)
     if settings is None:
         # search=none on the command line turns off what a file asks for.

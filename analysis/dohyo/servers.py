@@ -20,8 +20,8 @@ from dohyo.gc_log import Pause
 from dohyo.server_figures import Figure, Values, figures_of, pairs
 from dohyo.text_file import Warn
 
-# The phase and the number of a run.
-_Key = tuple[str, int]
+# The phase and the number of a run; of the load there is one alone.
+_Key = tuple[str, int | None]
 # As many as a percentile needs to be one of them and not the largest.
 _ENOUGH_FOR_P99 = 100
 # More of them are told by the longest.
@@ -34,12 +34,13 @@ class Window:
     """The measured window of a run, in seconds since 1970 on the controller's clock.
 
     :ivar phase: name of the phase that the run is of
+    :ivar run: its number; None for a load that is measured
     :ivar agreed: the instant at which the clients began, warm-up included
     :ivar offsets_ms: the clock of a host against the controller's; 0 for those not in it
     """
 
     phase: str
-    run: int
+    run: int | None
     agreed: float
     begin: float
     end: float
@@ -62,7 +63,7 @@ class Pauses:
 
     process: str | None
     phase: str
-    run: int
+    run: int | None
     count: int
     total_ms: float
     longest_ms: float | None
@@ -147,7 +148,7 @@ class Servers:
                 found += _told(figure, {host: value for host, value in values.items() if value})
         return found
 
-    def events(self, phase: str, run: int, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
+    def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
         """The pauses of a run that operations cannot have missed.
 
         :param p99_ms: of the clients' slowest operation type; a single event tells of all pauses above it
@@ -244,7 +245,7 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
             for window in windows:
                 offset = window.offsets_ms.get(host.name, 0.0) / 1000
                 if log.begin > window.begin + offset:
-                    which = f"{window.phase} {window.run}"
+                    which = window.phase if window.run is None else f"{window.phase} {window.run}"
                     warn(f"{paths[0]}: begins only after {which} has; its older part may have been rotated away")
                     continue
                 result[process, window.key] = [

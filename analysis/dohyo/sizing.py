@@ -293,7 +293,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         say(text)
     at = {(point_name(each.scenario.point), needs.system): (each, needs) for each in points for needs in each.needs}
     trials = plan.trials(scenario)
-    courses = [f"start, load, settle, {plan.course(trial.scenario)}, stop" for trial in trials]
+    courses = [_course(trial.scenario) for trial in trials]
     if several := len(trials) > len(scenario.systems):
         say(_count_trials(scenario, trials))
     # What many trials have in common stands above their table once.
@@ -322,6 +322,12 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         " 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
+
+
+def _course(scenario: Scenario) -> str:
+    """What a trial goes through."""
+    measured = plan.course(scenario)
+    return f"start, load, settle, {measured}, stop" if scenario.phases else f"start, {measured}, settle, stop"
 
 
 def _data(scenario: Scenario) -> str:

@@ -22,8 +22,9 @@ from dohyo.conducted import client as conducted_client
 from dohyo.events import Event, Seconds, in_order
 from dohyo.figures import point_name
 from dohyo.figures import size as size_of
-from dohyo.hdr_log import Latencies
+from dohyo.hdr_log import Interval, Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
+from dohyo.load_curve import Inserted
 from dohyo.operations import is_call, is_failure
 from dohyo.properties import find as find_property
 from dohyo.results import Conditions, Status, Summary, Trial
@@ -154,6 +155,7 @@ class _Phase:
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
         self.seconds = Seconds()
+        self.inserted = Inserted()
 
     def hosts(self) -> set[str]:
         """Hosts that have, or should have, left results."""
@@ -162,7 +164,13 @@ class _Phase:
     def read(self, host: str, latencies: dict[str, Latencies], warn: Warn) -> None:
         """Reads what the client on a host has left."""
         if (self.folder / host).is_dir():
-            self.clients.append(client_folder.read(self.folder / host, latencies, self.seconds, warn))
+
+            def seen(operation: str, interval: Interval) -> None:
+                self.seconds.add(host, operation, interval)
+                if self.kind == LOAD:
+                    self.inserted.add(operation, interval)
+
+            self.clients.append(client_folder.read(self.folder / host, latencies, seen, warn))
         else:
             self.missing.append(host)
 
@@ -191,17 +199,17 @@ class _Phase:
         ]
 
     def window(self, warmup: float) -> list[Window]:
-        """The measured window; none of the load, or where it is not known."""
+        """The measured window; none where it is not known."""
         agreed, seconds = self.conducted.agreed, self.run.seconds
-        if self.number is None or agreed is None or not seconds:
+        if agreed is None or not seconds:
             return []
         begin = agreed + warmup
         return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
 
-    def events(self, warmup: float, of_servers: Sequence[Event]) -> list[Event]:
-        """What happened in it. The load has no dips: it may wait for compactions as it likes."""
+    def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
+        """What happened in it. A load that is not measured has no dips: it may wait for compactions as it likes."""
         events = [*self.conducted.events(self.kind, self.number), *of_servers]
-        if self.number is not None:
+        if measured:
             events += self.seconds.events(self.number, warmup, self.run.seconds, self.kind)
         return in_order(events)
 
@@ -260,6 +268,7 @@ class _Rounds:
             events=[],
             canary=None,
             search=None,
+            load=None,
         )
 
 
@@ -286,12 +295,14 @@ class _Evidence:
         clients = self._clients(phases, latencies)
         load = [phase for phase in phases if phase.kind == LOAD]
         runs = [phase for phase in phases if phase.kind != LOAD]
-        counted = [phase for phase in runs if not phase.discarded]
-        status, reason = self._judged(phases, runs)
+        # Where there is nothing after the load, it is what is measured, and has numbers only in a trial that is good.
+        aside, measured_phases = ([], load) if self._load_is_measured else (load, runs)
+        counted = [phase for phase in measured_phases if not phase.discarded]
+        status, reason = self._judged(phases, measured_phases)
 
-        shown = [phase for phase in runs if status == "ok"]
-        if load and not any(phase.problems for phase in load):
-            shown += load
+        shown = [phase for phase in measured_phases if status == "ok"]
+        if not any(phase.problems for phase in aside):
+            shown += aside
         self.measured = {
             part: ([phase.run for phase in shown if phase.part == part], latencies[part]) for part in _parts(shown)
         }
@@ -320,6 +331,10 @@ class _Evidence:
                 *(hosts.problems if hosts else ()),
             ],
             rows=result,
+            load_is_measured=self._load_is_measured,
+            load=next(
+                (phase.inserted.curve(phase.run.records, phase.run.seconds) for phase in load if phase in shown), None
+            ),
             clients=[
                 replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
                 for client in clients
@@ -329,7 +344,11 @@ class _Evidence:
             events=[
                 event
                 for phase in phases
-                for event in phase.events(self._warmup(phase), self._pauses(servers, phase, result))
+                for event in phase.events(
+                    self._warmup(phase),
+                    self._pauses(servers, phase, result) if phase in measured_phases else [],
+                    measured=phase in measured_phases,
+                )
             ],
             canary=hosts,
             search=self._search(counted),
@@ -345,8 +364,6 @@ class _Evidence:
 
     def _pauses(self, servers: Servers, phase: _Phase, measured: Sequence[Row]) -> list[Event]:
         """Pauses of the servers' JVMs that are long beside what the clients measured."""
-        if phase.number is None:
-            return []
         calls = [row for row in measured if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
         known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         stated = find_property("operationtimeout")
@@ -373,20 +390,25 @@ class _Evidence:
             result.append(conducted_client(host, conducted, of_client))
         return result
 
-    def _judged(self, phases: Sequence[_Phase], runs: Sequence[_Phase]) -> tuple[Status, str | None]:
-        """The trial's status, and why it is not "ok"."""
+    def _judged(self, phases: Sequence[_Phase], measured: Sequence[_Phase]) -> tuple[Status, str | None]:
+        """The trial's status, and why it is not "ok".
+
+        :param measured: the runs, or the load where there are none to be
+        """
         status, reason = self._state()
         problems = [problem for phase in phases for problem in phase.problems]
         wanted = self._settings.get("trial_repeats")
+        if status == "ok" and self._load_is_measured and not measured:
+            problems.append("the load has left no results")
         for name in self._planned:
-            left = sum(run.kind == name for run in runs)
+            left = sum(run.kind == name for run in measured)
             if status == "ok" and isinstance(wanted, int) and left != wanted:
                 which = "" if name == RUN else f"{name}: "
                 problems.append(f"{which}{left} of {wanted} repeats have left results")
         problems += filter(None, [self._row_count()])
         if status == "ok" and problems:
             return "invalid", _first(problems)
-        if status == "failed" and (broken := [run for run in runs if run.conducted.failure]):
+        if status == "failed" and (broken := [run for run in measured if run.conducted.failure]):
             # It was measured, and conducting says best why that does not count; the trial may know of a dead
             # server besides.
             why = broken[0].conducted.failure
@@ -424,8 +446,12 @@ class _Evidence:
     @property
     def _planned(self) -> list[str]:
         """Names of the phases after the load, in order; experiments from before there were any have runs alone."""
-        named = [str(mapping(phase).get("name")) for phase in listing(self._settings.get("trial_phases"))]
-        return named or [RUN]
+        stated = self._settings.get("trial_phases")
+        return [str(mapping(phase).get("name")) for phase in stated] if isinstance(stated, list) else [RUN]
+
+    @property
+    def _load_is_measured(self) -> bool:
+        return not self._planned
 
     def _folders(self) -> list[Path]:
         """Those of the load, then those of each phase's runs."""
@@ -484,7 +510,9 @@ class _Evidence:
             full_recordcount=whole(mapping(self._settings.get("trial_full")).get("recordcount")),
             record_bytes=self._record_bytes(),
             warmup_seconds=number(settings.get("warmup")),
-            measured_seconds=statistics.fmean(seconds) if seconds and phases[0].kind != LOAD else None,
+            measured_seconds=statistics.fmean(seconds)
+            if seconds and (phases[0].kind != LOAD or self._load_is_measured)
+            else None,
         )
 
     def _settings_of(self, kind: str) -> dict[str, Any]:
@@ -496,7 +524,8 @@ class _Evidence:
         }
         stated = [mapping(phase) for phase in listing(self._settings.get("trial_phases"))]
         if kind == LOAD:
-            return whole_trial | mapping(self._settings.get("trial_load"))
+            # Its first record counts already.
+            return whole_trial | mapping(self._settings.get("trial_load")) | {"warmup": 0}
         return whole_trial | next((phase for phase in stated if phase.get("name") == kind), {})
 
     def _record_bytes(self) -> int | None:

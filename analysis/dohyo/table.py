@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import conditions, published_table, search_table, server_table
+from dohyo import conditions, load_curve, published_table, search_table, server_table
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
@@ -181,9 +181,8 @@ def _lines(summary: Summary) -> list[_Line]:
         return row.phase == LOAD, row.discarded, phases.index(row.phase), order(row.operation), position
 
     for row, _, trial in sorted(entries, key=place):
-        aside = row.phase == LOAD or row.discarded
         if _is_shown(row, trial):
-            result.append(_Line(_keys(_operation(row), trial, summary), _cells(row), aside=aside))
+            result.append(_Line(_keys(_operation(row), trial, summary), _cells(row), aside=trial.is_aside(row)))
     for trial in summary.compared:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
@@ -194,7 +193,7 @@ def _lines(summary: Summary) -> list[_Line]:
 def _is_shown(row: Row, trial: Trial) -> bool:
     """Whether the row is of interest to many; summary.json has all."""
     if row.operation.startswith(INTENDED):
-        return row.phase != LOAD and not row.discarded
+        return not trial.is_aside(row)
     beside = [
         each.operation
         for each in trial.rows
@@ -267,15 +266,20 @@ def _grids(summary: Summary) -> list[Grid]:
     def name(trial: Trial) -> str:
         return label(trial, summary)
 
-    return grids(summary.trials, name) + server_table.grids(summary.trials, name)
+    trials = summary.trials
+    return load_curve.grids(_rounds_together(summary), name) + grids(trials, name) + server_table.grids(trials, name)
 
 
 def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
-    """Tables of the searches for the highest rate, and what they have come to in words; the rounds of one together."""
+    """Tables of the searches for the highest rate, and what they have come to in words."""
+    return search_table.block(_rounds_together(summary), lambda trial: label(trial, summary))
+
+
+def _rounds_together(summary: Summary) -> list[Trial]:
+    """The trials, those of one system at one point beside each other."""
     first: dict[tuple[str, str], int] = {}
     places = [first.setdefault((trial.system, point_name(trial.point)), len(first)) for trial in summary.trials]
-    ordered = [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda each: each[0])]
-    return search_table.block(ordered, lambda trial: label(trial, summary))
+    return [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda each: each[0])]
 
 
 def _print_searches(summary: Summary, console: Console, width: int) -> None:
@@ -443,9 +447,9 @@ def _conditions_markdown(summary: Summary) -> list[str]:
 
 
 def _legend(summary: Summary) -> str:
-    rows = [row for trial in summary.compared for row in trial.rows if row.phase != LOAD]
-    repeats = sorted({row.repeats for row in rows if not row.discarded})
-    discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row in rows) else ""
+    rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
+    repeats = sorted({row.repeats for row, aside in rows if not aside})
+    discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
     if not repeats or repeats == [1]:
         return _LEGEND + discarded
     counts = " or ".join(map(str, repeats))

@@ -1,5 +1,6 @@
 """The published comparisons in workloads/ at their smallest size, with real servers; test_run.py has the core mixes."""
 
+import csv
 import json
 import subprocess
 from pathlib import Path
@@ -110,3 +111,27 @@ def test_gc_matrix(tmp_path: Path) -> None:
         assert {"run INSERT", "run READ"} <= operations(trial)
         (overall,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL"))
         assert overall["ops_per_second"] == pytest.approx(200, rel=0.1)
+
+
+def test_insert_race(tmp_path: Path) -> None:
+    part = ["--set=matrix.variant=async-1,sync-1", "--systems=cassandra,mysql-innodb"]
+    trials = measured(tmp_path, "insert-race", *part, "--scale=0.01")
+    assert [(trial["system"], trial["point"]["variant"], trial["conditions"]["inflight"]) for trial in trials] == [
+        ("cassandra", "async-1", 50), ("cassandra", "sync-1", 1), ("mysql-innodb", "sync-1", 1),
+    ]  # fmt: skip
+    folder = tmp_path / "insert-race"
+    lines = list(csv.DictReader((folder / "load.csv").open(encoding="utf-8")))
+    for trial in trials:
+        assert operations(trial) == {"load OVERALL", "load INSERT"}
+        (insert,) = (row for row in trial["rows"] if row["operation"] == "INSERT")
+        assert (insert["records"], trial["load_is_measured"], trial["load"]["rows"]) == (9000, True, 9000)
+        assert trial["load"]["tenths"] == sorted(trial["load"]["tenths"])
+        assert trial["load"]["tenths"][-1] == pytest.approx(trial["conditions"]["measured_seconds"], abs=0.001)
+        point = f"variant={trial['point']['variant']}"
+        points = [line for line in lines if (line["system"], line["point"]) == (trial["system"], point)]
+        assert (points[0]["rows"], points[-1]["rows"]) == ("0", "9000")
+        settled = json.loads((folder / "raw" / trial["name"] / "settled.json").read_text())
+        assert sum(settled["rows"].values()) == 9000
+    page = (folder / "summary.md").read_text()
+    assert "Rows against seconds" in page
+    assert "published" in page

@@ -108,7 +108,9 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*, which is 1"),
         ("phases=read,read", "'read' is named twice"),
         ("phases=read,insert", "insert is the load, which comes first"),
-        ("phases=insert", "names no run after the load"),
+        ("phases=insert repeats=3", "phases=insert with repeats=3: there is no run .*; rounds=N loads N times"),
+        ("phases=insert discard=1", "phases=insert with discard=1: there is no run"),
+        ("phases=insert read.batchsize=10", "unknown phase 'read'.*phases=insert names those that there are"),
         ("phases=settle", "'settle' means something else to Dohyo"),
         ("phases=hbase", "'hbase' means something else to Dohyo"),
         ("phases=Read", "'Read' must be of lower-case letters"),
@@ -131,6 +133,24 @@ def test_what_a_trial_goes_through_in_words(tmp_path: Path) -> None:
     assert plan.course(load(tmp_path, SMALL, *times, "phases=update,read", "read.operationcount=10k")) == (
         "2 × (update 10 s warm-up + 30 s, read 10 s warm-up + 10,000 operations)"
     )
+
+
+def test_the_load_alone_can_be_what_is_measured(tmp_path: Path) -> None:
+    text = SMALL + "phases=insert\nthreadcount=4\ninsert.batchsize=10\nwarmuptime=10\nduration=30\n"
+    chosen = load(tmp_path, text, "rounds=3", "repeats=1")
+    assert chosen.phases == []
+    trials = plan.trials(chosen)
+    assert [trial.label for trial in trials] == [
+        f"{system} round {turn}" for turn in (1, 2, 3) for system in ("cassandra", "hbase")
+    ]
+    variables = plan.variables(trials[0], tmp_path, keep=False)
+    assert (variables["trial_phases"], variables["trial_threads"]) == ([], 4)
+    assert variables["trial_load"]["properties"]["batchsize"] == "10"
+    assert plan.course(chosen) == "the load of 1,000 records"
+    assert again(tmp_path, chosen) == chosen
+    # The phases of a file may be left out on the command line, with what is said of them.
+    left = load(tmp_path, SMALL + "phases=insert,read\nread.batchsize=10\n", "phases=insert")
+    assert (left.phases, left.phase_values) == ([], {})
 
 
 # ---- matrix and rounds ----------------------------------------------------------------------------------------------
@@ -372,6 +392,29 @@ def test_a_variant_that_cannot_be_is_refused(tmp_path: Path, assignments: str, e
 def test_variants_that_nobody_measures_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"none is measured: say matrix\.variant=few"):
         load(tmp_path, SMALL + "variant.few.tablecount=2\n")
+
+
+def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
+    file = scenario.find("insert-race")
+    small, full = scenario.load(file), scenario.load(file, full=True)
+    assert {point.number("recordcount") for _, point in small.points} == {90_000}
+    assert {point.number("recordcount") for _, point in full.points} == {900_000}
+    for chosen in (small, full):
+        trials = plan.trials(chosen)
+        shape = [
+            (trial.system, *(trial.scenario.of("insert")[key] for key in ("threadcount", "inflight")))
+            for trial in trials
+        ]
+        assert shape == [
+            ("cassandra", "1", "50"), ("cassandra", "4", "50"),
+            ("cassandra", "1", "1"), ("mysql-innodb", "1", "1"), ("mysql-myisam", "1", "1"),
+            ("cassandra", "4", "1"), ("mysql-innodb", "4", "1"), ("mysql-myisam", "4", "1"),
+            ("cassandra", "8", "1"),
+        ]  # fmt: skip
+        assert {trial.scenario["insertorder"] for trial in trials} == {"ordered"}
+        assert {len(trial.scenario.phases) for trial in trials} == {0}
+        assert {trial.scenario.conditions["replication"] for trial in trials} == {1}
+    assert {scenario.load(file, {"recordcount": "10M"}, full=True).points[0][1]["recordcount"]} == {"10000000"}
 
 
 def test_a_file_has_two_sizes(tmp_path: Path) -> None:

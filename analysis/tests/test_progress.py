@@ -65,6 +65,16 @@ def test_the_forecast_knows_where_it_is_when_servers_settle_before_every_phase()
     assert len(set(left)) == len(left)
 
 
+def test_the_forecast_of_a_load_alone() -> None:
+    trials = plan.trials(replace(SCENARIO, values={"recordcount": "30000", "phases": "insert", "systems": "hbase"}))
+    forecast = Forecast(trials)
+    forecast.begin(trials)
+    steps = [("start", 0), ("schema", 0), ("load", 0), ("settle", 0), ("stats", 0), ("stop", 0)]
+    left = left_in_each_step(forecast, steps)
+    assert left == sorted(left, reverse=True)
+    assert left[2] - left[3] == pytest.approx(30_000 / progress._GUESSED_RECORDS_PER_SECOND)
+
+
 def test_a_line_every_ten_seconds_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr("dohyo.progress.time.monotonic", lambda: now)

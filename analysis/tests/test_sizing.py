@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,16 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     assert experiment.reopen(str(made.folder))[0].scenario.number("recordcount") == 1_258_291
     with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: no read cache .* 0\.6\*ram"):
         scenario.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
+
+
+def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) -> None:
+    def memory(**values: object) -> int:
+        loaded = load(tmp_path, systems="mysql-innodb", phases="insert", threadcount=100, **values)
+        (needs,) = sizing.ask(loaded, Hosts(), None).needs
+        return needs.memory
+
+    # 9 more connections for each of 100 threads, and half a megabyte for each.
+    assert memory(**{"insert.inflight": 10}) - memory() == 450 * sizing.MIB
 
 
 def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
@@ -251,6 +262,18 @@ def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> Non
     sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
     assert sizes.load_seconds(needs) == 10
     assert sizes.trial_seconds(needs) == 10 + 60 + 10 + 2 * (30 + 100)
+
+
+def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
+    needs = Needs("a", GIB, 2000, 0, 0, True)
+    # What a run would take is not waited for.
+    loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
+    sizes = Sizes(loaded, Hosts(1), [needs])
+    assert sizes.trial_seconds(needs) == 10 + 60 + 100
+    console = Console(file=io.StringIO(), width=300)
+    sizing.show(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes], console)
+    assert isinstance(console.file, io.StringIO)
+    assert "start, the load of 600,000 records, settle, stop" in console.file.getvalue()
 
 
 def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_them(

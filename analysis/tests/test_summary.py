@@ -17,6 +17,7 @@ from dohyo import table
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
 from dohyo.hdr_log import Latencies, merge_log
+from dohyo.load_curve import LoadCurve
 from dohyo.results import Conditions, Summary, Trial
 from dohyo.rows import Row
 from dohyo.summary import summarise
@@ -325,7 +326,7 @@ def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
     assert "failed: no \\| port" in page
 
     documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
-    for of in (Summary, Trial, Row, Client, Node, Event, Conditions):
+    for of in (Summary, Trial, Row, LoadCurve, Client, Node, Event, Conditions):
         for each in fields(of):
             assert f"`{each.name}`" in documented, f"{of.__name__}.{each.name} is not in docs/summary-json.md"
 

@@ -11,7 +11,8 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
     """The contents of clients.json.
 
     :param skew_limit_ms: how far apart clients may begin, and how exactly clocks must be known
-    :param measured: it is a run; how exactly the clients of a load begin together does not matter
+    :param measured: it is a run, or a load that is measured; how exactly the clients of any other load begin together
+        does not matter
     """
     agreed = conductor.agreed
     clients = {name: host.client for name, host in conductor.hosts.items() if host.client is not None}

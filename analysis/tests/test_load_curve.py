@@ -1,0 +1,306 @@
+"""Loads that are measured: rows against seconds, and a trial without any run."""
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from evidence import DATA, clients_json, edit_json, trial, write_json
+from hdrh.histogram import HdrHistogram
+from rich.console import Console
+
+from dohyo import gc_log, table
+from dohyo.hdr_log import MAX_LATENCY_US, Interval
+from dohyo.load_curve import Inserted
+from dohyo.results import Summary, Trial
+from dohyo.summary import summarise
+
+TOTAL = 5000  # operations of data/dohyo/load, which result.txt and client.json count
+# Half as fast from the sixth of 20 seconds on.
+SLOWING = [400] * 5 + [200] * 15
+
+
+def histogram(count: int) -> HdrHistogram:
+    of = HdrHistogram(1, MAX_LATENCY_US, 3)
+    if count:
+        of.record_value(500, count)
+    return of
+
+
+def interval(since_start: float, seconds: float, count: int) -> Interval:
+    return Interval(1000 + since_start, seconds, histogram(count), since_start)
+
+
+def took(client: Path, counts: list[int]) -> None:
+    """Makes a client's load one that inserted so many records in each second; in all as many as before."""
+    rest = TOTAL - sum(counts)
+    heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']
+    lines = [
+        f"{second}.000,1.000,0.500,{histogram(count + (rest if second == 0 else 0)).encode().decode()}"
+        for second, count in enumerate(counts)
+    ]
+    (client / "INSERT.hdr").write_text("\n".join([*heads, *lines]) + "\n")
+    edit_json(client / "client.json", measured_seconds=float(len(counts)))
+
+
+def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: object) -> Path:
+    """A trial whose load is what is measured."""
+    return trial(experiment, number, system, repeats=1, hosts=hosts, phases=(), **settings)
+
+
+def only(experiment: Path) -> Trial:
+    (of,) = summarise(experiment).trials
+    return of
+
+
+def rendered(summary: Summary, width: int = 140, color: str | None = None) -> str:
+    console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())  # type: ignore[arg-type]
+    table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+# ---- rows against seconds -------------------------------------------------------------------------------------------
+
+
+def test_a_straight_line_has_equal_tenths() -> None:
+    inserted = Inserted()
+    for second in range(20):
+        inserted.add("INSERT", interval(second, 1, 50))
+    curve = inserted.curve(1000, 20.0)
+    assert curve is not None
+    assert curve.tenths == pytest.approx([2.0 * tenth for tenth in range(1, 11)])
+    assert curve.slowdown == pytest.approx(1.0)
+    assert curve.points == [(float(second), 50 * second) for second in range(20)] + [(20.0, 1000)]
+
+
+def test_a_load_that_slows_down_says_by_how_much() -> None:
+    inserted = Inserted()
+    # 100 a second at first, 25 a second in the last ten seconds.
+    for second, count in enumerate([100] * 10 + [50] * 10 + [25] * 10):
+        inserted.add("INSERT", interval(second, 1, count))
+    curve = inserted.curve(1750, 30.0)
+    assert curve is not None
+    # A tenth is 175 rows: 1.75 s of the first ten seconds, 7 s of the last.
+    assert curve.tenths[0] == pytest.approx(1.75)
+    assert curve.tenths[8] == pytest.approx(23.0)
+    assert curve.slowdown == pytest.approx(4.0)
+
+
+def test_clients_add_up_and_what_failed_or_is_intended_does_not_count() -> None:
+    inserted = Inserted()
+    for second in range(10):
+        inserted.add("INSERT", interval(second + 0.003, 1, 10))
+        inserted.add("INSERT", interval(second - 0.002 if second else 0.0, 1, 30))
+        inserted.add("INSERT-FAILED", interval(second, 1, 500))
+        inserted.add("Intended-INSERT", interval(second, 1, 40))
+    # Batches of 100 records.
+    curve = inserted.curve(40_000, 10.0)
+    assert curve is not None
+    assert curve.tenths == pytest.approx([float(tenth) for tenth in range(1, 11)], abs=0.01)
+    assert curve.points[5] == (5.0, 20_000)
+
+
+def test_a_pause_is_a_flat_stretch() -> None:
+    inserted = Inserted()
+    for second, count in enumerate([100] * 5 + [0] * 10 + [100] * 5):
+        inserted.add("INSERT", interval(second, 1, count))
+    curve = inserted.curve(1000, 20.0)
+    assert curve is not None
+    assert curve.tenths[4:6] == pytest.approx([5.0, 16.0])
+    assert [rows for second, rows in curve.points if 5 <= second <= 15] == [500] * 11
+
+
+def test_a_short_load_has_no_ratio_and_what_is_not_known_is_nothing() -> None:
+    inserted = Inserted()
+    assert inserted.curve(1000, 5.0) is None
+    inserted.add("INSERT", interval(0, 1e15, 1))
+    inserted.add("INSERT", interval(1e15, 1, 1))
+    inserted.add("INSERT", interval(9e6, 1, 1))
+    assert inserted.curve(1000, 5.0) is None  # and a damaged log costs no memory
+    for second in range(6):
+        inserted.add("INSERT", interval(second, 1, 100))
+    curve = inserted.curve(600, 5.9)
+    assert curve is not None
+    assert (curve.slowdown, curve.tenths[-1], curve.points[-1]) == (None, 5.9, (5.9, 600))
+    assert inserted.curve(None, 5.9) is inserted.curve(600, None) is None
+
+
+def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra", repeats=1)
+    of = only(tmp_path)
+    assert of.load is not None
+    # A target of 2,000/s for 2.492 s.
+    assert of.load.rows == 5000
+    assert of.load.tenths == pytest.approx([0.25 * tenth for tenth in range(1, 11)], abs=0.02)
+    assert of.load.points[0] == (0.0, 0)
+    assert of.load.points[1][1] == pytest.approx(2001, abs=10)
+    # Beside what was to be measured it has no block, but the files have it.
+    summary = summarise(tmp_path)
+    assert "Rows against seconds" not in rendered(summary)
+    assert json.loads(summary.json())["trials"][0]["load"] == {
+        "rows": 5000, "tenths": of.load.tenths, "slowdown": None,
+    }  # fmt: skip
+
+
+# ---- a trial whose load is measured ---------------------------------------------------------------------------------
+
+
+def test_the_load_is_the_measurement(tmp_path: Path) -> None:
+    folder = loaded(tmp_path, 1, "cassandra")
+    took(folder / "load/node1", SLOWING)
+    took(loaded(tmp_path, 2, "hbase") / "load/node1", [250] * 20)
+    summary = summarise(tmp_path)
+    of, other = summary.trials
+    assert (of.status, of.load_is_measured, other.load_is_measured) == ("ok", True, True)
+    assert {row.phase for row in of.rows} == {"load"}
+    insert = next(row for row in of.rows if row.operation == "INSERT")
+    assert insert.records_per_second == pytest.approx(250)
+    assert insert.errors == 0
+    assert insert.latency_source == "histograms"
+    assert (of.conditions.measured_seconds, of.conditions.warmup_seconds) == (20.0, 0)
+    assert of.load is not None
+    assert of.load.slowdown == pytest.approx(2.0)
+    text = rendered(summary)
+    block = text.split("Rows against seconds")[1].split("\n\n")[0]
+    lines = {line.split()[0]: line.split() for line in block.splitlines() if line}
+    assert lines["hbase"] == ["hbase", "5,000", "1.00", *(f"{2 * tenth}.0" for tenth in range(1, 11))]
+    assert lines["cassandra"][:2] == ["cassandra", "5,000"]
+    # It is not dimmed as what is beside a result, and has the latencies from the intended start, as there is a target.
+    assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, color="standard")
+    assert "[LOAD] Intended-INSERT" in text
+    # A narrow terminal keeps the whole time.
+    narrow = rendered(summary, 80)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "100 %" in narrow
+    page = table.markdown(summary)
+    assert "| system | rows | last/first | 10 % |" in page
+    assert "| hbase | 5,000 | 1.00 | 2.0 |" in page
+
+
+def test_rows_against_seconds_in_long_form(tmp_path: Path) -> None:
+    loaded(tmp_path, 1, "cassandra", trial_point={"variant": "sync-1"}, trial_round=1, trial_rounds=2)
+    loaded(tmp_path, 2, "cassandra", trial_point={"variant": "sync-1"}, trial_round=2, trial_rounds=2)
+    for folder in (tmp_path / "raw").iterdir():
+        took(folder / "load/node1", [250] * 20)
+    summarise(tmp_path).write(tmp_path)
+    lines = list(csv.DictReader((tmp_path / "load.csv").open(encoding="utf-8")))
+    assert list(lines[0]) == ["system", "point", "round", "second", "rows"]
+    assert [(float(line["second"]), int(line["rows"])) for line in lines if line["round"] == "2"] == [
+        (second, 250 * second) for second in range(21)
+    ]
+    assert {(line["system"], line["point"]) for line in lines} == {("cassandra", "variant=sync-1")}
+
+
+def test_an_experiment_without_loads_has_an_empty_csv(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    assert summarise(tmp_path).load_csv() == "system,point,round,second,rows\n"
+
+
+def test_rounds_give_mean_and_spread_of_the_load(tmp_path: Path) -> None:
+    for number, (turn, seconds) in enumerate([(1, 20), (2, 25)], start=1):
+        folder = loaded(tmp_path, number, "cassandra", trial_round=turn, trial_rounds=2)
+        took(folder / "load/node1", [TOTAL // seconds] * seconds)
+    summary = summarise(tmp_path)
+    (merged,) = summary.merged
+    insert = next(row for row in merged.rows if row.operation == "INSERT")
+    assert (insert.repeats, insert.records) == (2, 2 * TOTAL)
+    assert insert.records_per_second == pytest.approx((250 + 200) / 2)
+    assert insert.records_per_second_stddev == pytest.approx(50 / 2**0.5)
+    assert (merged.load, merged.conditions.measured_seconds) == (None, 22.5)
+    text = rendered(summary)
+    assert "means of 2 repeats" in " ".join(text.split())
+    block = text.split("Rows against seconds")[1]
+    assert block.index("cassandra round 1") < block.index("cassandra round 2")
+    assert "load op/s" in text.split("Rounds")[1]
+
+
+def test_several_clients_are_merged_and_listed(tmp_path: Path) -> None:
+    folder = loaded(tmp_path, 1, "cassandra", hosts=("node1", "node2"))
+    took(folder / "load/node1", [250] * 20)
+    took(folder / "load/node2", [500] * 10)
+    of = only(tmp_path)
+    assert of.load is not None
+    assert (of.load.rows, of.load.tenths[-1]) == (2 * TOTAL, 20.0)
+    # 750 a second at first; node2 is done after 7,500 of 10,000 rows.
+    assert of.load.slowdown == pytest.approx(3.0, abs=0.01)
+    text = rendered(summarise(tmp_path), 300)
+    assert "load rec/s" in text
+    assert "load INSERT p99" in text
+
+
+def test_a_measured_load_shows_its_dips(tmp_path: Path) -> None:
+    stalled = [400] * 10 + [0] * 5 + [200] * 5
+    took(loaded(tmp_path, 1, "cassandra") / "load/node1", stalled)
+    assert [str(event) for event in only(tmp_path).events] == [
+        "load, seconds 10–15: throughput below half of the mean (down to 0 of 250 op/s)"
+    ]
+    # A load that only comes before the runs may wait for compactions as it likes.
+    took(trial(tmp_path / "other", 1, "cassandra", repeats=1) / "load/node1", stalled)
+    assert only(tmp_path / "other").events == []
+
+
+def test_the_servers_pauses_in_a_measured_load_are_read(tmp_path: Path) -> None:
+    folder = loaded(tmp_path, 1, "cassandra")
+    log = DATA / "servers/gc/g1-17.log"
+    (folder / "server/node1").mkdir(parents=True)
+    shutil.copy(log, folder / "server/node1/gc.log")
+    pauses = gc_log.read([log], pytest.fail)
+    assert pauses is not None
+    begin = pauses.begin + 0.001
+    conducted = {**clients_json(("node1",)), "agreed": begin}
+    write_json(folder / "load/clients.json", conducted)
+    edit_json(folder / "load/node1/client.json", measured_seconds=pauses.pauses[-1].end - begin)
+    server = only(tmp_path).servers[0]
+    assert [(each.phase, each.run) for each in server.pauses] == [("load", None)]
+    assert server.pauses[0].count == len(pauses.pauses)
+    assert "Servers: garbage collection" in rendered(summarise(tmp_path))
+
+
+@pytest.mark.parametrize("case", ["client", "conducted", "missing", "rows"])
+def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Path, case: str) -> None:
+    folder = loaded(tmp_path, 1, "cassandra")
+    match case:
+        case "client":
+            edit_json(folder / "load/node1/client.json", valid=False, reason="stalled for 20 s")
+            expected = ("invalid", "load on node1: stalled for 20 s")
+        case "conducted":
+            failure = "the clients began 40 ms apart"
+            write_json(folder / "load/clients.json", clients_json(("node1",), valid=False, failure=failure))
+            expected = ("invalid", f"load: {failure}")
+        case "missing":
+            shutil.rmtree(folder / "load")
+            expected = ("invalid", "the load has left no results")
+        case _:
+            reason = (
+                "settling: 4999 of 5000 records are in the tables after the load, though every insert was acknowledged"
+            )
+            write_json(folder / "state.json", {"status": "failed", "reason": reason})
+            expected = ("failed", reason)
+    summary = summarise(tmp_path)
+    of = summary.trials[0]
+    assert (of.status, of.reason) == expected
+    assert (of.rows, of.load) == ([], None)
+    assert "Rows against seconds" not in rendered(summary)
+    lines = list(csv.DictReader(io.StringIO(summary.csv())))
+    assert [(line["status"], line["ops_per_second"]) for line in lines] == [(expected[0], "")]
+    summary.write(tmp_path)
+
+
+@pytest.mark.parametrize("value", [None, "x", -1, 1e999, [], {}, 0])
+@pytest.mark.parametrize("key", ["measured_seconds", "records", "operations", "operations_by_type"])
+def test_a_broken_report_does_not_crash(tmp_path: Path, key: str, value: object) -> None:
+    edit_json(loaded(tmp_path, 1, "cassandra") / "load/node1/client.json", **{key: value})
+    rendered(summarise(tmp_path))
+    summarise(tmp_path).write(tmp_path)
+
+
+def test_a_load_beside_runs_is_as_ever(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra", repeats=1)
+    of = only(tmp_path)
+    assert not of.load_is_measured
+    assert [of.is_aside(row) for row in of.rows] == [row.phase == "load" for row in of.rows]
+    assert all(replace(of, load_is_measured=True).is_aside(row) is False for row in of.rows)
