@@ -312,6 +312,7 @@ class _Evidence:
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
             notes=[
                 *(str(note) for note in listing(facts.get("notes"))),
+                *self._settled(runs),
                 *self._remarks(phases),
                 *servers.notes(),
                 *(hosts.problems if hosts else ()),
@@ -403,6 +404,12 @@ class _Evidence:
         """Names of the phases after the load, in order; experiments from before there were any have runs alone."""
         named = [str(mapping(phase).get("name")) for phase in listing(self._settings.get("trial_phases"))]
         return named or [RUN]
+
+    def _settled(self, runs: Sequence[_Phase]) -> list[str]:
+        """What is to be said of where reads came from: after the load, and where servers settled again before runs."""
+        files = [self.folder, *(phase.folder for phase in runs)]
+        settled = [read_object(folder / "settled.json", self._warn) for folder in files]
+        return list(dict.fromkeys(str(note) for each in settled for note in listing(each.get("notes"))))
 
     def _folders(self) -> list[Path]:
         """Those of the load, then those of each phase's runs."""
