@@ -90,7 +90,10 @@ class Servers:
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
-                kept = {name: pairs(host / name, warn) for name in sorted({each.file for each in self._figures})}
+                kept = {
+                    name: [pair for path in sorted(host.glob(name)) for pair in pairs(path, warn)]
+                    for name in sorted({each.file for each in self._figures})
+                }
                 self._values[host.name] = [each.find(kept[each.file]) for each in self._figures]
                 self._pauses[host.name] = _in_windows(host, windows, warn)
 

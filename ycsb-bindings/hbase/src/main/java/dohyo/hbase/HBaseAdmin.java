@@ -148,10 +148,10 @@ public final class HBaseAdmin implements AutoCloseable {
     for (String page : List.of("jmx", "prometheus", "conf")) {
       pages.save(page, folder.resolve("stats-" + page + ".txt"));
     }
-    for (String other : arguments.text("pages", "").split(",")) { // as in master=http://127.0.0.1:16010,…
+    for (String other : arguments.text("pages", "").split(",")) { // as in master-jmx=http://127.0.0.1:16010,…
       String[] pair = other.split("=", 2);
       if (pair.length == 2) {
-        new InfoPages(pair[1]).save("jmx", folder.resolve("stats-" + pair[0] + "-jmx.txt"));
+        new InfoPages(pair[1]).save("jmx", folder.resolve("stats-" + pair[0] + ".txt"));
       }
     }
     return Map.of();
@@ -193,7 +193,8 @@ public final class HBaseAdmin implements AutoCloseable {
     int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
     conditions.put("version", cluster.getHBaseVersion());
-    conditions.put("nodes", servers.size());
+    long hosts = servers.keySet().stream().map(ServerName::getHostname).distinct().count();
+    conditions.put("nodes", hosts);
     conditions.put("replication", copies);
     conditions.put("write_acks", copies == 1 ? arguments.required("write_acks") : "all");
     conditions.put("read_acks", copies == 1 ? arguments.required("read_acks") : "one");
@@ -212,6 +213,9 @@ public final class HBaseAdmin implements AutoCloseable {
         "regions per table: " + distinct(tables().stream().map(this::spread))));
     if (families(tables, ColumnFamilyDescriptor::isPrefetchBlocksOnOpen).contains("true")) {
       notes.add("files are read into the block cache when they are opened (PREFETCH_BLOCKS_ON_OPEN)");
+    }
+    if (servers.size() > hosts) {
+      notes.add("region servers: %d on %d hosts, each with a heap of its own".formatted(servers.size(), hosts));
     }
     if (hdfs.isPresent()) {
       notes.add(hdfs.get().note());
