@@ -1,4 +1,4 @@
-"""What the role hbase starts on a host and asks of it, done by Ansible itself with programs that only note their arguments."""
+"""What the role hbase starts on a host and asks of it: Ansible itself, with programs that only note their arguments."""
 
 from pathlib import Path
 from typing import Any

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,9 @@ def test_the_read_variants_of_hbase(full: bool) -> None:
 # ---- ansible/tasks ---------------------------------------------------------------------------------------------------
 
 
+PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
+
+
 def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] | None = None, **asked: Any) -> Any:
     """Has Ansible settle servers of a role that answers so on each host; gives settled.json."""
     tasks = folder / "roles/still/tasks"
@@ -92,9 +96,14 @@ def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] 
     own = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["vars"]
     variables = {key: own[key] for key in ("trial_settled", "trial_dropped", "trial_is_database", "trial_settle_flush",
                                            "trial_settle_cache")}  # fmt: skip
+    # Beside it tasks that only say that they have emptied the page cache: other programs of this machine need it.
+    (folder / "tasks").mkdir()
+    shutil.copy(ANSIBLE / "tasks/settle.yml", folder / "tasks")
+    emptied = {"name": "Empty", "command": {"argv": ["echo", json.dumps(PAGES)]}, "register": "page_cache"}
+    (folder / "tasks/page_cache.yml").write_text(yaml.safe_dump([emptied]))
     play(
         folder,
-        [{"include_tasks": str(ANSIBLE / "tasks/settle.yml")}],
+        [{"include_tasks": str(folder / "tasks/settle.yml")}],
         {name: {"said": said} for name, said in zip(names, answers, strict=True)},
         0,
         ["still_settled"],
@@ -121,6 +130,23 @@ def test_for_one_that_has_nothing_to_flush_it_is_said(tmp_path: Path) -> None:
     assert settle(tmp_path, [{"seconds": 3, "rows": {}}], trial_settle_flush=False)["notes"] == [
         "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
     ]
+
+
+def test_what_was_emptied_is_kept_and_said(tmp_path: Path) -> None:
+    answer: dict[str, Any] = {"seconds": 3, "rows": {}, "flushed": True, "notes": []}
+    dropped = {"evicted_blocks": 7, "notes": ["the block caches were emptied"]}
+    found = settle(tmp_path, [answer, answer], dropped, trial_settle_cache="drop")
+    assert found["dropped"] == {**dropped, "hosts": {"host1": PAGES, "host2": PAGES}}
+    assert found["notes"] == [
+        "the block caches were emptied",
+        "settle.cache=drop: the page caches of the hosts were emptied before the runs",
+    ]
+
+
+def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said(tmp_path: Path) -> None:
+    found = settle(tmp_path, [{"seconds": 3, "rows": {}}], trial_settle_cache="drop")
+    assert found["notes"][-1] == "settle.cache=drop: Still DB keeps its own caches, which only a restart would empty"
+    assert found["dropped"] == {"hosts": {"host1": PAGES}}
 
 
 def test_hosts_whose_page_cache_cannot_be_emptied_are_refused(tmp_path: Path) -> None:
