@@ -105,7 +105,7 @@ public final class HBaseAdmin implements AutoCloseable {
       boolean flush = arguments.flag("flush", true);
       Stored stored = flush ? hbase.compact(end) : hbase.rest(end);
       Map<String, Object> answer = new LinkedHashMap<>();
-      if (arguments.flag("prefetch", false)) {
+      if (flush && arguments.flag("prefetch", false)) {
         answer.put("block_cache_mb", hbase.fillCache(end) >> 20);
       }
       answer.put("seconds", Duration.between(start, Instant.now()).toSeconds());
@@ -215,7 +215,7 @@ public final class HBaseAdmin implements AutoCloseable {
       notes.add("files are read into the block cache when they are opened (PREFETCH_BLOCKS_ON_OPEN)");
     }
     if (servers.size() > hosts) {
-      notes.add("region servers: %d on %d hosts, each with a heap of its own".formatted(servers.size(), hosts));
+      notes.add("region servers: %d, each with a heap of its own; hosts: %d".formatted(servers.size(), hosts));
     }
     if (hdfs.isPresent()) {
       notes.add(hdfs.get().note());
