@@ -244,7 +244,8 @@ class _Measurement:
         by_variables: dict[str, list[Trial]] = {}
         for trial in self.todo:
             by_variables.setdefault(repr(sorted(trial.scenario.role_variables.items())), []).append(trial)
-        for trials in by_variables.values():
+        # The first trial's come last, so that it finds them in place.
+        for trials in reversed(by_variables.values()):
             ready += self._installed(trials)
         return [trial for trial in self.todo if trial in ready]
 

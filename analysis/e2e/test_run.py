@@ -1,4 +1,7 @@
-"""./run.sh as people use it, with real servers at the smallest size: the table, bad luck, Ctrl-C, --resume."""
+"""./run.sh as people use it, with real servers at the smallest size: the table, bad luck, Ctrl-C, --resume.
+
+The scenarios are the core mixes, each in one test at least; test_scenarios.py has the others.
+"""
 
 import json
 import os
@@ -102,6 +105,14 @@ class Run:
         return {trial["system"]: trial for trial in summary["trials"]}
 
 
+def mix(trial: dict[str, Any]) -> set[str]:
+    """The operations of a valid trial's runs."""
+    assert trial["status"] == "ok", trial["reason"]
+    run = [row for row in trial["rows"] if row["phase"] == "run" and row["operation"] != "OVERALL"]
+    assert all(row["operations"] > 0 and row["errors"] == 0 for row in run), run
+    return {row["operation"] for row in run}
+
+
 def kill(service: str) -> None:
     """Kills a process of ours as the kernel does when memory runs out."""
     for _ in range(300):
@@ -145,46 +156,8 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
     assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"
 
 
-def test_phases_points_and_rounds_are_measured_and_compared(tmp_path: Path) -> None:
-    given = ["phases=insert,update,read", "read.batchsize=10", "insert.threadcount=1", "discard=1", "settle=phases",
-             "matrix.tablecount=1,2", "rounds=2"]  # fmt: skip
-    once = [option for option in SMALL if "repeats" not in option]
-    run = Run(
-        tmp_path / "out",
-        "workloadA",
-        "--systems=mysql-innodb",
-        "--repeats=2",
-        *once,
-        *[f"--set={key}" for key in given],
-    )
-    assert run.end() == 0
-    summary = json.loads((run.out / "summary.json").read_text())
-    assert [(trial["name"], trial["status"], trial["round"]) for trial in summary["trials"]] == [
-        (f"0{number}-mysql-innodb-tablecount={tables}", "ok", turn)
-        for number, tables, turn in ((1, 1, 1), (2, 2, 1), (3, 1, 2), (4, 2, 2))
-    ]
-    for merged in summary["merged"]:
-        rows = {(row["phase"], row["operation"], row["discarded"]): row for row in merged["rows"]}
-        assert rows["update", "UPDATE", False]["repeats"] == rows["read", "READ", False]["repeats"] == 2
-        assert rows["update", "UPDATE", True]["repeats"] == 2
-        assert rows["load", "INSERT", False]["records"] == 4000
-        assert ("update", "READ", False) not in rows
-        assert rows["read", "READ", False]["records"] == 10 * rows["read", "READ", False]["operations"]
-        assert merged["by_phase"]["read"]["batchsize"] == 10
-    for trial in summary["trials"]:
-        folder = run.out / "raw" / trial["name"]
-        settled = [
-            name for name in ("update-1", "read-1", "update-2", "read-2") if (folder / name / "settled.json").exists()
-        ]
-        assert settled == ["read-1", "update-2", "read-2"]
-        (client,) = (folder / "load").glob("*/client.json")
-        assert json.loads(client.read_text())["threads"] == 1
-    assert summary["unequal"] == {}
-    assert "Rounds" in run.text
-
-
 def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb,mysql-myisam", *LONG)
+    run = Run(tmp_path / "out", "workloadE", "--systems=mysql-innodb,mysql-myisam", *LONG)
     run.until("run", "01-mysql-innodb")
     kill("mysql")
     run.until("run", "02-mysql-myisam")
@@ -208,7 +181,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
     again = Run(run.out, "--resume", str(run.out))
     assert again.end() == 0
-    assert {trial["status"] for trial in again.trials().values()} == {"ok"}
+    assert [mix(trial) for trial in again.trials().values()] == [{"SCAN", "INSERT"}] * 2
     assert sorted(path.name for path in (run.out / "attempts").iterdir()) == ["01-mysql-innodb.1", "02-mysql-myisam.1"]
 
     done = Run(run.out, "--resume", str(run.out))
@@ -259,18 +232,20 @@ def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:
 
 def test_taken_ports_are_avoided_and_a_second_run_waits_its_turn(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 3306)):
-        run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", *SMALL)
+        run = Run(tmp_path / "out", "workloadB", "--systems=mysql-innodb", *SMALL)
         run.until("start", "01-mysql-innodb")
         second = Run(tmp_path / "second", "workloadA", *SMALL)
         assert second.end() == 2
         assert "another experiment of this checkout is running" in second.text
         assert run.end() == 0
+        assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
 
 
 def test_kept_servers_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", "--keep", *SMALL)
+    run = Run(tmp_path / "out", "workloadC", "--systems=mysql-innodb", "--keep", *SMALL)
     try:
         assert run.end() == 0
+        assert mix(run.trials()["mysql-innodb"]) == {"READ"}
         (line,) = [line for line in run.text.splitlines() if "stays up at " in line]
         endpoint, _, command = line.partition("stays up at ")[2].partition("; stop it with: ")
         host, _, port = endpoint.rpartition(":")
@@ -282,12 +257,13 @@ def test_kept_servers_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
 
 
 def test_what_a_server_cannot_give_is_marked_or_with_strict_conditions_refused(tmp_path: Path) -> None:
-    marked = Run(tmp_path / "marked", "workloadA", "--systems=mysql-myisam", "--set=compression=lz4", *SMALL)
+    marked = Run(tmp_path / "marked", "workloadF", "--systems=mysql-myisam", "--set=compression=lz4", *SMALL)
     assert marked.end() == 0
+    assert mix(marked.trials()["mysql-myisam"]) == {"READ", "UPDATE", "READ-MODIFY-WRITE"}
     assert "compression: asked for lz4, the server has none" in marked.text
     strict = Run(
         tmp_path / "strict",
-        "workloadA",
+        "workloadF",
         "--systems=mysql-myisam",
         "--set=compression=lz4",
         "--strict-conditions",
@@ -304,10 +280,10 @@ def test_a_system_that_was_named_and_cannot_be_had_is_a_failure(tmp_path: Path) 
     reason = available.ask(None)["scylla"]
     if not reason:
         pytest.skip("ScyllaDB is here")
-    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb,scylla", *SMALL)
+    run = Run(tmp_path / "out", "workloadD", "--systems=mysql-innodb,scylla", *SMALL)
     assert run.end() == 1
     assert (run.trials()["scylla"]["status"], run.trials()["scylla"]["reason"]) == ("skipped", reason)
-    assert run.trials()["mysql-innodb"]["status"] == "ok"
+    assert mix(run.trials()["mysql-innodb"]) == {"READ", "INSERT"}
 
 
 def test_the_stock_client_takes_workload_a() -> None:

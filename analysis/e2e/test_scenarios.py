@@ -1,4 +1,4 @@
-"""Every scenario in workloads/ at its smallest size, with real servers."""
+"""The published comparisons in workloads/ at their smallest size, with real servers; test_run.py has the core mixes."""
 
 import json
 import subprocess
@@ -17,7 +17,6 @@ SMALL = [
     "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=canary=false",
     *(f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()),
 ]  # fmt: skip
-CORE = ["--systems=mysql-innodb", "--records=2000", "--set=threadcount=2"]
 
 
 def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
@@ -35,22 +34,6 @@ def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
 
 def operations(trial: dict[str, Any]) -> set[str]:
     return {f"{row['phase']} {row['operation']}" for row in trial["rows"] if row["operations"] and not row["errors"]}
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("workloadB", {"READ", "UPDATE"}),
-        ("workloadC", {"READ"}),
-        ("workloadD", {"READ", "INSERT"}),
-        ("workloadE", {"SCAN", "INSERT"}),
-        ("workloadF", {"READ", "UPDATE", "READ-MODIFY-WRITE"}),
-        ("updateOnly", {"UPDATE"}),
-    ],
-)
-def test_core_mixes(tmp_path: Path, name: str, expected: set[str]) -> None:
-    (trial,) = measured(tmp_path, name, *CORE)
-    assert {f"run {operation}" for operation in expected} | {"load INSERT"} <= operations(trial)
 
 
 def test_heavyweights(tmp_path: Path) -> None:
@@ -78,13 +61,25 @@ def test_yokozuna(tmp_path: Path) -> None:
 
 
 def test_hbase_cache(tmp_path: Path) -> None:
+    more = ["--set=settle=phases", "--set=a.batchsize=10", "--set=insert.threadcount=1"]
     trials = measured(
-        tmp_path, "hbase-cache", "--set=matrix.datasize=1MB,2MB", "--set=threadcount=2", "--repeats=2", "--duration=2s"
-    )
+        tmp_path, "hbase-cache", "--set=matrix.datasize=1MB,2MB", "--set=threadcount=2", "--repeats=2", "--duration=2s",
+        *more,
+    )  # fmt: skip
     assert [trial["point"] for trial in trials] == [{"datasize": "1MB"}, {"datasize": "2MB"}]
     for trial in trials:
         assert {"c READ", "update-only UPDATE", "a READ", "a UPDATE", "f READ-MODIFY-WRITE"} <= operations(trial)
-        assert {row["discarded"] for row in trial["rows"] if row["phase"] == "c"} == {True, False}
+        rows = {(row["phase"], row["operation"], row["discarded"]): row for row in trial["rows"]}
+        for discarded in (True, False):
+            a = rows["a", "READ", discarded]
+            assert (a["repeats"], a["records"]) == (1, 10 * a["operations"])
+        assert ("c", "UPDATE", False) not in rows
+        assert trial["by_phase"]["a"]["batchsize"] == 10
+        folder = tmp_path / "hbase-cache" / "raw" / trial["name"]
+        settled = {file.parent.name for file in folder.glob("*-[12]/settled.json")}
+        assert settled == {f"{phase}-{n}" for phase in ("c", "update-only", "a", "f") for n in (1, 2)} - {"c-1"}
+        (client,) = (folder / "load").glob("*/client.json")
+        assert json.loads(client.read_text())["threads"] == 1
 
 
 def test_hbase_read_variants(tmp_path: Path) -> None:
@@ -140,6 +135,8 @@ def test_gc_matrix(tmp_path: Path) -> None:
         "G1 Old Generation, G1 Young Generation",
     ]
     for trial in trials:
+        assert trial["conditions"]["version"] == "4.0.19"
+        assert trial["conditions"]["jdk"].startswith("11.")
         assert {"run INSERT", "run READ"} <= operations(trial)
         (overall,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL"))
         assert overall["ops_per_second"] == pytest.approx(200, rel=0.1)

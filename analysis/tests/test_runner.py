@@ -69,9 +69,8 @@ def test_each_version_is_deployed_before_anything_is_measured_and_again_where_an
 ) -> None:
     _, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,5.0.9\n")
     assert played == [
-        "deploy cassandra cassandra_version=4.1.10",
-        "deploy hbase",
         "deploy cassandra cassandra_version=5.0.9",
+        "deploy hbase",
         "deploy cassandra cassandra_version=4.1.10",
         "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
         "trial 02-hbase",

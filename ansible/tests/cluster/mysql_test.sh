@@ -52,10 +52,7 @@ ok 'replication 1: one server, three idle hosts'
 # The host of a client, which carries an idle server only, is powered off.
 experiment myisam mysql-myisam --set replication=2 --set write_acks=one --duration 60 &
 run=$!
-until compgen -G "$work/myisam/raw/*/run-1/host4/*.hdr" >"$work/logs"; do
-    kill -0 "$run" 2>/dev/null || { cat "$work/myisam.log" >&2; fail 'run.sh ended before it measured'; }
-    sleep 0.2
-done
+measuring myisam "$run" host4
 testbed crash 4
 crashed=$SECONDS
 until grep -q 'failed while in run 1 of 1: .*host4 vanished' "$work/myisam.log"; do

@@ -38,6 +38,15 @@ assert [(node["host"], node["state"]) for node in trial["nodes"]] == [(host, "ra
 END
 }
 
+# measuring OUT PID HOST: waits until the run of the experiment that PID carries out has brought home first histograms of HOST;
+# nobody knows before when the measured window begins.
+measuring() {
+    until compgen -G "$work/$1/raw/*/run-1/$3/*.hdr" >"$work/logs"; do
+        kill -0 "$2" 2>/dev/null || { cat "$work/$1.log" >&2; fail 'run.sh ended before it measured'; }
+        sleep 0.2
+    done
+}
+
 # look OUT: a Python script on standard input, which has the only trial of the summary as "trial"
 look() {
     "$root/.venv/bin/python" -c 'import json, sys
@@ -79,14 +88,14 @@ stopped() {
     nothing_runs
 }
 
-# wiped ROLE [HOST…]: nothing of the trial is left on a host, or on those named
+# wiped ROLE [HOST…]: nothing of the trial is left on a host, or on those named; certificates are the inventory's
 wiped() {
     local n role=$1
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/$role dohyo/secret/client-* 2>/dev/null; true" \
-            >"$work/left" || fail "cannot look at host$n"
+        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/* 2>/dev/null |
+            grep -vx dohyo/secret/tls; true" >"$work/left" || fail "cannot look at host$n"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
 }
