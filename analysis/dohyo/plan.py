@@ -98,6 +98,8 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_repeats": scenario.repeats,
         "trial_discard": scenario.number("discard"),
         "trial_settle": scenario["settle"],
+        "trial_settle_flush": scenario["settle.flush"] == "true",
+        "trial_settle_cache": scenario["settle.cache"],
         "trial_warmup": scenario.warmup,
         "trial_duration": scenario.duration,
         "trial_conditions": scenario.conditions,

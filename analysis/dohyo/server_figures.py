@@ -5,6 +5,7 @@
       keys: "*:name=PendingTasks,type=Compaction Value"
       note: compactions still pending at the end
 
+`file` may have wildcards, where servers of a host have a file each.
 A figure is the sum of the values whose keys match `keys` (one pattern or several, `*` for anything), where it has them
 less the sum of `less`, divided by that of `per`, times `scale`. `take: max` is the largest of the values instead, as
 for percentiles, which do not add up. With a `note` a reader is told of every host on which the figure is not 0.

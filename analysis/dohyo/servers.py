@@ -200,7 +200,10 @@ class Servers:
 
     def _kept(self, folder: Path, warn: Warn) -> list[Values | None]:
         """The values of each figure in a folder of statistics; None where its file is not there, or broken."""
-        files = {name: pairs(folder / name, warn) for name in sorted({each.file for each in self._figures})}
+        files = {
+            name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
+            for name in sorted({each.file for each in self._figures})
+        }
         return [each.find(files[each.file]) if files[each.file] else None for each in self._figures]
 
     def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:

@@ -326,6 +326,7 @@ class _Evidence:
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
             notes=[
                 *(str(note) for note in listing(facts.get("notes"))),
+                *self._settled(runs),
                 *self._remarks(phases),
                 *servers.notes(),
                 *(hosts.problems if hosts else ()),
@@ -452,6 +453,12 @@ class _Evidence:
     @property
     def _load_is_measured(self) -> bool:
         return not self._planned
+
+    def _settled(self, runs: Sequence[_Phase]) -> list[str]:
+        """What is to be said of where reads came from: after the load, and where servers settled again before runs."""
+        files = [self.folder, *(phase.folder for phase in runs)]
+        settled = [read_object(folder / "settled.json", self._warn) for folder in files]
+        return list(dict.fromkeys(str(note) for each in settled for note in listing(each.get("notes"))))
 
     def _folders(self) -> list[Path]:
         """Those of the load, then those of each phase's runs."""

@@ -92,6 +92,45 @@ def test_hbase_cache(tmp_path: Path) -> None:
     assert "| 1MB c |" in page
 
 
+def test_hbase_read_variants(tmp_path: Path) -> None:
+    trials = measured(tmp_path, "hbase-read-variants", "--scale=0.0005", "--set=threadcount=4")
+    assert [trial["point"]["variant"] for trial in trials] == ["memstore", "hfile-gz", "hfile"]
+    assert [trial["conditions"]["compression"] for trial in trials] == ["none", "gz", "none"]
+    folders = [tmp_path / "hbase-read-variants/raw" / trial["name"] for trial in trials]
+    memstore, *files = [json.loads((folder / "settled.json").read_text()) for folder in folders]
+    assert (memstore["flushed"], memstore["store_files"]) == (False, 0)
+    assert memstore["rows"] == files[0]["rows"] == files[1]["rows"]
+    assert "settle.flush=false: all records are in memstores, none in files" in trials[0]["notes"]
+    for each in files:
+        # Four regions of each of four tables.
+        assert (each["flushed"], each["store_files"], each["memstore_mb"]) == (True, 16, 0)
+    first, *others = [trial["servers"][0]["figures"] for trial in trials]
+    assert first["memstore_bytes"] > 0
+    assert all(other["memstore_bytes"] < first["memstore_bytes"] for other in others)
+    assert others[0]["disk_bytes"] < others[1]["disk_bytes"]
+
+
+def test_region_servers_of_one_host(tmp_path: Path) -> None:
+    heaps = [f"--set=hbase_{part}_heap=256m" for part in ("master", "namenode", "datanode", "zookeeper")]
+    (trial,) = measured(
+        tmp_path, "workloadC", "--systems=hbase", "--records=2000", "--set=threadcount=2",
+        "--set=hbase_regionservers_per_host=2", "--set=hbase_prefetch=true", *heaps,
+    )  # fmt: skip
+    assert trial["conditions"]["nodes"] == 1
+    notes = "; ".join(trial["notes"])
+    assert "region servers: 2, each with a heap of its own; hosts: 1" in notes
+    assert "regions per table: 8 (4 + 4)" in notes
+    assert "PREFETCH_BLOCKS_ON_OPEN" in notes
+    folder = tmp_path / "workloadC/raw" / trial["name"]
+    assert json.loads((folder / "settled.json").read_text())["block_cache_mb"] >= 1
+    (server,) = trial["servers"]
+    assert server["figures"]["store_files"] >= 8  # HBase has some of its own
+    assert {None, "regionserver2"} <= {pauses["process"] for pauses in server["pauses"]}
+    assert {"regionserver.log", "regionserver2.log"} <= {
+        file.name for file in next((folder / "server").iterdir()).iterdir()
+    }
+
+
 def test_gc_matrix(tmp_path: Path) -> None:
     trials = measured(
         tmp_path,

@@ -75,6 +75,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "l2_cache_hit_ratio": None,  # there is none
                 "store_files": 4,
                 "disk_bytes": 409444,
+                "memstore_bytes": None,  # the page was kept without it
                 "pending_compactions": 0,
                 "pending_flushes": 0,
                 "updates_blocked_ms": 0,
@@ -147,6 +148,15 @@ def test_several_hosts_are_summed_up(tmp_path: Path) -> None:
     assert [values["replica_lag_seconds"] for values in found.values()] == [None, 12, 12]
     # Of one host it is not known, so it is not of all.
     assert [values["slow_queries"] for values in found.values()] == [None, 7, None]
+
+
+def test_region_servers_of_one_host_are_summed_up_and_other_servers_left_out(tmp_path: Path) -> None:
+    (tmp_path / "host1").mkdir()
+    for name in ("jmx", "jmx-regionserver2", "datanode-jmx"):
+        shutil.copy(DATA / "hbase/stats-jmx.txt", tmp_path / "host1" / f"stats-{name}.txt")
+    found = figures(tmp_path, "hbase")["host1"]
+    assert (found["store_files"], found["disk_bytes"]) == (2 * 4, 2 * 409444)
+    assert found["l1_cache_hit_ratio"] == pytest.approx(0.9852863899106674)
 
 
 def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
@@ -317,7 +327,8 @@ def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -
 
 
 def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> None:
-    keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (45, 50)]), gc___datanode__log=gc_log([(46, 7)]))
+    keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (45, 50)]), gc___datanode__log=gc_log([(46, 7)]),
+         gc___regionserver2__log=gc_log([(16, 20)]))  # fmt: skip
     runs = [window(), window(2, 40, 42, 52)]
     (server,) = Servers(tmp_path, "hbase", runs, [], pytest.fail).all()
     assert [(each.process, each.run, each.count, each.longest_ms) for each in server.pauses] == [
@@ -325,6 +336,8 @@ def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> 
         (None, 2, 1, 50),
         ("datanode", 1, 0, None),
         ("datanode", 2, 1, 7),
+        ("regionserver2", 1, 1, 20),
+        ("regionserver2", 2, 0, None),
     ]
 
 

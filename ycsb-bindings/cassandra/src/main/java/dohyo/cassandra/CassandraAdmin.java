@@ -41,10 +41,11 @@ public final class CassandraAdmin {
   private CassandraAdmin() {
   }
 
-  /** Runs one verb: ready, user, schema, settle or stats. */
+  /** Runs one verb: ready, user, schema, settle, drop or stats. */
   public static void main(String[] words) {
     Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "user", CassandraAdmin::user, "schema",
-        CassandraAdmin::schema, "settle", CassandraAdmin::settle, "stats", CassandraAdmin::stats), words);
+        CassandraAdmin::schema, "settle", CassandraAdmin::settle, "drop", CassandraAdmin::drop, "stats",
+        CassandraAdmin::stats), words);
   }
 
   /** Looks once whether this node sees as many as there should be; an error says how many it does. */
@@ -138,12 +139,18 @@ public final class CassandraAdmin {
     }
   }
 
-  /** Flushes, waits until no compaction is pending or active, then counts the rows. */
+  /** Flushes unless flush=false, waits until no compaction is pending or active, then counts the rows. */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Instant start = Instant.now();
     Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    boolean flush = arguments.flag("flush", true);
+    long files;
+    long memtableBytes;
     try (ServerJvm jvm = jvm(arguments)) {
-      jvm.flush(arguments.required("keyspace"));
+      String keyspace = arguments.required("keyspace");
+      if (flush) {
+        jvm.flush(keyspace);
+      }
       // A flush needs a moment to hand in its compaction.
       for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
         int pending = jvm.pendingCompactions();
@@ -154,10 +161,30 @@ public final class CassandraAdmin {
               .formatted(pending, active, arguments.required("timeout")));
         }
       }
+      files = jvm.ofTables(keyspace, "LiveSSTableCount");
+      memtableBytes = jvm.ofTables(keyspace, "MemtableLiveDataSize");
     }
     long seconds = Duration.between(start, Instant.now()).toSeconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
-      return Map.of("seconds", seconds, "rows", cql.countRows());
+      return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "sstables", files,
+          "memtable_mb", memtableBytes >> 20, "notes", flush ? List.of() : List.of(unflushed(files)));
+    }
+  }
+
+  private static String unflushed(long files) {
+    return "settle.flush=false: " + (files == 0 ? "all records are in memtables, none in SSTables"
+        : files + " SSTables were written all the same, because memtables were full, and reads come from both; raise "
+            + "cassandra_heap, or load fewer records");
+  }
+
+  /** Empties the caches of this node that can be emptied; of the chunk cache it tells that it cannot. */
+  private static Map<String, ?> drop(Settings arguments) throws IOException, JMException {
+    try (ServerJvm jvm = jvm(arguments)) {
+      jvm.dropCaches();
+      long chunks = jvm.chunkCacheBytes();
+      return Map.of("chunk_cache_mb", chunks >> 20, "notes", List.of(
+          "settle.cache=drop: the key cache and the row cache were emptied"
+              + (chunks == 0 ? "" : "; the chunk cache was not, as only a restart empties it")));
     }
   }
 

@@ -64,6 +64,31 @@ final class ServerJvm implements AutoCloseable {
         new Object[] {keyspace, new String[0]}, new String[] {String.class.getName(), String[].class.getName()});
   }
 
+  /** The sum of a metric of all tables of a keyspace. */
+  long ofTables(String keyspace, String metric) throws IOException, JMException {
+    return sum("org.apache.cassandra.metrics:type=Table,keyspace=" + keyspace + ",scope=*,name=" + metric);
+  }
+
+  void dropCaches() throws IOException, JMException {
+    ObjectName caches = new ObjectName("org.apache.cassandra.db:type=Caches");
+    for (String operation : List.of("invalidateKeyCache", "invalidateRowCache")) {
+      beans.invoke(caches, operation, new Object[0], new String[0]);
+    }
+  }
+
+  /** What the chunk cache holds; 0 where there is none. */
+  long chunkCacheBytes() throws IOException, JMException {
+    return sum("org.apache.cassandra.metrics:type=Cache,scope=ChunkCache,name=Size");
+  }
+
+  private long sum(String pattern) throws IOException, JMException {
+    long sum = 0;
+    for (ObjectName bean : beans.queryNames(new ObjectName(pattern), null)) {
+      sum += ((Number) beans.getAttribute(bean, "Value")).longValue();
+    }
+    return sum;
+  }
+
   int pendingCompactions() throws IOException, JMException {
     return ((Number) beans.getAttribute(
         new ObjectName("org.apache.cassandra.metrics:type=Compaction,name=PendingTasks"), "Value")).intValue();

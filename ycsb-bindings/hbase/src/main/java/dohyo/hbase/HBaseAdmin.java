@@ -19,6 +19,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.CacheEvictionStats;
 import org.apache.hadoop.hbase.ClusterMetrics;
 import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.RegionMetrics;
@@ -53,7 +54,11 @@ public final class HBaseAdmin implements AutoCloseable {
   /** A bound for single calls, which each end by themselves far sooner. */
   private static final long CALL_MILLIS = 120_000;
   private static final long LOOK_MILLIS = 200;
+  private static final int SECOND_LOOKS = 3;
   private static final int ROWS_PER_CALL = 10_000;
+  private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
+  /** Reading ahead begins a second after a file was opened; the page shows values that are up to ten seconds old. */
+  private static final Duration FILLED_AFTER = Duration.ofSeconds(25);
 
   private final Settings arguments;
   private final Connection connection;
@@ -72,10 +77,10 @@ public final class HBaseAdmin implements AutoCloseable {
     connection.close();
   }
 
-  /** Runs one verb: schema, settle or stats. */
+  /** Runs one verb: schema, settle, drop or stats. */
   public static void main(String[] words) {
-    Admin.main("HBase", Map.of("schema", HBaseAdmin::schema, "settle", HBaseAdmin::settle, "stats", HBaseAdmin::stats),
-        words);
+    Admin.main("HBase", Map.of("schema", HBaseAdmin::schema, "settle", HBaseAdmin::settle, "drop", HBaseAdmin::drop,
+        "stats", HBaseAdmin::stats), words);
   }
 
   /** Makes the tables, then reads back from the servers under which conditions they work. */
@@ -89,15 +94,25 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts every table to one file per region, then counts the rows. In HDFS that also brings every file
-   * to its region's host, which the answer tells.
+   * Flushes and compacts every table to one file per region, or with flush=false only waits for what is under way; with
+   * prefetch=true waits until the files are in the block cache; then counts the rows. Compacting in HDFS also brings
+   * every file to its region's host, which the answer tells.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       Instant start = Instant.now();
-      hbase.compact(start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE)));
+      Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+      boolean flush = arguments.flag("flush", true);
+      Stored stored = flush ? hbase.compact(end) : hbase.rest(end);
       Map<String, Object> answer = new LinkedHashMap<>();
+      if (flush && arguments.flag("prefetch", false)) {
+        answer.put("block_cache_mb", hbase.fillCache(end) >> 20);
+      }
       answer.put("seconds", Duration.between(start, Instant.now()).toSeconds());
+      answer.put("flushed", flush);
+      answer.put("store_files", stored.files());
+      answer.put("memstore_mb", stored.memstoreMegabytes());
+      answer.put("notes", flush ? List.of() : List.of(stored.unflushed()));
       answer.put("rows", hbase.countRows());
       if (hbase.hdfs.isPresent()) {
         HdfsPages.Files files = hbase.hdfs.get().files("/hbase/data/default");
@@ -110,6 +125,22 @@ public final class HBaseAdmin implements AutoCloseable {
     }
   }
 
+  /** Empties the block caches of the tables. */
+  private static Map<String, ?> drop(Settings arguments) throws IOException {
+    try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
+      long blocks = 0;
+      for (TableName table : hbase.tables()) {
+        CacheEvictionStats evicted = hbase.admin.clearBlockCache(table);
+        if (evicted.getExceptionCount() > 0) {
+          throw new IOException("the block cache of %d regions of %s was not emptied; look into the region servers' log"
+              .formatted(evicted.getExceptionCount(), table));
+        }
+        blocks += evicted.getEvictedBlocks();
+      }
+      return Map.of("evicted_blocks", blocks, "notes", List.of("settle.cache=drop: the block caches were emptied"));
+    }
+  }
+
   /** Writes the view that this host's servers have of themselves into files of the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
@@ -117,10 +148,10 @@ public final class HBaseAdmin implements AutoCloseable {
     for (String page : List.of("jmx", "prometheus", "conf")) {
       pages.save(page, folder.resolve("stats-" + page + ".txt"));
     }
-    for (String other : arguments.text("pages", "").split(",")) { // as in master=http://127.0.0.1:16010,…
+    for (String other : arguments.text("pages", "").split(",")) { // as in master-jmx=http://127.0.0.1:16010,…
       String[] pair = other.split("=", 2);
       if (pair.length == 2) {
-        new InfoPages(pair[1]).save("jmx", folder.resolve("stats-" + pair[0] + "-jmx.txt"));
+        new InfoPages(pair[1]).save("jmx", folder.resolve("stats-" + pair[0] + ".txt"));
       }
     }
     return Map.of();
@@ -132,6 +163,7 @@ public final class HBaseAdmin implements AutoCloseable {
         .setMaxVersions(1)
         .setCompressionType(Compression.Algorithm.valueOf(arguments.required("compression").toUpperCase(Locale.ROOT)))
         .setDataBlockEncoding(DataBlockEncoding.valueOf(arguments.required("encoding")))
+        .setPrefetchBlocksOnOpen(arguments.flag("prefetch", false))
         .build();
     byte[][] splits = RegionSplits.of(arguments);
     for (TableName name : tables()) {
@@ -152,8 +184,7 @@ public final class HBaseAdmin implements AutoCloseable {
     List<Configuration> running = new ArrayList<>();
     Map<String, Object> conditions = new LinkedHashMap<>();
     for (ServerMetrics server : servers.values()) {
-      InfoPages pages = new InfoPages("http://%s:%d"
-          .formatted(server.getServerName().getHostname(), server.getInfoServerPort()));
+      InfoPages pages = pages(server);
       pages.conditions().forEach((key, value) -> conditions.merge(key, value, HBaseAdmin::both));
       running.add(pages.configuration());
     }
@@ -162,7 +193,8 @@ public final class HBaseAdmin implements AutoCloseable {
     int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
     conditions.put("version", cluster.getHBaseVersion());
-    conditions.put("nodes", servers.size());
+    long hosts = servers.keySet().stream().map(ServerName::getHostname).distinct().count();
+    conditions.put("nodes", hosts);
     conditions.put("replication", copies);
     conditions.put("write_acks", copies == 1 ? arguments.required("write_acks") : "all");
     conditions.put("read_acks", copies == 1 ? arguments.required("read_acks") : "one");
@@ -179,6 +211,12 @@ public final class HBaseAdmin implements AutoCloseable {
             hdfs.isPresent() ? "HDFS" : running.get(0).get("fs.file.impl", "LocalFileSystem").replaceAll(".*\\.", "")),
         "block encoding " + families(tables, ColumnFamilyDescriptor::getDataBlockEncoding),
         "regions per table: " + distinct(tables().stream().map(this::spread))));
+    if (families(tables, ColumnFamilyDescriptor::isPrefetchBlocksOnOpen).contains("true")) {
+      notes.add("files are read into the block cache when they are opened (PREFETCH_BLOCKS_ON_OPEN)");
+    }
+    if (servers.size() > hosts) {
+      notes.add("region servers: %d, each with a heap of its own; hosts: %d".formatted(servers.size(), hosts));
+    }
     if (hdfs.isPresent()) {
       notes.add(hdfs.get().note());
       notes.add("short-circuit reads: " + distinct(running.stream()
@@ -187,6 +225,10 @@ public final class HBaseAdmin implements AutoCloseable {
     }
     conditions.put("notes", notes);
     return conditions;
+  }
+
+  private static InfoPages pages(ServerMetrics server) {
+    return new InfoPages("http://%s:%d".formatted(server.getServerName().getHostname(), server.getInfoServerPort()));
   }
 
   private static Object both(Object one, Object other) {
@@ -214,21 +256,73 @@ public final class HBaseAdmin implements AutoCloseable {
     }
   }
 
-  private void compact(Instant end) throws IOException, InterruptedException {
+  /** Flushes and compacts; afterwards all records are in files, one per region. */
+  private Stored compact(Instant end) throws IOException, InterruptedException {
     for (TableName table : tables()) {
       admin.flush(table);
       admin.majorCompact(table);
     }
     for (TableName table : tables()) {
       while (admin.getCompactionState(table) != CompactionState.NONE || mostStoreFiles(table) > 1) {
-        if (Instant.now().isAfter(end)) {
-          throw new IOException("table %s is not compacted after %s s: state %s, %d files in a region; raise "
-              .formatted(table, arguments.required("timeout"), admin.getCompactionState(table), mostStoreFiles(table))
-              + "hbase_settle_timeout");
-        }
-        Thread.sleep(LOOK_MILLIS);
+        refuseAfter(end, "table %s is not compacted: state %s, %d files in a region"
+            .formatted(table, admin.getCompactionState(table), mostStoreFiles(table)));
       }
     }
+    Stored stored = Stored.of(regions(tables()));
+    if (stored.files() == 0 || stored.memstoreMegabytes() > 0) {
+      throw new IOException("not all records are in files after a flush: " + stored);
+    }
+    return stored;
+  }
+
+  /** Waits until no compaction runs, and no flush that HBase itself has begun writes another file. */
+  private Stored rest(Instant end) throws IOException, InterruptedException {
+    Stored stored = Stored.of(regions(tables()));
+    for (int quiet = 0; quiet < SECOND_LOOKS;) {
+      List<CompactionState> states = new ArrayList<>();
+      for (TableName table : tables()) {
+        states.add(admin.getCompactionState(table));
+      }
+      Stored now = Stored.of(regions(tables()));
+      boolean same = now.equals(stored) && states.stream().allMatch(CompactionState.NONE::equals);
+      quiet = same ? quiet + 1 : 0;
+      stored = now;
+      refuseAfter(end, "compactions or flushes are under way: states %s, %s".formatted(states, stored));
+    }
+    return stored;
+  }
+
+  /**
+   * Waits until the block caches do not grow any more, because all files are in them or they are full.
+   *
+   * @return bytes in the block caches of all region servers
+   */
+  private long fillCache(Instant end) throws IOException, InterruptedException {
+    long bytes = blockCacheBytes();
+    for (Instant grown = Instant.now(); Instant.now().isBefore(grown.plus(FILLED_AFTER));) {
+      long now = blockCacheBytes();
+      if (now != bytes) {
+        bytes = now;
+        grown = Instant.now();
+      }
+      refuseAfter(end, "files are still being read into the block cache, which has %d bytes".formatted(bytes));
+    }
+    return bytes;
+  }
+
+  private long blockCacheBytes() throws IOException {
+    long bytes = 0;
+    for (ServerMetrics server : admin.getClusterMetrics().getLiveServerMetrics().values()) {
+      bytes += pages(server).beans(SERVER_BEAN).get(0).getAsJsonObject().get("blockCacheSize").getAsLong();
+    }
+    return bytes;
+  }
+
+  private void refuseAfter(Instant end, String what) throws IOException, InterruptedException {
+    if (Instant.now().isAfter(end)) {
+      throw new IOException("%s after %s s; raise hbase_settle_timeout".formatted(what, arguments.required("timeout")));
+    }
+    Thread.sleep(LOOK_MILLIS);
   }
 
   private int mostStoreFiles(TableName table) throws IOException {

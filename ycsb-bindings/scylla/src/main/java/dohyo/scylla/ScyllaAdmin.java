@@ -19,6 +19,7 @@ import java.util.Map;
 public final class ScyllaAdmin {
   private static final int SECOND_LOOKS = 3;
   private static final long LOOK_MILLIS = 200;
+  private static final Duration DROP_PATIENCE = Duration.ofMinutes(10);
   /** What of the node's REST interface is kept as evidence, by file. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
@@ -29,10 +30,10 @@ public final class ScyllaAdmin {
   private ScyllaAdmin() {
   }
 
-  /** Runs one verb: ready, schema, settle or stats. */
+  /** Runs one verb: ready, schema, settle, drop or stats. */
   public static void main(String[] words) {
     Admin.main("ScyllaDB", Map.of("ready", ScyllaAdmin::ready, "schema", ScyllaAdmin::schema, "settle",
-        ScyllaAdmin::settle, "stats", ScyllaAdmin::stats), words);
+        ScyllaAdmin::settle, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), words);
   }
 
   /** Looks once whether this node sees as many as there should be; an error says which it does. */
@@ -86,12 +87,15 @@ public final class ScyllaAdmin {
     return "{'sstable_compression': '" + compressor + "'}";
   }
 
-  /** Flushes, waits until no compaction is pending or running, then counts the rows. */
+  /** Flushes unless flush=false, waits until no compaction is pending or running, then counts the rows. */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Instant start = Instant.now();
     Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
     WebPages api = api(arguments);
-    api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), Duration.between(start, end));
+    boolean flush = arguments.flag("flush", true);
+    if (flush) {
+      api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), Duration.between(start, end));
+    }
     // A flush needs a moment to hand in its compaction.
     for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
       String pending = api.get("/compaction_manager/metrics/pending_tasks").strip();
@@ -104,8 +108,15 @@ public final class ScyllaAdmin {
     }
     long seconds = Duration.between(start, Instant.now()).toSeconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
-      return Map.of("seconds", seconds, "rows", cql.countRows());
+      return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "notes", flush ? List.of()
+          : List.of("settle.flush=false: what ScyllaDB has not flushed by itself is in memtables"));
     }
+  }
+
+  /** Empties the row cache and the cache of SSTables' indexes of this node. */
+  private static Map<String, ?> drop(Settings arguments) throws IOException {
+    api(arguments).post("/system/drop_sstable_caches", DROP_PATIENCE);
+    return Map.of("notes", List.of("settle.cache=drop: the row cache was emptied"));
   }
 
   /** Writes the server's own view of itself into files of the given folder. */

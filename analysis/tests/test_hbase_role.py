@@ -1,0 +1,156 @@
+"""What the role hbase starts on a host and asks of it: Ansible itself, with programs that only note their arguments."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from test_scylla_role import play
+
+from dohyo.places import ANSIBLE
+
+HOSTS = 2
+# What all inventories have, but for folders.
+DEFAULTS = {
+    name: value
+    for name, value in yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text()).items()
+    if name not in ("dohyo_control", "dohyo_data")
+}
+# Notes what it was asked to do, a line per call, beside itself.
+NOTES = """#!/usr/bin/env bash
+printf '%s\\t' "$@" >> "$0.calls"
+echo >> "$0.calls"
+echo '{}'
+"""
+
+
+def verbs(folder: Path, names: list[str], hosts: int = HOSTS, **variables: Any) -> list[Path]:
+    """Has Ansible do verbs of the role on hosts that are all this one; gives the folder of each."""
+    homes = [folder / f"host{number}" for number in range(1, hosts + 1)]
+    for home in homes:
+        for tool in (home / "bin" / "service", home / "jdk" / "bin" / "java"):
+            tool.parent.mkdir(parents=True)
+            tool.write_text(NOTES)
+            tool.chmod(0o755)
+    inventory = {
+        home.name: {
+            "dohyo_home": str(home),
+            "dohyo_data": [str(home / "data")],
+            "hbase_address": f"127.9.8.{number}",  # on which nobody listens
+            "jdk_host": {"java_home": str(home / "jdk")},
+            "service_host": {"java_home": str(home / "jdk")},
+        }
+        for number, home in enumerate(homes, start=1)
+    }
+    tasks = [{"include_role": {"name": "hbase", "tasks_from": name, "public": True}} for name in names]
+    given = {
+        **DEFAULTS,
+        "jdk_gc_options": ["-XX:+UseG1GC", "-Xlog:gc*:file=gc.log:time,uptime"],
+        "trial_conditions": {"replication": 1},
+        "trial_properties": {"recordcount": "1000"},
+        "trial_settle_flush": True,
+        "trial_settle_cache": "keep",
+        **variables,
+    }
+    play(folder, tasks, inventory, 0, ["hbase_node"], **given)
+    return homes
+
+
+def calls(program: Path) -> list[list[str]]:
+    file = program.with_name(f"{program.name}.calls")
+    return [line.split("\t")[:-1] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def started(home: Path) -> dict[str, list[str]]:
+    """Command line by name of the process."""
+    return {call[1]: call[5:] for call in calls(home / "bin/service") if call[0] == "start"}
+
+
+def site(home: Path) -> dict[str, str]:
+    text = (home / "run/hbase/conf/hbase-site.xml").read_text()
+    pieces = [line.split("</name><value>") for line in text.splitlines() if "<property>" in line]
+    return {name.split("<name>")[1]: value.split("</value>")[0] for name, value in pieces}
+
+
+def test_two_region_servers_on_a_host_have_ports_and_logs_of_their_own(tmp_path: Path) -> None:
+    names = ["configure", "start", "ready", "stats", "stop"]
+    first, second = verbs(tmp_path, names, hbase_regionservers_per_host=2)
+    processes = started(first)
+    everywhere = {"hbase-datanode", "hbase-master", "hbase-regionserver", "hbase-regionserver2"}
+    assert set(processes) == everywhere | {"hbase-zookeeper", "hbase-namenode"}
+    assert set(started(second)) == everywhere
+    servers = [processes["hbase-regionserver"], processes["hbase-regionserver2"]]
+    for number, command in enumerate(servers):
+        assert command[-4:] == [
+            "org.apache.hadoop.hbase.regionserver.HRegionServer",
+            f"-Dhbase.regionserver.port={16020 + number}",
+            f"-Dhbase.regionserver.info.port={16030 + number}",
+            "start",
+        ]
+        assert {"-Xms1500m", "-Xmx1500m"} <= set(command)
+    assert [next(word for word in command if "-Xlog" in word) for command in servers] == [
+        "-Xlog:gc*:file=gc.log:time,uptime", "-Xlog:gc*:file=gc-regionserver2.log:time,uptime",
+    ]  # fmt: skip
+    # The others have the collector of their own, and a log of it.
+    master = processes["hbase-master"]
+    assert "-Xlog:gc*:file=gc-master.log:time,uptime" in master
+    assert "-XX:+UseG1GC" not in master
+
+    tool = calls(first / "bin/service")
+    assert any('"numRegionServers": 4,' in call for call in tool)
+    assert [call[1].removeprefix("hbase-") for call in tool if call[0] == "stop"] == [
+        "regionserver2", "regionserver", "master", "datanode", "namenode", "zookeeper",
+    ]  # fmt: skip
+    assert site(first)["hbase.master.wait.on.regionservers.maxtostart"] == "4"
+    stats = next(call for call in calls(first / "jdk/bin/java") if "stats" in call)
+    assert stats[-1] == (
+        "pages=namenode-jmx=http://127.9.8.1:9870,datanode-jmx=http://127.9.8.1:9864,"
+        "master-jmx=http://127.9.8.1:16010,jmx-regionserver2=http://127.9.8.1:16031"
+    )
+
+
+def test_one_host_alone_runs_one_process(tmp_path: Path) -> None:
+    (home,) = verbs(tmp_path, ["configure", "start", "stats", "stop"], hosts=1)
+    processes = started(home)
+    assert list(processes) == ["hbase"]
+    assert processes["hbase"][-2:] == ["org.apache.hadoop.hbase.master.HMaster", "start"]
+    assert calls(home / "jdk/bin/java")[-1][-1] == "pages="
+
+
+def test_several_region_servers_make_one_host_distributed(tmp_path: Path) -> None:
+    (home,) = verbs(tmp_path, ["configure", "start"], hosts=1, hbase_regionservers_per_host=3)
+    assert [name for name in started(home) if "regionserver" in name] == [
+        "hbase-regionserver", "hbase-regionserver2", "hbase-regionserver3",
+    ]  # fmt: skip
+    assert site(home)["hbase.cluster.distributed"] == "true"
+
+
+@pytest.mark.parametrize(("servers", "memory"), [(1, 1500 + 600), (2, 2 * 2100 + 3 * (1024 + 150) + 512 + 150)])
+def test_memory_is_that_of_all_processes(tmp_path: Path, servers: int, memory: int) -> None:
+    task = {"include_role": {"name": "hbase", "tasks_from": "needs"}}
+    host = {"one": {"dohyo_home": str(tmp_path)}}
+    answer = play(
+        tmp_path, [task], host, 0, ["hbase_needs"], hbase_regionservers_per_host=servers, trial_conditions={},
+        trial_properties={}, **DEFAULTS,
+    )  # fmt: skip
+    assert answer["hbase_needs"][0]["memory_mb"] == memory
+
+
+def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:
+    settings = {"hbase.hregion.memstore.flush.size": 1073741824, "hbase.regionserver.handler.count": 160,
+                "hbase.regionserver.wal.enablecompression": True}  # fmt: skip
+    (home,) = verbs(tmp_path, ["configure"], hosts=1, hbase_settings=settings)
+    found = site(home)
+    assert found["hbase.hregion.memstore.flush.size"] == "1073741824"
+    assert found["hbase.regionserver.handler.count"] == "160"
+    assert found["hbase.regionserver.wal.enablecompression"] == "true"
+
+
+def test_the_verbs_say_how_to_settle_and_what_to_read_ahead(tmp_path: Path) -> None:
+    (home,) = verbs(
+        tmp_path, ["configure", "settle"], hosts=1, hbase_prefetch=True, trial_settle_flush=False,
+        trial_settle_cache="drop",
+    )  # fmt: skip
+    settle, drop = calls(home / "jdk/bin/java")
+    assert {"settle", "flush=false", "prefetch=true"} <= set(settle)
+    assert "drop" in drop
