@@ -50,6 +50,7 @@ def verbs(folder: Path, names: list[str], hosts: int = HOSTS, **variables: Any) 
         "trial_properties": {"recordcount": "1000"},
         "trial_settle_flush": True,
         "trial_settle_cache": "keep",
+        "trial_stats": "stats/load",
         **variables,
     }
     play(folder, tasks, inventory, 0, ["hbase_node"], **given)
