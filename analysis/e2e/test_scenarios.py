@@ -14,7 +14,8 @@ from dohyo.places import ANSIBLE, ROOT
 
 QUICK = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text())
 SMALL = [
-    "--repeats=1", "--duration=3s", "--set=warmuptime=1", "--set=client_heap=128m", "--set=mysql_buffer_pool=128m",
+    "--rounds=1", "--repeats=1", "--duration=3s", "--set=warmuptime=1", "--set=client_heap=128m",
+    "--set=mysql_buffer_pool=128m",
     "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=canary=false",
     *(f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()),
 ]  # fmt: skip
