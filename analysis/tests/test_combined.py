@@ -10,10 +10,10 @@ import pytest
 from evidence import clients_json, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import table
-from dohyo.results import Summary, Trial
-from dohyo.rows import Row
-from dohyo.summary import summarise
+from dohyo.evidence.rows import Row
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 
 def only(experiment: Path) -> Trial:

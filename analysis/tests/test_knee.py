@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dohyo import knee
-from dohyo.knee import Bound, Knee, Tried
+from dohyo.summary import knee
+from dohyo.summary.knee import Bound, Knee, Tried
 
 MEASURES = Callable[[float], tuple[str, ...]]
 

@@ -12,11 +12,12 @@ from evidence import DATA, clients_json, edit_json, trial, write_json
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
-from dohyo import gc_log, table
-from dohyo.hdr_log import MAX_LATENCY_US, Interval
-from dohyo.load_curve import Inserted
-from dohyo.results import Summary, Trial
-from dohyo.summary import summarise
+from dohyo.evidence import gc_log
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval
+from dohyo.evidence.load_curve import Inserted
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 TOTAL = 5000  # operations of data/dohyo/load, which result.txt and client.json count
 # Half as fast from the sixth of 20 seconds on.

@@ -14,15 +14,18 @@ from click.testing import CliRunner
 from evidence import DATA, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import plan, progress, scenario, search, table
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
-from dohyo.hosts import Hosts
-from dohyo.progress import Forecast, Progress
-from dohyo.results import Summary
-from dohyo.search import Search, Settings
-from dohyo.sizing import Needs, Sizes
-from dohyo.summary import read_trial, summarise
+from dohyo.planning import plan
+from dohyo.planning.sizing import Needs, Sizes
+from dohyo.running import progress
+from dohyo.running.progress import Forecast, Progress
+from dohyo.scenario import scenario, search
+from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.search import Search, Settings
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import read_trial, summarise
+from dohyo.tables import table
 
 MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
 ASKED = {"search": "max", "slo": "p99<10ms"}

@@ -13,14 +13,14 @@ import pytest
 from evidence import DATA, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import table
-from dohyo.conducted import Client, Node
-from dohyo.events import Event
-from dohyo.hdr_log import Latencies, merge_log
-from dohyo.load_curve import LoadCurve
-from dohyo.results import Conditions, Summary, Trial
-from dohyo.rows import Row
-from dohyo.summary import summarise
+from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.events import Event
+from dohyo.evidence.hdr_log import Latencies, merge_log
+from dohyo.evidence.load_curve import LoadCurve
+from dohyo.evidence.rows import Row
+from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 
 def row(of: Trial, operation: str, phase: str = "run") -> Row:
