@@ -6,22 +6,15 @@ It is computed from the interval histogram logs of all clients, which count the 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
 from dohyo.evidence.hdr_log import Interval
-from dohyo.figures import UNKNOWN, whole
 from dohyo.operations import is_call, is_failure
-from dohyo.tables.cluster_table import Grid
-
-if TYPE_CHECKING:
-    from dohyo.summary.results import Trial
 
 # The logs have a value for each second: the tenths of a load that is shorter than this are not told apart by it.
 SHORTEST_SECONDS = 10.0
-_TENTHS = 10
+TENTHS = 10
 # Inserts are kept by tenths of a second, so that intervals of several clients that are some ms apart add up, and memory
 # does not depend on how many clients there are.
 _BINS_PER_SECOND = 10
@@ -89,7 +82,7 @@ class Inserted:
             inside = (wanted - low) / (high - low) if high > low else 1.0
             return min((upper - 1 + inside) / _BINS_PER_SECOND, measured)
 
-        tenths = [*(at(tenth / _TENTHS) for tenth in range(1, _TENTHS)), measured]
+        tenths = [*(at(tenth / TENTHS) for tenth in range(1, TENTHS)), measured]
         whole_seconds = range(0, last + 1, _BINS_PER_SECOND)
         points = [
             (float(position // _BINS_PER_SECOND), round(rows * inserted[position] / inserted[-1]))
@@ -103,26 +96,3 @@ class Inserted:
             slowdown=steps[-1] / steps[0] if measured >= SHORTEST_SECONDS and steps[0] > 0 else None,
             points=[*points, (round(measured, 3), rows)],
         )
-
-
-def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """A table with a line for each measured load; none where loads only come before what is measured."""
-    found = [(label(trial), trial.load) for trial in trials if trial.load_is_measured and trial.load]
-    if not found:
-        return []
-    title = (
-        "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: the last tenth's time by the"
-        " first one's, 1.0 for a straight line"
-    )
-    # Where there is no room, columns go from the last but one on.
-    heads = ["system", "rows", "last/first", *(f"{10 * tenth} %" for tenth in range(1, _TENTHS + 1))]
-    lines = [
-        [
-            name,
-            whole(load.rows),
-            UNKNOWN if load.slowdown is None else f"{load.slowdown:.2f}",
-            *(f"{at:,.1f}" for at in load.tenths),
-        ]
-        for name, load in found
-    ]
-    return [Grid(title, heads, lines)]

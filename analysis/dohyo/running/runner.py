@@ -38,6 +38,7 @@ from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
+from dohyo.tables.files import write
 from dohyo.tables.table import render
 
 # Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
@@ -374,7 +375,7 @@ class _Measurement:
         statuses = [trial.status for trial in summary.trials]
         valid = "ok" in statuses and all(status in fine for status in statuses)
         self.experiment.update(status="done" if valid else "interrupted" if interrupted else "failed", finished=now())
-        summary.write(self.experiment.folder)
+        write(summary, self.experiment.folder)
         render(summary, self.console)
         folder = shown(self.experiment.folder)
         self.console.print(Text(f"evidence, summary.json, .csv, .md, and load.csv: {folder}"), soft_wrap=True)

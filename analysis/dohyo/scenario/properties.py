@@ -12,8 +12,7 @@ import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
-from dohyo.scenario import key_columns
-from dohyo.summary import knee
+from dohyo.scenario import key_columns, slo
 
 # Who reads a property (``by`` in properties.yml), in words; a binding's own are read by it alone.
 READERS = {"dohyo": "Dohyo", "both": "our client, stock YCSB", "client": "our client", "stock": "stock YCSB"}
@@ -73,7 +72,7 @@ class Property:
             "choice": "one of " + ", ".join(self.choices),
             "names": "names separated by commas",
             "bounds": "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas:"
-            f" {', '.join(knee.PERCENTILES)}; of every operation, or of {', '.join(knee.OPERATIONS)}; us, ms, s",
+            f" {', '.join(slo.PERCENTILES)}; of every operation, or of {', '.join(slo.OPERATIONS)}; us, ms, s",
             "columns": "columns such as host int 10, user bigint 1000, when timestamp",
             "file": "the name of a file that exists",
             "text": "some text",
@@ -130,10 +129,10 @@ class Property:
 
     def _bounds(self, value: str) -> str | None:
         try:
-            knee.bounds(value)
+            slo.bounds(value)
         except ValueError:
             return None
-        return knee.plain(value)
+        return slo.plain(value)
 
     def _columns(self, value: str) -> str:
         try:

@@ -8,7 +8,7 @@ other hardware and versions: no statistic of ours may take them in, which is why
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from typing import Any
 import yaml
 
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.evidence.text_file import Warn
 from dohyo.places import WORKLOADS
 
 FOLDER = WORKLOADS / "published"
@@ -149,7 +148,7 @@ def load(path: Path) -> Published:
     return found
 
 
-def kept(folder: Path, warn: Warn) -> list[Published]:
+def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
     """The published figures whose files are in a folder, in the order of their names; a broken one is a warning."""
     found = []
     for path in sorted(folder.glob("*.yml")):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo.evidence.canary import Canary, Comparison
@@ -18,8 +17,7 @@ from dohyo.evidence.rows import LOAD, Row
 from dohyo.evidence.servers import Server
 from dohyo.figures import point_name
 from dohyo.scenario.published import Published
-from dohyo.scenario.search import Search
-from dohyo.tables import table
+from dohyo.summary.probes import Search
 
 if TYPE_CHECKING:
     import polars as pl
@@ -167,13 +165,6 @@ class Summary:
             for second, rows in trial.load.points
         ]
         return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
-
-    def write(self, experiment: Path) -> None:
-        """Writes summary.json, summary.csv, load.csv and summary.md into the experiment's folder."""
-        (experiment / "summary.json").write_text(self.json(), encoding="utf-8")
-        (experiment / "summary.csv").write_text(self.csv(), encoding="utf-8")
-        (experiment / "load.csv").write_text(self.load_csv(), encoding="utf-8")
-        (experiment / "summary.md").write_text(table.markdown(self), encoding="utf-8")
 
 
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")

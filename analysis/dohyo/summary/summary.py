@@ -25,15 +25,14 @@ from dohyo.evidence.load_curve import Inserted
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows, together
 from dohyo.evidence.servers import Servers, Step, Window
 from dohyo.evidence.text_file import Warn
-from dohyo.figures import point_name
+from dohyo.figures import point_name, scaled
 from dohyo.figures import size as size_of
 from dohyo.operations import is_call, is_failure
-from dohyo.scenario import published, search
+from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
-from dohyo.scenario.search import Search
-from dohyo.summary import knee
+from dohyo.summary import knee, probes
+from dohyo.summary.probes import Search
 from dohyo.summary.results import Conditions, Status, Summary, Trial
-from dohyo.tables.conditions import scaled
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
 # number of clients or a property given by hand can still differ.
@@ -557,10 +556,10 @@ class _Evidence:
 
         :param runs: what counts of the runs before
         """
-        settings = search.stated(self._settings.get("trial_search"))
+        settings = probes.stated(self._settings.get("trial_search"))
         if settings is None:
             return None
-        probes = []
+        tried = []
         for phase in (_Phase(folder, 0, self._warn) for folder in self._numbered([PROBE])):
             latencies: dict[str, Latencies] = {}
             for host in sorted(phase.hosts()):
@@ -570,11 +569,11 @@ class _Evidence:
             known = [target for target in targets if target is not None]
             # Each client was given its share of it.
             target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
-            probes.append(search.Measured(measured, phase.problems, phase.number or 0, target))
-        before = search.Measured(
+            tried.append(probes.Measured(measured, phase.problems, phase.number or 0, target))
+        before = probes.Measured(
             rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
         )
-        return search.result(settings, before, probes)
+        return probes.result(settings, before, tried)
 
     def _warn(self, message: str) -> None:
         self.warnings.append(message)

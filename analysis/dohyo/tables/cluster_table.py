@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from dohyo.evidence.rows import RUN
+from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.rows import RUN, Row
 from dohyo.figures import UNKNOWN, milliseconds, rate, whole
 from dohyo.operations import OVERALL, is_call, is_failure, order
-
-if TYPE_CHECKING:
-    from dohyo.evidence.conducted import Client, Node
-    from dohyo.evidence.rows import Row
-    from dohyo.summary.results import Trial
+from dohyo.summary.results import Trial
 
 # Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
 MOST_LINES = 20

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from dohyo.summary.results import Conditions, Trial
+from dohyo.figures import scaled
+from dohyo.summary.results import Conditions, Trial
 
 UNKNOWN = "\N{EN DASH}"
 
@@ -92,11 +91,6 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("memory", f"{of.memory}", ("memory",))
     yield Condition("JDK", f"{of.jdk}", ("jdk",))
     yield Condition("collector", f"{of.gc}", ("gc",))
-
-
-def scaled(scale: float | None, full: int | None) -> str:
-    """What a trial that was not of the full size is a part of."""
-    return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 
 def _number(count: int | None, what: str) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dohyo.evidence.rows import LOAD
+from dohyo.evidence.rows import LOAD, Row
 from dohyo.figures import COLUMNS, UNKNOWN, named, rate
 from dohyo.operations import OVERALL, is_call, is_failure
+from dohyo.scenario.published import Figure, Published, Table
+from dohyo.summary.results import Summary, Trial
 from dohyo.tables.cluster_table import Grid
-
-if TYPE_CHECKING:
-    from dohyo.evidence.rows import Row
-    from dohyo.scenario.published import Figure, Published, Table
-    from dohyo.summary.results import Summary, Trial
 
 _PHASE, _SYSTEM = "phase", "system"
 _HEADS = {name: (head, write) for head, (name, write) in COLUMNS.items()}

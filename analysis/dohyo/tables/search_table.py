@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dohyo.figures import UNKNOWN, milliseconds, rate
 from dohyo.operations import order
-from dohyo.scenario.search import intended
-from dohyo.summary import knee
+from dohyo.scenario import slo
+from dohyo.summary.probes import Probe, Search, intended
+from dohyo.summary.results import Trial
 from dohyo.tables.cluster_table import Grid
-
-if TYPE_CHECKING:
-    from dohyo.scenario.search import Probe, Search
-    from dohyo.summary.results import Trial
 
 # An operation and one of its percentiles.
 _Column = tuple[str, str]
@@ -59,9 +55,9 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
 
 def _columns(searches: Sequence[Search]) -> list[_Column]:
     """What is bounded, of all operations, and then the medians: the last ones go where there is no room."""
-    asked = {bound.percentile for search in searches for bound in knee.bounds(search.slo)}
+    asked = {bound.percentile for search in searches for bound in slo.bounds(search.slo)}
     operations = {name for search in searches for probe in search.probes for name in intended(probe.rows)}
-    bounded = [percentile for percentile in knee.PERCENTILES if percentile in asked]
+    bounded = [percentile for percentile in slo.PERCENTILES if percentile in asked]
     return [
         (operation, percentile)
         for shown in (bounded, [] if "p50" in asked else ["p50"])

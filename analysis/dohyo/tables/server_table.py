@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from dohyo.evidence.servers import Pauses
 from dohyo.figures import named, whole
+from dohyo.summary.results import Trial
 from dohyo.tables.cluster_table import MOST_LINES, TOTAL, Grid
-
-if TYPE_CHECKING:
-    from dohyo.evidence.servers import Pauses
-    from dohyo.summary.results import Trial
 
 _UNITS = ("bytes", "ms", "seconds", "ratio")
 

@@ -8,21 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.evidence import load_curve
-from dohyo.evidence.rows import LOAD, RUN
+from dohyo.evidence.rows import LOAD, RUN, Row
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
-from dohyo.tables import conditions, published_table, search_table, server_table
+from dohyo.summary.results import Summary, Trial
+from dohyo.tables import conditions, load_curve_table, published_table, search_table, server_table
 from dohyo.tables.cluster_table import Grid, grids
-
-if TYPE_CHECKING:
-    from dohyo.evidence.rows import Row
-    from dohyo.summary.results import Summary, Trial
 
 _RATES = ("operations", "records", "op/s", "rec/s", "±")
 _LATENCIES = ("mean", "p50", "p95", "p99", "p99.9", "max")
@@ -268,7 +264,9 @@ def _grids(summary: Summary) -> list[Grid]:
         return label(trial, summary)
 
     trials = summary.trials
-    return load_curve.grids(_rounds_together(summary), name) + grids(trials, name) + server_table.grids(trials, name)
+    return (
+        load_curve_table.grids(_rounds_together(summary), name) + grids(trials, name) + server_table.grids(trials, name)
+    )
 
 
 def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
