@@ -10,29 +10,27 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo.evidence import canary, client_folder, row_count
-from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conducted import Client, Conducted, furthest, nodes
+from dohyo.evidence import canary, row_count
+from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
-from dohyo.evidence.events import Event, Seconds, in_order
-from dohyo.evidence.hdr_log import Interval, Latencies
+from dohyo.evidence.events import Event
+from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
-from dohyo.evidence.load_curve import Inserted
-from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows, together
-from dohyo.evidence.servers import Servers, Step, Window
-from dohyo.evidence.text_file import Warn
+from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
+from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import point_name, scaled
 from dohyo.figures import size as size_of
 from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
 from dohyo.summary import knee, probes
+from dohyo.summary.phase import Part, Phase, parts_of
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Conditions, Status, Summary, Trial
+from dohyo.summary.rounds import Counted, Rounds, rows_of
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
 # number of clients or a property given by hand can still differ.
@@ -71,14 +69,14 @@ def summarise(experiment: Path) -> Summary:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
     warnings: list[str] = []
     trials: list[Trial] = []
-    rounds: dict[tuple[str, str], _Rounds] = {}
+    rounds: dict[tuple[str, str], Rounds] = {}
     for folder in sorted(raw.iterdir()):
         if folder.is_dir():
             evidence = _Evidence(folder, warnings)
             trial = evidence.trial()
             trials.append(trial)
             if trial.round is not None:
-                rounds.setdefault((trial.system, point_name(trial.point)), _Rounds()).add(trial, evidence.measured)
+                rounds.setdefault((trial.system, point_name(trial.point)), Rounds()).add(trial, evidence.measured)
     merged = [each.merged() for each in rounds.values()]
     reference = published.kept(experiment / "published", warnings.append)
     return Summary(
@@ -138,152 +136,13 @@ def _notes(trials: Sequence[Trial]) -> list[str]:
     return notes
 
 
-# A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
-_Part = tuple[str, bool]
-
-
-class _Phase:
-    """One run of a phase of a trial, or its load, over all clients."""
-
-    def __init__(self, folder: Path, discard: int, warn: Warn) -> None:
-        self.folder = folder
-        self.name = folder.name  # load, run-1, update-2, …
-        self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
-        self.number = int(run) if run else None
-        self.discarded = self.number is not None and self.number <= discard
-        self.part: _Part = (self.kind, self.discarded)
-        self.conducted = Conducted(read_object(folder / "clients.json", warn))
-        self.clients: list[ClientFolder] = []
-        self.missing: list[str] = []  # hosts whose client has left nothing
-        self.seconds = Seconds()
-        self.inserted = Inserted()
-
-    def hosts(self) -> set[str]:
-        """Hosts that have, or should have, left results."""
-        return {path.name for path in self.folder.iterdir() if path.is_dir()} | set(self.conducted.clients)
-
-    def read(self, host: str, latencies: dict[str, Latencies], warn: Warn) -> None:
-        """Reads what the client on a host has left."""
-        if (self.folder / host).is_dir():
-
-            def seen(operation: str, interval: Interval) -> None:
-                self.seconds.add(host, operation, interval)
-                if self.kind == LOAD:
-                    self.inserted.add(operation, interval)
-
-            self.clients.append(client_folder.read(self.folder / host, latencies, seen, warn))
-        else:
-            self.missing.append(host)
-
-    @cached_property
-    def run(self) -> Run:
-        """What all clients did together."""
-        return together([client.run for client in self.clients])
-
-    @property
-    def problems(self) -> list[str]:
-        """Why its numbers must not be shown."""
-        if self.conducted.failure:
-            return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
-        found = []
-        for client in self.clients:
-            # What was seen from outside says more of a client that has left nothing than its folder does.
-            reason = self.conducted.reason(client.host) if not client.report else ""
-            found += [
-                f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else client.problems)
-            ]
-        if not self.clients:
-            return [*found, f"{self.name}: no client has left results"]
-        return found + [
-            f"{self.name} on {host}: {self.conducted.reason(host) or 'the client has left nothing'}"
-            for host in self.missing
-        ]
-
-    def window(self, warmup: float) -> list[Window]:
-        """The measured window; none where it is not known."""
-        agreed, seconds = self.conducted.agreed, self.run.seconds
-        if agreed is None or not seconds:
-            return []
-        begin = agreed + warmup
-        return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
-
-    def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """What happened in it. A load that is not measured has no dips: it may wait for compactions as it likes."""
-        events = [*self.conducted.events(self.kind, self.number), *of_servers]
-        if measured:
-            events += self.seconds.events(self.number, warmup, self.run.seconds, self.kind)
-        return in_order(events)
-
-
-# What counts of a trial, or of several: the runs of each part, and the histograms of all of them.
-_Measured = dict[_Part, tuple[list[Run], dict[str, Latencies]]]
-
-
-def _rows(measured: _Measured) -> list[Row]:
-    parts = sorted(measured, key=_place)
-    return [row for part in parts for row in rows(part[0], *measured[part], discarded=part[1])]
-
-
-class _Rounds:
-    """Adds up what a system did at a point of the matrix in all rounds."""
-
-    def __init__(self) -> None:
-        self.trials: list[Trial] = []
-        self.measured: _Measured = {}
-
-    def add(self, trial: Trial, measured: _Measured) -> None:
-        """Takes a trial; one that is not "ok" has nothing that counts but its load."""
-        self.trials.append(trial)
-        for part, (runs, latencies) in measured.items():
-            all_runs, all_latencies = self.measured.setdefault(part, ([], {}))
-            all_runs += runs
-            for name, of_trial in latencies.items():
-                all_latencies.setdefault(name, Latencies()).add_all(of_trial)
-
-    def merged(self) -> Trial:
-        """A trial with the numbers of all that are ok, and with the reasons of those that are not."""
-        bad = [trial for trial in self.trials if trial.status != "ok"]
-        first = next((trial for trial in self.trials if trial.status == "ok"), self.trials[0])
-        every = [trial.conditions for trial in self.trials]
-        windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
-        return replace(
-            first,
-            name=f"{first.system} {point_name(first.point)}".rstrip(),
-            status=bad[0].status if bad else "ok",
-            reason="; ".join(f"round {trial.round}: {trial.reason}" for trial in bad) or None,
-            round=None,
-            conditions=replace(
-                first.conditions,
-                measured_seconds=statistics.fmean(windows) if windows else None,
-                start_skew_ms=furthest(each.start_skew_ms for each in every),
-                end_skew_ms=furthest(each.end_skew_ms for each in every),
-                clock_error_ms=furthest(each.clock_error_ms for each in every),
-            ),
-            deviations=_each_once(self.trials, "deviations"),
-            notes=_each_once(self.trials, "notes"),
-            rows=_rows(self.measured),
-            # These are of each round: the servers were others.
-            clients=[],
-            nodes=[],
-            servers=[],
-            events=[],
-            canary=None,
-            search=None,
-            load=None,
-        )
-
-
-def _each_once(trials: Sequence[Trial], name: str) -> list[str]:
-    return list(dict.fromkeys(text for trial in trials for text in getattr(trial, name)))
-
-
 class _Evidence:
     """Reads one trial's folder."""
 
     def __init__(self, folder: Path, warnings: list[str]) -> None:
         self.folder = folder
         self.warnings = warnings
-        self.measured: _Measured = {}
+        self.measured: Counted = {}
         self._settings = self._read("trial.json")
         self._properties = mapping(self._settings.get("trial_properties"))
         self._discard = whole(self._settings.get("trial_discard")) or 0
@@ -291,8 +150,8 @@ class _Evidence:
     def trial(self) -> Trial:
         facts = self._read("conditions.json")
         hosts = canary.read(self._read("canary.json"))
-        phases = [_Phase(folder, self._discard, self._warn) for folder in self._folders()]
-        latencies: dict[_Part, dict[str, Latencies]] = {}
+        phases = [Phase(folder, self._discard, self._warn) for folder in self._folders()]
+        latencies: dict[Part, dict[str, Latencies]] = {}
         clients = self._clients(phases, latencies)
         load = [phase for phase in phases if phase.kind == LOAD]
         runs = [phase for phase in phases if phase.kind != LOAD]
@@ -305,9 +164,9 @@ class _Evidence:
         if not any(phase.problems for phase in aside):
             shown += aside
         self.measured = {
-            part: ([phase.run for phase in shown if phase.part == part], latencies[part]) for part in _parts(shown)
+            part: ([phase.run for phase in shown if phase.part == part], latencies[part]) for part in parts_of(shown)
         }
-        result = _rows(self.measured)
+        result = rows_of(self.measured)
         measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
         system = str(self._settings.get("trial_system") or self.folder.name)
         conditions, by_phase = self._conditions(facts, counted or load)
@@ -356,7 +215,7 @@ class _Evidence:
             search=self._search(counted),
         )
 
-    def _steps(self, load: Sequence[_Phase], runs: Sequence[_Phase]) -> list[Step]:
+    def _steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
         """What the trial did, one after the other."""
         in_time = sorted(runs, key=lambda run: (run.number or 0, self._planned.index(run.kind)))
         return [
@@ -364,7 +223,7 @@ class _Evidence:
             *(Step(folder.name, PROBE, counts=False) for folder in self._numbered([PROBE])),
         ]
 
-    def _pauses(self, servers: Servers, phase: _Phase, measured: Sequence[Row]) -> list[Event]:
+    def _pauses(self, servers: Servers, phase: Phase, measured: Sequence[Row]) -> list[Event]:
         """Pauses of the servers' JVMs that are long beside what the clients measured."""
         calls = [row for row in measured if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
         known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
@@ -372,17 +231,17 @@ class _Evidence:
         timeout = self._properties.get("operationtimeout", stated.default if stated else None)
         return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
 
-    def _clients(self, phases: Sequence[_Phase], latencies: dict[_Part, dict[str, Latencies]]) -> list[Client]:
+    def _clients(self, phases: Sequence[Phase], latencies: dict[Part, dict[str, Latencies]]) -> list[Client]:
         """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""
         result = []
         counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
         conducted = counted or [phase.conducted for phase in phases]
         for host in sorted({host for phase in phases for host in phase.hosts()}):
-            own: dict[_Part, dict[str, Latencies]] = {}
+            own: dict[Part, dict[str, Latencies]] = {}
             for phase in phases:
                 phase.read(host, own.setdefault(phase.part, {}), self._warn)
             of_client: list[Row] = []
-            for part in _parts(phases):
+            for part in parts_of(phases):
                 kind, discarded = part
                 runs = [c.run for phase in phases if phase.part == part for c in phase.clients if c.host == host]
                 of_client += rows(kind, runs, own[part], discarded=discarded) if runs else []
@@ -392,7 +251,7 @@ class _Evidence:
             result.append(conducted_client(host, conducted, of_client))
         return result
 
-    def _judged(self, phases: Sequence[_Phase], measured: Sequence[_Phase]) -> tuple[Status, str | None]:
+    def _judged(self, phases: Sequence[Phase], measured: Sequence[Phase]) -> tuple[Status, str | None]:
         """The trial's status, and why it is not "ok".
 
         :param measured: the runs, or the load where there are none to be
@@ -429,7 +288,7 @@ class _Evidence:
         reports = [(host.name, read_object(host / "client.json", lambda _: None)) for host in hosts]
         return row_count.problem(loaded, mapping(self._read("counted.json").get("rows")), reports)
 
-    def _warmup(self, phase: _Phase) -> float:
+    def _warmup(self, phase: Phase) -> float:
         stated = [number(client.report.get("warmup_seconds")) for client in phase.clients]
         known = [seconds for seconds in stated if seconds is not None]
         return known[0] if known else number(self._settings_of(phase.kind).get("warmup")) or 0.0
@@ -455,7 +314,7 @@ class _Evidence:
     def _load_is_measured(self) -> bool:
         return not self._planned
 
-    def _settled(self, runs: Sequence[_Phase]) -> list[str]:
+    def _settled(self, runs: Sequence[Phase]) -> list[str]:
         """What is to be said of where reads came from: after the load, and where servers settled again before runs."""
         files = [self.folder, *(phase.folder for phase in runs)]
         settled = [read_object(folder / "settled.json", self._warn) for folder in files]
@@ -477,7 +336,7 @@ class _Evidence:
         return [path for _, _, path in sorted(runs)]
 
     def _conditions(
-        self, facts: Mapping[str, Any], runs: Sequence[_Phase]
+        self, facts: Mapping[str, Any], runs: Sequence[Phase]
     ) -> tuple[Conditions, dict[str, dict[str, Any]]]:
         """The conditions, and those that differ from phase to phase."""
         kinds = list(dict.fromkeys(run.kind for run in runs))
@@ -493,7 +352,7 @@ class _Evidence:
                     by_phase.setdefault(kind, {}).update(zip(names, values[kind], strict=True))
         return conditions, by_phase
 
-    def _conditions_of(self, facts: Mapping[str, Any], phases: Sequence[_Phase]) -> Conditions:
+    def _conditions_of(self, facts: Mapping[str, Any], phases: Sequence[Phase]) -> Conditions:
         """What the server and the clients report; what they do not, from the trial's settings."""
         settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
         properties = mapping(settings.get("properties"))
@@ -542,7 +401,7 @@ class _Evidence:
         length = whole(self._properties.get("fieldlength", 100))
         return count * length if count is not None and length is not None else None
 
-    def _remarks(self, phases: Sequence[_Phase]) -> list[str]:
+    def _remarks(self, phases: Sequence[Phase]) -> list[str]:
         remarks = []
         for phase in phases:
             for client in phase.clients:
@@ -551,7 +410,7 @@ class _Evidence:
                     remarks.append(f"{phase.name} on {client.host} began {skew:,.0f} ms after the agreed instant")
         return remarks
 
-    def _search(self, runs: Sequence[_Phase]) -> Search | None:
+    def _search(self, runs: Sequence[Phase]) -> Search | None:
         """What its probes have come to; nothing else of the trial has anything of them.
 
         :param runs: what counts of the runs before
@@ -560,7 +419,7 @@ class _Evidence:
         if settings is None:
             return None
         tried = []
-        for phase in (_Phase(folder, 0, self._warn) for folder in self._numbered([PROBE])):
+        for phase in (Phase(folder, 0, self._warn) for folder in self._numbered([PROBE])):
             latencies: dict[str, Latencies] = {}
             for host in sorted(phase.hosts()):
                 phase.read(host, latencies, self._warn)
@@ -580,17 +439,6 @@ class _Evidence:
 
     def _read(self, name: str) -> dict[str, Any]:
         return read_object(self.folder / name, self._warn)
-
-
-def _parts(phases: Sequence[_Phase]) -> list[_Part]:
-    """What is added up apart, in the order of a summary."""
-    return sorted(dict.fromkeys(phase.part for phase in phases), key=_place)
-
-
-def _place(part: _Part) -> tuple[bool, bool]:
-    """The phases, which are in order already, then what is discarded of them, then the load."""
-    kind, discarded = part
-    return kind == LOAD, discarded
 
 
 def _first(problems: Sequence[str]) -> str:
