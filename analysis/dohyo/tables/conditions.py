@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
-from dohyo.figures import scaled
+from dohyo.figures import UNKNOWN, scaled
 from dohyo.summary.results import Conditions, Trial
-
-UNKNOWN = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
