@@ -81,6 +81,11 @@ class Seconds:
         for part, second in enumerate(covered):
             counts[second] = counts.get(second, 0) + total * (part + 1) // parts - total * part // parts
 
+    def by_operation(self, measured: float | None = None) -> dict[str, list[int]]:
+        """Operations of each type in each of the seconds of `throughput`."""
+        seconds = range(len(self.throughput(measured)))
+        return {name: [counts.get(second, 0) for second in seconds] for name, counts in self._counts.items()}
+
     def throughput(self, measured: float | None = None) -> list[int]:
         """Operations without error of all clients, for each whole second that the logs of all of them cover.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from dohyo.evidence.load_curve import Inserted
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
+from dohyo.evidence.ycsb_log import Operation
+from dohyo.operations import OVERALL
 
 # A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
 Part = tuple[str, bool]
@@ -34,6 +37,7 @@ class Phase:
         self.conducted = Conducted(read_object(folder / "clients.json", warn))
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
+        self.latencies: dict[str, Latencies] = {}  # of all clients, in this run alone
         self.seconds = Seconds()
         self.inserted = Inserted()
 
@@ -42,7 +46,7 @@ class Phase:
         return {path.name for path in self.folder.iterdir() if path.is_dir()} | set(self.conducted.clients)
 
     def read(self, host: str, latencies: dict[str, Latencies], warn: Warn) -> None:
-        """Reads what the client on a host has left."""
+        """Reads what the client on a host has left; its histograms are added to `latencies`."""
         if (self.folder / host).is_dir():
 
             def seen(operation: str, interval: Interval) -> None:
@@ -50,14 +54,22 @@ class Phase:
                 if self.kind == LOAD:
                     self.inserted.add(operation, interval)
 
-            self.clients.append(client_folder.read(self.folder / host, latencies, seen, warn))
+            own: dict[str, Latencies] = {}
+            self.clients.append(client_folder.read(self.folder / host, own, seen, warn))
+            for name, merged in own.items():
+                latencies.setdefault(name, Latencies()).add_all(merged)
+                self.latencies.setdefault(name, Latencies()).add_all(merged)
         else:
             self.missing.append(host)
 
     @cached_property
     def run(self) -> Run:
         """What all clients did together."""
-        return together([client.run for client in self.clients])
+        run = together([client.run for client in self.clients])
+        by_second = self.seconds.by_operation(run.seconds) | {OVERALL: self.seconds.throughput(run.seconds)}
+        known = [name for name, merged in self.latencies.items() if _is_whole(merged, run.by_operation.get(name))]
+        p99_ms = {name: self.latencies[name].percentiles_ms([99])[99] for name in known}
+        return replace(run, by_second=by_second, p99_ms=p99_ms)
 
     @property
     def problems(self) -> list[str]:
@@ -92,6 +104,11 @@ class Phase:
         if measured:
             events += self.seconds.events(self.number, warmup, self.run.seconds, self.kind)
         return in_order(events)
+
+
+def _is_whole(latencies: Latencies, stated: Operation | None) -> bool:
+    """Whether the histograms hold every operation that the clients count."""
+    return latencies.count > 0 and stated is not None and latencies.count == stated.operations
 
 
 def place(part: Part) -> tuple[bool, bool]:

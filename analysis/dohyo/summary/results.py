@@ -13,7 +13,7 @@ from dohyo.evidence.canary import Canary, Comparison
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import LOAD, Row
+from dohyo.evidence.rows import LOAD, Row, Samples
 from dohyo.evidence.servers import Server
 from dohyo.figures import point_name
 from dohyo.scenario.published import Published
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
+
+# What is compared.
+Figure = Literal["ops_per_second", "p99_ms"]
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,37 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A figure of one trial by that of another one at the same point.
+
+    :ivar of: name of the trial whose figure is divided by that of `to`
+    :ivar low: 95 % confidence interval of the ratio, from here to `high`; None: not known
+    :ivar tie: whether the interval holds 1; None where there is none
+    :ivar sampled: what the interval is over, of the two trials what says less
+    :ivar samples: how many, of the trial that has fewer
+    """
+
+    phase: str
+    operation: str
+    figure: Figure
+    of: str
+    to: str
+    ratio: float
+    low: float | None = None
+    high: float | None = None
+    tie: bool | None = None
+    sampled: Samples | None = None
+    samples: int = 0
+
+
+@dataclass(frozen=True)
 class Summary:
     """All trials of an experiment, or all groups of logs of `dohyo tabulate`."""
 
     name: str
     trials: list[Trial]
     merged: list[Trial] = field(default_factory=list)  # with several rounds: a system at a point, over all of them
+    comparisons: list[Pair] = field(default_factory=list)  # the best of each point against the others
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
@@ -167,13 +195,15 @@ class Summary:
         return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
 
 
+# summary.json alone has lists.
+_OF_ROW = [each.name for each in fields(Row) if not each.name.endswith("_samples")]
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
 _OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")
 _OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
 # Names of rows, clients, nodes and conditions are distinct but for host and state: all are columns of one line.
 _COLUMNS = [
     *("name", "trial", "system", "title", "status", "reason", "round", "scope", "host", "state"),
-    *(each.name for each in fields(Row)),
+    *_OF_ROW,
     *_OF_CLIENT[2:],
     *_OF_NODE[2:],
     *_OF_PROBE,
@@ -183,17 +213,21 @@ _COLUMNS = [
 
 def _lines(trial: Trial, scope: str) -> list[dict[str, Any]]:
     """What tells the lines of a trial in summary.csv apart."""
-    lines: list[dict[str, Any]] = [{"scope": scope, **asdict(row)} for row in trial.rows]
+    lines: list[dict[str, Any]] = [{"scope": scope, **_of_row(row)} for row in trial.rows]
     # A failed trial with a good load still needs the line that says that it failed.
     if all(row.phase == LOAD for row in trial.rows) and trial.status != "ok":
         lines.insert(0, {"scope": scope})
     if len(trial.clients) > 1:
         for client in trial.clients:
             of_client = {"scope": "client", **{name: getattr(client, name) for name in _OF_CLIENT}}
-            lines += [{**of_client, **asdict(row)} for row in client.rows] or [of_client]
+            lines += [{**of_client, **_of_row(row)} for row in client.rows] or [of_client]
     if len(trial.clients) > 1 or len(trial.nodes) > 1:
         lines += [{"scope": "node", **{name: getattr(node, name) for name in _OF_NODE}} for node in trial.nodes]
     return lines + _probe_lines(trial)
+
+
+def _of_row(row: Row) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _OF_ROW}
 
 
 def _probe_lines(trial: Trial) -> list[dict[str, Any]]:
@@ -204,5 +238,5 @@ def _probe_lines(trial: Trial) -> list[dict[str, Any]]:
     for probe in search.probes:
         values = (search.slo, probe.number, probe.target, probe.held, probe.reason, probe == search.best)
         of_probe = {"scope": "probe", **dict(zip(_OF_PROBE, values, strict=True))}
-        lines += [{**of_probe, **asdict(row)} for row in probe.rows] or [of_probe]
+        lines += [{**of_probe, **_of_row(row)} for row in probe.rows] or [of_probe]
     return lines

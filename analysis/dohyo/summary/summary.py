@@ -27,6 +27,7 @@ from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
 from dohyo.summary import knee, probes
+from dohyo.summary.comparison import at_points, comparisons
 from dohyo.summary.phase import Part, Phase, parts_of
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Conditions, Status, Summary, Trial
@@ -83,6 +84,7 @@ def summarise(experiment: Path) -> Summary:
         name=experiment.resolve().name,
         trials=trials,
         merged=merged,
+        comparisons=comparisons(merged or trials),
         unequal=unequal(merged or trials),
         notes=_notes(trials),
         warnings=warnings,
@@ -101,14 +103,10 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
     Trials are compared within a point of the matrix, that is where they agree in the dimensions that all of them have.
     """
-    ran = [trial for trial in trials if trial.rows]
-    shared = [key for key in ran[0].point if all(key in trial.point for trial in ran)] if ran else []
-    points: dict[tuple[str, ...], list[Trial]] = {}
-    for trial in ran:
-        points.setdefault(tuple(trial.point[key] for key in shared), []).append(trial)
+    points = at_points([trial for trial in trials if trial.rows])
     result: dict[str, dict[str, str]] = {}
     for name in FAIR:
-        for at_point in points.values():
+        for at_point in points:
             values = {trial.name: _stated(trial, name) for trial in at_point}
             if len(set(values.values())) > 1:
                 result.setdefault(name, {}).update(values)

@@ -17,7 +17,14 @@ from dohyo.evidence.rows import LOAD, RUN, Row
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
 from dohyo.summary.results import Summary, Trial
-from dohyo.tables import conditions, load_curve_table, published_table, search_table, server_table
+from dohyo.tables import (
+    comparison_table,
+    conditions,
+    load_curve_table,
+    published_table,
+    search_table,
+    server_table,
+)
 from dohyo.tables.cluster_table import Grid, grids
 
 _RATES = ("operations", "records", "op/s", "rec/s", "±")
@@ -218,15 +225,15 @@ def _operation(row: Row) -> str:
 
 
 def _cells(row: Row) -> dict[str, str]:
-    spread = row.ops_per_second_stddev
     cells = {head: write(getattr(row, name)) for head, (name, write) in COLUMNS.items()}
-    if spread is not None and row.ops_per_second:
-        cells["±"] = f"{100 * spread / row.ops_per_second:.1f}%"
+    if row.ops_per_second_high is not None and row.ops_per_second:
+        half = 100 * (row.ops_per_second_high / row.ops_per_second - 1)
+        cells["±"] = f"{half:.1f}%" if half < 10 else f"{half:.0f}%"
     return cells
 
 
 def _shown(lines: Sequence[_Line], columns: Sequence[str]) -> list[str]:
-    """The spread has a column only where there are repeats."""
+    """How exactly rates are known has a column only where anything is known of it."""
     return [column for column in columns if column != "±" or any("±" in line.cells for line in lines)]
 
 
@@ -272,7 +279,10 @@ def _grids(summary: Summary) -> list[Grid]:
 
     trials = summary.trials
     return (
-        load_curve_table.grids(_rounds_together(summary), name) + grids(trials, name) + server_table.grids(trials, name)
+        comparison_table.grids(summary, name)
+        + load_curve_table.grids(_rounds_together(summary), name)
+        + grids(trials, name)
+        + server_table.grids(trials, name)
     )
 
 
@@ -456,10 +466,17 @@ def _legend(summary: Summary) -> str:
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
+    sampled = {row.sampled for row, aside in rows if not aside and row.sampled}
+    over = next((each for each in ("rounds", "runs") if each in sampled), None)
+    within = (
+        " \N{PLUS-MINUS SIGN} is half of the 95 % interval within the run: it says nothing of what differs from run to"
+        " run."
+    )
     if not repeats or repeats == [1]:
-        return _LEGEND + discarded
+        return _LEGEND + (within if sampled else "") + discarded
     counts = " or ".join(map(str, repeats))
-    return f"{_LEGEND} Rates are means of {counts} repeats ± their standard deviation; counts are sums.{discarded}"
+    spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {over}" if over else ""
+    return f"{_LEGEND} Rates are means of {counts} repeats{spread}; counts are sums.{discarded}"
 
 
 def _words(name: str) -> str:
