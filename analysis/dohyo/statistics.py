@@ -143,7 +143,7 @@ def _within(t: float, freedom: float) -> float:
     angle = min(math.atan(t / math.sqrt(freedom)), 40 / math.sqrt(freedom))
     steps = 200
     width = angle / steps
-    values = [math.cos(step * width) ** (freedom - 1) for step in range(steps + 1)]
+    values: list[float] = [math.cos(step * width) ** (freedom - 1) for step in range(steps + 1)]
     integral = (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1]) * width / 3
     whole = math.sqrt(math.pi) / 2 * math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom + 1) / 2))
     return integral / whole

@@ -48,6 +48,8 @@ class Conducted:
         self.agreed = number(content.get("agreed"))
         self.start_skew_ms = number(content.get("start_skew_ms"))
         self.end_skew_ms = number(content.get("end_skew_ms"))
+        # How far apart they were allowed to begin.
+        self.limit_ms = number(content.get("offset_limit_ms"))
         self._events = [mapping(event) for event in listing(content.get("events"))]
         self.failure = ""  # why the run does not count
         if content.get("valid") is False:

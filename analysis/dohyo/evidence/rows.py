@@ -10,7 +10,7 @@ from typing import Literal
 from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.ycsb_log import NOT_FOUND, OK, Operation
-from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, order
+from dohyo.operations import OVERALL, is_call, order
 from dohyo.statistics import Estimate
 
 # "load", or the name of a phase after it: "run" where a scenario names none.
@@ -80,6 +80,20 @@ class Run:
     by_operation: dict[str, Operation] = field(default_factory=dict)
     by_second: dict[str, list[int]] = field(default_factory=dict)
     p99_ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def returns(self) -> dict[str, int]:
+        """Records by what became of them, over all operation types."""
+        result: dict[str, int] = {}
+        for operation in self.own:
+            for status, count in operation.returns.items():
+                result[status] = result.get(status, 0) + count
+        return result
+
+    @property
+    def own(self) -> list[Operation]:
+        """The types that count a record once: statuses of a READ-MODIFY-WRITE are those of its READ and its UPDATE."""
+        return [operation for name, operation in self.by_operation.items() if is_call(name) and "-" not in name]
 
 
 def together(clients: Sequence[Run]) -> Run:
@@ -170,13 +184,7 @@ def rows(
 def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
     ops = _rates([run.operations for run in runs], runs)
     records = _rates([run.records for run in runs], runs)
-    # A READ-MODIFY-WRITE's statuses are those of its READ and its UPDATE over again.
-    parts = [
-        _failures(operation.returns)
-        for run in runs
-        for name, operation in run.by_operation.items()
-        if is_call(name) and "-" not in name and name != READ_MODIFY_WRITE
-    ]
+    parts = [_failures(operation.returns) for run in runs for operation in run.own]
     row = Row(
         phase,
         OVERALL,

@@ -108,7 +108,8 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_keep": keep,
         "trial_canary": scenario["canary"] == "true",
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
-        # What the trial is a part of, for the summary alone.
+        # For the summary alone: what counts as valid, and what the trial is a part of.
+        "trial_max_not_found": float(scenario["maxnotfoundrate"]),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,
     }

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from dohyo.evidence import client_folder
+from dohyo.evidence import client_folder, events
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
-from dohyo.evidence.events import Event, Seconds, in_order
+from dohyo.evidence.events import Event, Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies
-from dohyo.evidence.json_values import read_object
+from dohyo.evidence.json_values import number, read_object, whole
 from dohyo.evidence.load_curve import Inserted
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
-from dohyo.evidence.ycsb_log import Operation
+from dohyo.evidence.ycsb_log import NOT_FOUND
 from dohyo.operations import OVERALL
+from dohyo.summary import validity
 
 # A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
 Part = tuple[str, bool]
@@ -55,7 +56,9 @@ class Phase:
                     self.inserted.add(operation, interval)
 
             own: dict[str, Latencies] = {}
-            self.clients.append(client_folder.read(self.folder / host, own, seen, warn))
+            client = client_folder.read(self.folder / host, own, seen, warn)
+            client.run.p99_ms = _p99_ms(own, client.run)
+            self.clients.append(client)
             for name, merged in own.items():
                 latencies.setdefault(name, Latencies()).add_all(merged)
                 self.latencies.setdefault(name, Latencies()).add_all(merged)
@@ -67,13 +70,11 @@ class Phase:
         """What all clients did together."""
         run = together([client.run for client in self.clients])
         by_second = self.seconds.by_operation(run.seconds) | {OVERALL: self.seconds.throughput(run.seconds)}
-        known = [name for name, merged in self.latencies.items() if _is_whole(merged, run.by_operation.get(name))]
-        p99_ms = {name: self.latencies[name].percentiles_ms([99])[99] for name in known}
-        return replace(run, by_second=by_second, p99_ms=p99_ms)
+        return replace(run, by_second=by_second, p99_ms=_p99_ms(self.latencies, run))
 
     @property
     def problems(self) -> list[str]:
-        """Why its numbers must not be shown."""
+        """Why its numbers must not be shown, as far as that does not depend on what the scenario allows."""
         if self.conducted.failure:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
         found = []
@@ -81,7 +82,7 @@ class Phase:
             # What was seen from outside says more of a client that has left nothing than its folder does.
             reason = self.conducted.reason(client.host) if not client.report else ""
             found += [
-                f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else client.problems)
+                f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else self._of(client))
             ]
         if not self.clients:
             return [*found, f"{self.name}: no client has left results"]
@@ -89,6 +90,33 @@ class Phase:
             f"{self.name} on {host}: {self.conducted.reason(host) or 'the client has left nothing'}"
             for host in self.missing
         ]
+
+    def _of(self, client: ClientFolder) -> list[str]:
+        """The problems of a client; of errors that are too many also when they were."""
+        failed = whole(client.report.get("failed_operations"))
+        at = validity.when(self.seconds.errors(), number(client.report.get("warmup_seconds")) or 0.0)
+        if client.report.get("valid") is False and failed and at:
+            return [f"{problem}; failed operations {at}" for problem in client.problems]
+        return client.problems
+
+    def broken(self, warmup: float, not_found_limit: float) -> list[str]:
+        """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
+
+        :param not_found_limit: share of the records that may not be found
+        """
+        found = []
+        for client in self.clients:
+            why = validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms)
+            found += [f"{self.name} on {client.host}: {why}"] if why else []
+        returns = self.run.returns
+        missing = sum(returns.get(status, 0) for status in NOT_FOUND)
+        dips = events.dips(self.seconds.throughput(self.run.seconds))
+        of_all = [
+            validity.not_found(missing, sum(returns.values()), self.seconds.not_found(), not_found_limit, warmup),
+            # A load may wait for compactions as it likes, and slow down as its tables grow.
+            validity.collapse(dips, warmup) if self.kind != LOAD else None,
+        ]
+        return found + [f"{self.name}: {why}" for why in of_all if why]
 
     def window(self, warmup: float) -> list[Window]:
         """The measured window; none where it is not known."""
@@ -99,16 +127,21 @@ class Phase:
         return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
 
     def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """What happened in it. A load that is not measured has no dips: it may wait for compactions as it likes."""
-        events = [*self.conducted.events(self.kind, self.number), *of_servers]
-        if measured:
-            events += self.seconds.events(self.number, warmup, self.run.seconds, self.kind)
-        return in_order(events)
+        """What happened in it. A load that is not measured may wait for compactions: only its long dips are told."""
+        found = [*self.conducted.events(self.kind, self.number), *of_servers]
+        shortest = events.DIP_SECONDS if measured else validity.COLLAPSE_SECONDS
+        found += self.seconds.events(self.number, warmup, self.run.seconds, self.kind, shortest)
+        return events.in_order(found)
 
 
-def _is_whole(latencies: Latencies, stated: Operation | None) -> bool:
-    """Whether the histograms hold every operation that the clients count."""
-    return latencies.count > 0 and stated is not None and latencies.count == stated.operations
+def _p99_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, float]:
+    """By operation type, where the histograms hold every operation that the run counts."""
+    counts = {name: operation.operations for name, operation in run.by_operation.items()}
+    return {
+        name: merged.percentiles_ms([99])[99]
+        for name, merged in latencies.items()
+        if merged.count and merged.count == counts.get(name)
+    }
 
 
 def place(part: Part) -> tuple[bool, bool]:

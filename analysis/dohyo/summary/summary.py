@@ -26,7 +26,7 @@ from dohyo.figures import size as size_of
 from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
-from dohyo.summary import knee, probes
+from dohyo.summary import knee, probes, validity
 from dohyo.summary.comparison import at_points, comparisons
 from dohyo.summary.phase import Part, Phase, parts_of
 from dohyo.summary.probes import Search
@@ -53,10 +53,6 @@ _OF_A_PHASE = (
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
-
-# Clients that began further apart than this did not load the system together. An operation takes milliseconds and a
-# measured window tens of seconds.
-_MAX_SKEW_MS = 1000.0
 
 
 def summarise(experiment: Path) -> Summary:
@@ -156,7 +152,10 @@ class _Evidence:
         # Where there is nothing after the load, it is what is measured, and has numbers only in a trial that is good.
         aside, measured_phases = ([], load) if self._load_is_measured else (load, runs)
         counted = [phase for phase in measured_phases if not phase.discarded]
-        status, reason = self._judged(phases, measured_phases)
+        system = str(self._settings.get("trial_system") or self.folder.name)
+        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
+        status, reason = self._judged(phases, measured_phases, servers)
 
         shown = [phase for phase in measured_phases if status == "ok"]
         if not any(phase.problems for phase in aside):
@@ -166,11 +165,8 @@ class _Evidence:
         }
         result = rows_of(self.measured)
         measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
-        system = str(self._settings.get("trial_system") or self.folder.name)
         conditions, by_phase = self._conditions(facts, counted or load)
         several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
-        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
-        servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
         return Trial(
             name=self.folder.name,
             system=system,
@@ -185,7 +181,6 @@ class _Evidence:
             notes=[
                 *(str(note) for note in listing(facts.get("notes"))),
                 *self._settled(runs),
-                *self._remarks(phases),
                 *servers.notes(),
                 *(hosts.problems if hosts else ()),
             ],
@@ -249,13 +244,16 @@ class _Evidence:
             result.append(conducted_client(host, conducted, of_client))
         return result
 
-    def _judged(self, phases: Sequence[Phase], measured: Sequence[Phase]) -> tuple[Status, str | None]:
+    def _judged(
+        self, phases: Sequence[Phase], measured: Sequence[Phase], servers: Servers
+    ) -> tuple[Status, str | None]:
         """The trial's status, and why it is not "ok".
 
         :param measured: the runs, or the load where there are none to be
         """
         status, reason = self._state()
         problems = [problem for phase in phases for problem in phase.problems]
+        problems += self._broken([phase for phase in measured if not phase.discarded and not phase.problems], servers)
         wanted = self._settings.get("trial_repeats")
         if status == "ok" and self._load_is_measured and not measured:
             problems.append("the load has left no results")
@@ -274,6 +272,14 @@ class _Evidence:
             also = (reason or "").partition(why)[2]
             return "invalid", f"{broken[0].name}: {why}{also}"
         return status, reason or (_first(problems) if problems else None)
+
+    def _broken(self, counted: Sequence[Phase], servers: Servers) -> list[str]:
+        """What is wrong with runs that count, though their clients have ended well."""
+        stated = number(self._settings.get("trial_max_not_found"))
+        limit = validity.NOT_FOUND_RATE if stated is None else stated
+        found = [problem for phase in counted for problem in phase.broken(self._warmup(phase), limit)]
+        compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
+        return found + ([compacting] if compacting else [])
 
     def _row_count(self) -> str | None:
         """What is wrong with the rows that were counted after the last run."""
@@ -398,15 +404,6 @@ class _Evidence:
         count = whole(self._properties.get("fieldcount", 10))
         length = whole(self._properties.get("fieldlength", 100))
         return count * length if count is not None and length is not None else None
-
-    def _remarks(self, phases: Sequence[Phase]) -> list[str]:
-        remarks = []
-        for phase in phases:
-            for client in phase.clients:
-                skew = number(client.report.get("skew_ms"))
-                if skew is not None and abs(skew) > _MAX_SKEW_MS:
-                    remarks.append(f"{phase.name} on {client.host} began {skew:,.0f} ms after the agreed instant")
-        return remarks
 
     def _search(self, runs: Sequence[Phase]) -> Search | None:
         """What its probes have come to; nothing else of the trial has anything of them.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from dohyo.evidence.rows import LOAD, RUN, Samples
 from dohyo.figures import UNKNOWN
+from dohyo.operations import OVERALL
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.tables.cluster_table import Grid
 
@@ -25,9 +26,10 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def figure(pair: Pair) -> str:
-    """Such as "[update] READ p99"."""
+    """Such as "[update] op/s", of all operations, or "READ p99"."""
     phase = {LOAD: "[LOAD] ", RUN: ""}.get(pair.phase, f"[{pair.phase}] ")
-    return f"{phase}{pair.operation} {_FIGURES[pair.figure]}"
+    operation = "" if pair.operation == OVERALL else f"{pair.operation} "
+    return f"{phase}{operation}{_FIGURES[pair.figure]}"
 
 
 def ratio(pair: Pair) -> str:
