@@ -81,8 +81,8 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
 
     :param not_found: further ones in each second, which found nothing
     """
-    for log in client.glob("*.hdr"):
-        log.unlink()
+    for old in client.glob("*.hdr"):
+        old.unlink()
     result = [f"[OVERALL], RunTime(ms), {1000 * len(counts)}", f"[OVERALL], Operations, {sum(counts) + sum(not_found)}"]
     for name, by_second in {"READ": counts, **({"READ-NOT_FOUND": not_found} if not_found else {})}.items():
         log = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]

@@ -14,7 +14,6 @@ from evidence import edit_json, reads, trial, write_json
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
-from dohyo.evidence.rows import Row
 from dohyo.running import comparing
 from dohyo.summary import regression
 from dohyo.summary.comparison import at_points
@@ -59,7 +58,7 @@ def test_rounds_are_compared_on_the_scale_of_logarithms(tmp_path: Path) -> None:
     measured(tmp_path, {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)})
     summary = summarise(tmp_path)
     (rates, p99) = summary.comparisons
-    assert (rates.phase, rates.operation, rates.figure) == ("run", "OVERALL", "ops_per_second")
+    assert (rates.phase, rates.operation, rates.figure) == ("run", "OVERALL", "records_per_second")
     assert (rates.of, rates.to, rates.sampled, rates.samples, rates.tie) == ("hbase", "cassandra", "rounds", 3, False)
     # By hand: deviations of the logarithms 0.0149 and 0.0100, error of the difference 0.01037, Welch with 3.50 degrees
     # of freedom, t 2.94.
@@ -68,10 +67,10 @@ def test_rounds_are_compared_on_the_scale_of_logarithms(tmp_path: Path) -> None:
     assert (p99.operation, p99.figure, p99.ratio, p99.tie) == ("READ", "p99_ms", 1.0, True)
     title, heads, line, of_p99 = block(summary)
     assert title.endswith("intervals over 3 rounds; tie: the interval holds 1")
-    assert heads == "figure best ratio 95 % interval by"
-    assert line == "op/s hbase 1.34× [1.30, 1.38] cassandra"
+    assert heads == "figure best ratio 95 % interval other"
+    assert line == "rec/s hbase 1.34× [1.30, 1.38] cassandra"
     assert of_p99.startswith("READ p99 cassandra tie [1.00, 1.00] hbase")
-    assert "| op/s | hbase | 1.34× | [1.30, 1.38] | cassandra |" in table.markdown(summary)
+    assert "| rec/s | hbase | 1.34× | [1.30, 1.38] | cassandra |" in table.markdown(summary)
     assert max(map(len, rendered(summary).splitlines())) <= 120
     content = json.loads(summary.json())["comparisons"][0]
     assert (content["of"], content["to"], content["low"]) == ("hbase", "cassandra", rates.low)
@@ -82,7 +81,7 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
     summary = summarise(tmp_path)
     pair = summary.comparisons[0]
     assert (pair.of, pair.tie) == ("hbase", True)
-    assert block(summary)[2].startswith("op/s hbase tie [")
+    assert block(summary)[2].startswith("rec/s hbase tie [")
     # Mean and interval of the row itself: t of one degree of freedom is 12.7.
     cassandra = summary.merged[0]
     (row,) = (row for row in cassandra.rows if (row.phase, row.operation) == ("run", "OVERALL"))
@@ -128,13 +127,25 @@ def test_single_runs_are_compared_by_their_seconds_and_the_text_says_what_that_l
     assert max(map(len, rendered(summary).splitlines())) <= 120
 
 
+def test_systems_with_different_batches_are_compared_by_their_records(tmp_path: Path) -> None:
+    for number, (system, records) in enumerate({"cassandra": 1, "hbase": 100}.items(), start=1):
+        client = trial(tmp_path, number, system, repeats=1) / "run-1/node1"
+        counts = series(1000 if records == 1 else 20)
+        reads(client, counts)
+        edit_json(client / "client.json", records=records * sum(counts))
+    (pair,) = summarise(tmp_path).comparisons
+    assert (pair.of, pair.figure) == ("02-hbase", "records_per_second")
+    assert pair.ratio == pytest.approx(2, rel=0.05)
+    assert pair.tie is False
+
+
 def test_runs_that_are_too_short_have_no_interval(tmp_path: Path) -> None:
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         trial(tmp_path, number, system, repeats=1)
     summary = summarise(tmp_path)
     (pair,) = summary.comparisons
     assert (pair.ratio, pair.low, pair.high, pair.tie) == (1.0, None, None, None)
-    assert block(summary)[2] == "op/s cassandra 1.00× – hbase"
+    assert block(summary)[-1] == "rec/s cassandra 1.00× – hbase"
     assert "no intervals, as there is a single run of each, too short for one" in " ".join(rendered(summary).split())
 
 
@@ -216,7 +227,7 @@ def test_conditions_that_differ_are_named_and_those_that_must_not_are_told_apart
     text = console.file.getvalue()
     assert "\x1b[1;31mcassandra: durability: memory before, disk after" in text
     assert "\x1b[33mcassandra: version: 5.0.6 before, 5.0.7 after" in text
-    assert "cassandra  op/s" in text
+    assert "cassandra  rec/s" in text
 
 
 def test_what_is_invalid_in_one_of_them_is_a_problem(tmp_path: Path) -> None:
@@ -289,7 +300,7 @@ def test_the_command(tmp_path: Path) -> None:
     found = dohyo("--force")
     assert found.returncode == 3, found.stderr
     lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
-    assert lines[3] == "cassandra op/s 1,000 800 0.80× [0.78, 0.82] regression"
+    assert lines[3] == "cassandra rec/s 1,000 800 0.80× [0.78, 0.82] regression"
     content = json.loads(dohyo("--force", "--format", "json").stdout)
     assert (content["exit_code"], content["changes"][0]["verdict"]) == (3, "regression")
     assert dohyo("--force", "--margin", 30).returncode == 0
@@ -313,7 +324,3 @@ def test_a_pair_in_words() -> None:
         ("[update] op/s", "3.50×", "–"),
         ("[update] op/s", "tie", "[0.00, 1e+300]"),
     ]
-
-
-def test_a_row_without_samples_has_no_estimate() -> None:
-    assert Row("run", "READ", 1, ops_per_second=5.0).estimate is None

@@ -45,6 +45,7 @@ class Row:
     records_per_second_high: float | None = None
     sampled: Samples | None = None
     ops_per_second_samples: list[float] = field(default_factory=list)  # in the order of time
+    records_per_second_samples: list[float] = field(default_factory=list)
     p99_ms_samples: list[float] = field(default_factory=list)  # of rounds and runs alone, as far as all are known
     mean_ms: float | None = None
     p50_ms: float | None = None
@@ -57,12 +58,6 @@ class Row:
     not_found: int | None = None
     latency_source: Literal["histograms", "log"] | None = None
     discarded: bool = False  # of the first repeats, which do not count
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """How exactly operations per second are known; None where that is not known."""
-        samples = self.ops_per_second_samples
-        return statistics.correlated(samples) if self.sampled == "batches" else statistics.independent(samples)
 
 
 @dataclass
@@ -220,6 +215,7 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
         records_per_second_high=of_records.high if of_records else None,
         sampled=by if several else None,
         ops_per_second_samples=list(ops) if several else [],
+        records_per_second_samples=list(records) if len(records) > 1 else [],
         p99_ms_samples=list(p99_ms) if several and len(p99_ms) == len(ops) else [],
     )
 
@@ -245,12 +241,14 @@ def _within(row: Row, by_second: Sequence[int]) -> Row:
         sampled="batches",
         ops_per_second_samples=batches,
     )
-    if row.records_per_second is None:
+    if not row.records_per_second or not row.ops_per_second:
         return row
     return replace(
         row,
         records_per_second_low=row.records_per_second * max(0.0, 1 - half),
         records_per_second_high=row.records_per_second * (1 + half),
+        # The logs count operations; one stands for as many records as any other.
+        records_per_second_samples=[each * row.records_per_second / row.ops_per_second for each in batches],
     )
 
 

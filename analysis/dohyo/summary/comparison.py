@@ -34,7 +34,7 @@ def comparisons(trials: Sequence[Trial]) -> list[Pair]:
         for key in dict.fromkeys(key for found in of.values() for key in found):
             known = {name: found[key] for name, found in of.items() if key in found}
             values = {name: getattr(row, key[2]) for name, row in known.items()}
-            best = (max if key[2] == "ops_per_second" else min)(values, key=lambda name: values[name])
+            best = (min if key[2] == "p99_ms" else max)(values, key=lambda name: values[name])
             result += [pair(key, best, other, known) for other in known if other != best]
     return result
 
@@ -48,8 +48,8 @@ def figures(trial: Trial) -> dict[Key, Row]:
 
 def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:
     if row.operation == OVERALL:
-        if row.ops_per_second:
-            yield row.phase, row.operation, "ops_per_second"
+        if row.records_per_second or row.ops_per_second:
+            yield row.phase, row.operation, "records_per_second" if row.records_per_second else "ops_per_second"
         return
     plain = row.operation.removeprefix(INTENDED)
     # With a target rate it is what a user waits for that counts.
@@ -69,7 +69,7 @@ def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
         to=to,
         ratio=getattr(above, key[2]) / getattr(below, key[2]),
         sampled=max((above.sampled, below.sampled), key=_STRENGTH.index),
-        samples=min(len(above.ops_per_second_samples), len(below.ops_per_second_samples)),
+        samples=min(len(samples(row, key[2])) for row in (above, below)),
     )
     if logarithms[0] is None or logarithms[1] is None:
         return result
@@ -77,14 +77,18 @@ def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
     return replace(result, ratio=ratio.value, low=ratio.low, high=ratio.high, tie=ratio.is_tie)
 
 
+def samples(row: Row, figure: Figure) -> list[float]:
+    """The figure in each round, run or batch."""
+    found: list[float] = getattr(row, f"{figure}_samples")
+    return found
+
+
 def _logarithm(row: Row, figure: Figure) -> Estimate | None:
     """Of the figure, which is above 0."""
-    if figure == "p99_ms":
-        return statistics.logarithms(row.p99_ms_samples)
     if row.sampled != "batches":
-        return statistics.logarithms(row.ops_per_second_samples)
+        return statistics.logarithms(samples(row, figure))
     # A batch without any operation has no logarithm, but the mean of all has one: that of the whole run.
-    of, rate = row.estimate, row.ops_per_second
+    of, rate = statistics.correlated(samples(row, figure)), getattr(row, figure)
     if of is None or not of.mean or not rate:
         return None
     return statistics.logarithm(replace(of, mean=rate, error=of.error / of.mean * rate))

@@ -103,7 +103,8 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN) -> Changes:
         of = {BEFORE: figures(first), AFTER: figures(second)}
         common = [key for key in of[BEFORE] if key in of[AFTER]]
         result.changes.extend(_change(first, key, of, margin) for key in common)
-        result.differences.extend(_differences(first, second))
+        if common:
+            result.differences.extend(_differences(first, second))
         for name, trial in ((before.name, first), (after.name, second)):
             if trial.status != "ok":
                 result.problems.append(f"{_name(trial)} in {name}: {trial.status}: {trial.reason or 'no results'}")
@@ -119,7 +120,7 @@ def verdict(of: Pair, margin: float) -> Verdict:
     less, more = of.high < 1 - margin, of.low > 1 + margin
     if not less and not more:
         return "tie"
-    return "improvement" if more == (of.figure == "ops_per_second") else "regression"
+    return "improvement" if more == (of.figure != "p99_ms") else "regression"
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
@@ -144,9 +145,7 @@ def _change(trial: Trial, key: Key, of: Mapping[str, Mapping[Key, Row]], margin:
 
 
 def _differences(before: Trial, after: Trial) -> Iterator[Difference]:
-    """The conditions that differ; of trials that never said any there are none."""
-    if not before.rows or not after.rows:
-        return
+    """The conditions that differ."""
     names = [each.name for each in fields(Conditions) if each.name not in _FIGURES]
     left, right = (
         {(None, name): getattr(trial.conditions, name) for name in names}

@@ -26,8 +26,8 @@ SCHEMA_VERSION = 1
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
 
-# What is compared.
-Figure = Literal["ops_per_second", "p99_ms"]
+# What is compared: records, as systems may have different batches; operations where these are not known.
+Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
 
 
 @dataclass(frozen=True)

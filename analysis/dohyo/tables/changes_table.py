@@ -50,7 +50,7 @@ def _cells(change: Change) -> list[str]:
 
 
 def _number(value: float, figure: Figure) -> str:
-    return rate(value) if figure == "ops_per_second" else f"{milliseconds(value)} ms"
+    return f"{milliseconds(value)} ms" if figure == "p99_ms" else rate(value)
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:

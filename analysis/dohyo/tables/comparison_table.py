@@ -10,7 +10,7 @@ from dohyo.operations import OVERALL
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.tables.cluster_table import Grid
 
-_FIGURES = {"ops_per_second": "op/s", "p99_ms": "p99"}
+_FIGURES = {"records_per_second": "rec/s", "ops_per_second": "op/s", "p99_ms": "p99"}
 
 
 def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
@@ -21,12 +21,12 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
     lines = [
         [figure(pair), names[pair.of], ratio(pair), interval(pair), names[pair.to]] for pair in summary.comparisons
     ]
-    title = f"Comparison: the best at each figure by the others; {over(summary.comparisons)}"
-    return [Grid(title, ["figure", "best", "ratio", "95 % interval", "by"], lines)]
+    title = f"Comparison: the best in each figure divided by the others; {over(summary.comparisons)}"
+    return [Grid(title, ["figure", "best", "ratio", "95 % interval", "other"], lines)]
 
 
 def figure(pair: Pair) -> str:
-    """Such as "[update] op/s", of all operations, or "READ p99"."""
+    """Such as "[update] rec/s", of all operations, or "READ p99"."""
     phase = {LOAD: "[LOAD] ", RUN: ""}.get(pair.phase, f"[{pair.phase}] ")
     operation = "" if pair.operation == OVERALL else f"{pair.operation} "
     return f"{phase}{operation}{_FIGURES[pair.figure]}"
