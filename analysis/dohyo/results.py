@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dohyo import table
+from dohyo import host_metrics, table
 from dohyo.canary import Canary, Comparison
 from dohyo.conducted import Client, Node
 from dohyo.events import Event
 from dohyo.figures import point_name
+from dohyo.host_metrics import HostUse
 from dohyo.load_curve import LoadCurve
 from dohyo.published import Published
 from dohyo.rows import LOAD, Row
@@ -85,6 +86,8 @@ class Trial:
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # what they say themselves
+    hosts: list[HostUse] = field(default_factory=list)  # processors, memory, disks and network
+    host_series: pl.DataFrame | None = field(default=None, compare=False, repr=False)  # the same by second
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
@@ -120,7 +123,8 @@ class Summary:
     def json(self) -> str:
         """As in docs/summary-json.md."""
         content = {"schema": SCHEMA_VERSION, **asdict(self)}
-        for trial in content["trials"]:
+        for trial in content["trials"] + content["merged"]:
+            del trial["host_series"]  # hosts.csv has it
             if trial["load"]:
                 del trial["load"]["points"]  # one for each second; load.csv has them
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -168,11 +172,29 @@ class Summary:
         ]
         return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
 
+    def hosts_csv(self) -> str:
+        """What all hosts did in all runs as comma-separated values: a line for each second and device."""
+        import polars as pl  # noqa: PLC0415  as above
+
+        parts = [
+            trial.host_series.select(
+                pl.lit(trial.system).alias("system"),
+                pl.lit(point_name(trial.point)).alias("point"),
+                pl.lit(trial.round or 1).alias("round"),
+                *trial.host_series.columns,
+            )
+            for trial in self.trials
+            if trial.host_series is not None
+        ]
+        columns = ["system", "point", "round", "phase", "run", "host", *host_metrics.schema()]
+        return (pl.concat(parts) if parts else pl.DataFrame(schema=columns)).write_csv()
+
     def write(self, experiment: Path) -> None:
-        """Writes summary.json, summary.csv, load.csv and summary.md into the experiment's folder."""
+        """Writes summary.json, summary.csv, load.csv, hosts.csv and summary.md into the experiment's folder."""
         (experiment / "summary.json").write_text(self.json(), encoding="utf-8")
         (experiment / "summary.csv").write_text(self.csv(), encoding="utf-8")
         (experiment / "load.csv").write_text(self.load_csv(), encoding="utf-8")
+        (experiment / "hosts.csv").write_text(self.hosts_csv(), encoding="utf-8")
         (experiment / "summary.md").write_text(table.markdown(self), encoding="utf-8")
 
 

@@ -23,6 +23,7 @@ from dohyo.events import Event, Seconds, in_order
 from dohyo.figures import point_name
 from dohyo.figures import size as size_of
 from dohyo.hdr_log import Interval, Latencies
+from dohyo.host_metrics import Hosts, HostUse, saturated
 from dohyo.json_values import listing, mapping, number, read_object, whole
 from dohyo.load_curve import Inserted
 from dohyo.operations import is_call, is_failure
@@ -177,7 +178,9 @@ class _Phase:
     @cached_property
     def run(self) -> Run:
         """What all clients did together."""
-        return together([client.run for client in self.clients])
+        return replace(
+            together([client.run for client in self.clients]), server_cpu_seconds=self.conducted.server_cpu_seconds()
+        )
 
     @property
     def problems(self) -> list[str]:
@@ -265,6 +268,8 @@ class _Rounds:
             clients=[],
             nodes=[],
             servers=[],
+            hosts=[],
+            host_series=None,
             events=[],
             canary=None,
             search=None,
@@ -312,6 +317,8 @@ class _Evidence:
         conditions, by_phase = self._conditions(facts, counted or load)
         several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
         windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        hosts_use = self._hosts(phases)
+        uses = hosts_use.all()
         servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
         return Trial(
             name=self.folder.name,
@@ -329,6 +336,7 @@ class _Evidence:
                 *self._settled(runs),
                 *self._remarks(phases),
                 *servers.notes(),
+                *self._saturated(uses, counted),
                 *(hosts.problems if hosts else ()),
             ],
             rows=result,
@@ -342,6 +350,8 @@ class _Evidence:
             ],
             nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
             servers=servers.all(),
+            hosts=uses,
+            host_series=hosts_use.series(),
             events=[
                 event
                 for phase in phases
@@ -354,6 +364,27 @@ class _Evidence:
             canary=hosts,
             search=self._search(counted),
         )
+
+    def _hosts(self, phases: Sequence[_Phase]) -> Hosts:
+        """What the hosts did in the load and in the runs that count."""
+        counted = [phase for phase in phases if not phase.discarded]
+        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        wanted = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
+        return Hosts(self.folder / "hosts", windows, sorted(wanted), self._warn)
+
+    def _saturated(self, uses: Sequence[HostUse], runs: Sequence[_Phase]) -> list[str]:
+        """What is to be said of clients without processors to spare."""
+        servers = {
+            host for run in runs for host, facts in run.conducted.nodes.items() if facts.get("cpu_seconds") is not None
+        }
+        cores: dict[tuple[str, str], float] = {}
+        for run in runs:
+            for client in run.clients:
+                seconds, cpu = client.run.seconds, client.run.client_cpu_seconds
+                if seconds and cpu is not None:
+                    key = (run.kind, client.host)
+                    cores[key] = max(cores.get(key, 0.0), cpu / seconds)
+        return saturated(uses, sorted(servers), cores)
 
     def _steps(self, load: Sequence[_Phase], runs: Sequence[_Phase]) -> list[Step]:
         """What the trial did, one after the other."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import conditions, load_curve, published_table, search_table, server_table
+from dohyo import conditions, host_table, load_curve, published_table, search_table, server_table
 from dohyo.cluster_table import Grid, grids
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
@@ -267,7 +267,8 @@ def _grids(summary: Summary) -> list[Grid]:
         return label(trial, summary)
 
     trials = summary.trials
-    return load_curve.grids(_rounds_together(summary), name) + grids(trials, name) + server_table.grids(trials, name)
+    of_cluster = load_curve.grids(_rounds_together(summary), name) + grids(trials, name)
+    return of_cluster + host_table.grids(trials, name) + server_table.grids(trials, name)
 
 
 def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
