@@ -20,11 +20,11 @@ import pytest
 from evidence import DATA, clients_json, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import table
-from dohyo.host_metrics import FIGURES, FILE, HostUse, Samples, Use, read, saturated, schema
+from dohyo.evidence.host_metrics import FIGURES, FILE, HostUse, Samples, Use, read, saturated, schema
 from dohyo.places import ANSIBLE
-from dohyo.results import Summary
-from dohyo.summary import summarise
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 TOOLS = ANSIBLE / "roles/service/files"
 # 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.

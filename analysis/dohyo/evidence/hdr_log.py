@@ -1,0 +1,358 @@
+"""HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …): reading, merging, following while they grow.
+
+A percentile of several clients, threads or repeats is only right when their histograms are added first, so every
+percentile that Dohyo prints comes from here. Logs are read one line at a time: memory holds one merged histogram per
+operation, whatever the number of clients or the length of the run.
+
+The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding). The stock YCSB client
+0.17.0 ships HdrHistogram 2.1.4, which writes the older V1 encoding; the few lines for that one are here.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+import struct
+import sys
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+
+from hdrh.codec import HdrHistogramEncoder
+from hdrh.histogram import HdrHistogram
+
+from dohyo.evidence.text_file import Warn, limited, lines
+from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure, operation
+
+# Range of every merged histogram, in µs. One common range makes adding a plain sum of two arrays; a database operation
+# that took longer than a day is not a latency any more.
+MAX_LATENCY_US = 24 * 3600 * 1_000_000
+
+_V1_COMPRESSED = 0x1C849302
+_V2_COMPRESSED = 0x1C849304
+_V1_HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
+_V1_MAX_BYTES = 4 * 1024 * 1024  # the limit that the package itself sets for V2
+_WORD_TYPES = {2: "h", 4: "i", 8: "q"}  # bytes per counter in a V1 payload -> array type code
+
+_NUMBER = r"\d+(?:\.\d*)?"
+_INTERVAL = re.compile(rf"({_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
+_TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
+_OPERATION = re.compile(r"#\[Logging for: ([^\],]+)")
+_YEAR_SECONDS = 365 * 24 * 3600.0
+
+
+class Latencies:
+    """Latencies of one operation, merged from any number of interval histograms. Input in µs, output in ms."""
+
+    def __init__(self) -> None:
+        self._merged: HdrHistogram | None = None
+
+    def add(self, interval: HdrHistogram) -> None:
+        """Adds a histogram as returned by `decode`."""
+        if self._merged is None:
+            self._merged = HdrHistogram(interval.lowest_trackable_value, MAX_LATENCY_US, interval.significant_figures)
+        self._merged.add(interval)
+
+    def add_all(self, other: Latencies) -> None:
+        """Adds what another one has merged."""
+        if other._merged is not None:
+            self.add(other._merged)
+
+    @property
+    def count(self) -> int:
+        """Number of operations."""
+        return int(self._merged.get_total_count()) if self._merged is not None else 0
+
+    def _counts(self) -> list[int]:
+        # A copy: walking through the package's own array, which is one of ctypes, takes four times as long.
+        return self._merged.counts[:] if self._merged is not None else []
+
+    @property
+    def mean_ms(self) -> float | None:
+        """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations.
+
+        (The package's own method walks through every empty bucket in Python.)
+        """
+        if self._merged is None or not self.count:
+            return None
+        total = 0
+        for index, count in enumerate(self._counts()):
+            if count:
+                lowest = self._merged.get_value_from_index(index)
+                size = self._merged.get_highest_equivalent_value(lowest) + 1 - lowest
+                total += count * (lowest + size // 2)
+        return total / self.count / 1000
+
+    @property
+    def max_ms(self) -> float | None:
+        """Largest latency in ms (upper end of its bucket, as HdrHistogram defines it); None without operations."""
+        return self._merged.get_max_value() / 1000 if self._merged is not None and self.count else None
+
+    def percentiles_ms(self, percentiles: Sequence[float]) -> dict[float, float]:
+        """Values in ms at the given percentiles (0..100); empty without operations.
+
+        The rank is rounded up, as HdrHistogram for Java does: at least p % of all operations were as fast as the
+        value. (The Python package rounds to the nearest rank, which can be one operation too fast.)
+        """
+        if self._merged is None or not self.count:
+            return {}
+        cumulated = list(accumulate(self._counts()))
+        values = {}
+        for percentile in percentiles:
+            rank = max(1, math.ceil(Fraction(str(percentile)) * self.count / 100))
+            lowest = self._merged.get_value_from_index(bisect_left(cumulated, rank))
+            values[percentile] = self._merged.get_highest_equivalent_value(lowest) / 1000
+        return values
+
+
+def decode(text: str) -> HdrHistogram:
+    """Decodes one base64 histogram (V1 or V2) into a histogram with the common range of `Latencies`.
+
+    Raises ValueError when it is not a whole, sound histogram of values between 0 and `MAX_LATENCY_US`.
+    """
+    try:
+        return _decode(text)
+    except Exception as error:  # the package raises a dozen types, from zlib.error to OverflowError, for bad input
+        raise ValueError(f"broken histogram: {error or type(error).__name__}") from error
+
+
+def _decode(text: str) -> HdrHistogram:
+    blob = base64.b64decode(text, validate=True)
+    cookie, length = struct.unpack_from(">II", blob)
+    compressed = blob[8:]
+    if length != len(compressed):
+        raise ValueError(f"{len(compressed)} bytes instead of {length}")
+    if cookie & ~0xF0 == _V1_COMPRESSED:
+        return _decode_v1(compressed)
+    if cookie & ~0xF0 != _V2_COMPRESSED:
+        raise ValueError(f"unknown encoding {cookie:#x}")
+    payload = HdrHistogramEncoder.decode(compressed, b64_wrap=False)
+    header = payload.payload
+    return HdrHistogram(header.lowest_trackable_value, MAX_LATENCY_US, header.significant_figures, hdr_payload=payload)
+
+
+def _decode_v1(compressed: bytes) -> HdrHistogram:
+    """V1: a header, then one big-endian counter of fixed width per bucket, up to the last one in use."""
+    payload = zlib.decompressobj().decompress(compressed, _V1_MAX_BYTES)
+    cookie, length, offset, digits, lowest, _, _ = _V1_HEADER.unpack_from(payload)
+    if offset:
+        raise ValueError("shifted histograms are not supported")
+    counts = array(_WORD_TYPES[(cookie & 0xF0) >> 4], payload[_V1_HEADER.size : _V1_HEADER.size + length])
+    if sys.byteorder == "little":
+        counts.byteswap()
+    histogram = HdrHistogram(lowest, MAX_LATENCY_US, digits)
+    used = [index for index, count in enumerate(counts) if count]
+    if not used:
+        return histogram
+    for index in used:
+        if counts[index] < 0:
+            raise ValueError("negative count")
+        histogram.counts[index] = counts[index]
+    histogram.set_internal_tacking_values(used[0], used[-1], sum(counts))
+    return histogram
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One line of an interval log."""
+
+    start: float  # seconds since the epoch (since the start of the log, where the log names no start time)
+    seconds: float
+    histogram: HdrHistogram
+    since_start: float  # seconds from the start time that the log names to `start`
+
+
+class LogParser:
+    """Turns the lines of one interval log into intervals; keeps what the log's comments say."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: file name of the log; `READ.hdr` names the operation when no comment does."""
+        self.operation = name.removesuffix(".gz").removesuffix(".hdr")
+        self._start_time: float | None = None
+        self._base_time: float | None = None
+
+    def parse(self, line: str) -> Interval | None:
+        """The interval of a line, or None for comments, the legend and empty lines. Raises ValueError otherwise."""
+        line = line.strip()
+        if not line or line.startswith('"StartTimestamp"'):
+            return None
+        if line.startswith("#"):
+            self._comment(line)
+            return None
+        found = _INTERVAL.fullmatch(line)
+        if not found:
+            raise ValueError("not a line of a histogram log, or cut off")
+        start = self._absolute(float(found[1]))
+        return Interval(start, float(found[2]), decode(found[3]), start - (self._start_time or 0.0))
+
+    def _comment(self, line: str) -> None:
+        if time := _TIME.match(line):
+            if time[1] == "StartTime":
+                self._start_time = float(time[2])
+            else:
+                self._base_time = float(time[2])
+        elif operation := _OPERATION.match(line):
+            self.operation = operation[1]
+
+    def _absolute(self, stamp: float) -> float:
+        # Without a base time, HdrHistogram's own reader takes stamps far before the start time as relative to it.
+        if self._base_time is not None:
+            return self._base_time + stamp
+        if self._start_time is not None and stamp < self._start_time - _YEAR_SECONDS:
+            return self._start_time + stamp
+        return stamp
+
+
+def merge_log(
+    path: Path, merged: dict[str, Latencies], warn: Warn, seen: Callable[[str, Interval], None] | None = None
+) -> tuple[str, int]:
+    """Adds one interval log (plain or gzip) to `merged`, which is keyed by operation type.
+
+    `seen` gets each interval, too, with its operation type.
+
+    Logs of other things than operations (CLEANUP) are left out. Returns the log's operation and the number of
+    operations added. Lines that cannot be read are reported through `warn` as `file:line: what` and left out.
+    """
+    warn = limited(path, warn)
+    parser = LogParser(path.name)
+    name = parser.operation
+    added = 0
+    for number, line in lines(path, warn):
+        try:
+            interval = parser.parse(line)
+        except ValueError as error:
+            warn(f"{path}:{number}: {error}")
+            continue
+        if interval is not None and (name := operation(parser.operation) or ""):
+            merged.setdefault(name, Latencies()).add(interval.histogram)
+            added += int(interval.histogram.get_total_count())
+            if seen is not None:
+                seen(name, interval)
+    return name, added
+
+
+@dataclass(frozen=True)
+class Second:
+    """What all clients together did in one interval (of one second, unless the logs were written with another one)."""
+
+    start: float  # seconds since the epoch
+    operations: int  # that succeeded
+    failed: int
+    records: int  # operations times batchsize: the display's estimate, the summary has the exact count
+    operations_per_second: float
+    records_per_second: float
+    p99_ms: float | None  # over all types of operations that succeeded; None when there were none
+
+
+@dataclass
+class _Bin:
+    """Intervals of all logs that begin in the same second."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    seconds: dict[Path, float] = field(default_factory=dict)  # covered by each log
+    latencies: Latencies = field(default_factory=Latencies)
+
+
+class IntervalTail:
+    """Follows the interval logs of running clients, for the live display.
+
+    Call `poll()` about once per second. Logs may appear late, end in a half-written line, or not exist at all.
+    """
+
+    # A client whose log lags further behind than this (or that died) is not waited for.
+    PATIENCE_SECONDS = 3
+
+    def __init__(self, folders: Sequence[Path], batchsize: int = 1) -> None:
+        """`folders`: the clients' phase folders; `batchsize`: records per operation (the client's property)."""
+        self._folders = list(folders)
+        self._batchsize = batchsize
+        self._logs: dict[Path, _FollowedLog] = {}
+        self._bins: dict[int, _Bin] = {}
+        self._emitted = -1
+
+    def poll(self) -> list[Second]:
+        """The seconds that all clients have completed since the last call, oldest first."""
+        self._discover()
+        for log in self._logs.values():
+            for interval in log.new_intervals():
+                self._put(log, interval)
+        newest = [log.newest for log in self._logs.values() if log.newest is not None]
+        if not newest:
+            return []
+        complete = max(newest) - self.PATIENCE_SECONDS
+        # While a client's logs hold nothing yet, its share of the first seconds may still come.
+        if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
+            complete = max(complete, min(newest))
+        ready = sorted(second for second in self._bins if second <= complete)
+        if ready:
+            self._emitted = ready[-1]
+        return [self._second(start, self._bins.pop(start)) for start in ready]
+
+    def _discover(self) -> None:
+        for folder in self._folders:
+            for path in folder.glob("*.hdr"):
+                if path not in self._logs and is_call(path.name.removesuffix(".hdr")):
+                    self._logs[path] = _FollowedLog(path)
+
+    def _put(self, log: _FollowedLog, interval: Interval) -> None:
+        operation = log.operation
+        second = round(interval.start)
+        if second <= self._emitted:
+            return  # came after its second was shown; the summary counts it, the display cannot
+        into = self._bins.setdefault(second, _Bin())
+        into.counts[operation] = into.counts.get(operation, 0) + int(interval.histogram.get_total_count())
+        into.seconds[log.path] = into.seconds.get(log.path, 0.0) + interval.seconds
+        if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
+            into.latencies.add(interval.histogram)
+
+    def _second(self, start: int, of: _Bin) -> Second:
+        operations = max(0, calls({name: count for name, count in of.counts.items() if not is_failure(name)}))
+        seconds = max(of.seconds.values())
+        rate = operations / seconds if seconds else 0.0
+        return Second(
+            start=float(start),
+            operations=operations,
+            failed=sum(count for name, count in of.counts.items() if is_failure(name)),
+            records=operations * self._batchsize,
+            operations_per_second=rate,
+            records_per_second=rate * self._batchsize,
+            p99_ms=of.latencies.percentiles_ms([99]).get(99),
+        )
+
+
+class _FollowedLog:
+    """One growing log; remembers how far it was read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._parser = LogParser(path.name)
+        self._offset = 0
+        self.newest: int | None = None
+
+    @property
+    def operation(self) -> str:
+        return self._parser.operation
+
+    def new_intervals(self) -> Iterator[Interval]:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                fresh = file.read()
+        except OSError:
+            return  # removed or not readable yet: the display goes on without it
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            try:
+                interval = self._parser.parse(line)
+            except ValueError:
+                continue  # the summary names broken lines; the display only skips them
+            if interval is not None:
+                self.newest = round(interval.start)
+                yield interval
