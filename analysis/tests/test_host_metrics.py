@@ -242,7 +242,7 @@ def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> 
     assert use.devices["vda"]["disk_utilisation"] == use.figures["disk_utilisation"]
     stated = json.loads(summary.json())["trials"][0]["hosts"]
     assert stated[0]["figures"]["cpu_user"]["mean"] == use.figures["cpu_user"].mean
-    lines = list(csv.DictReader(io.StringIO(summary.hosts_csv())))
+    lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
     seconds = [float(line["time"]) for line in lines if line["device"] == ""]
     # A fifth one may begin within the window's last millisecond.
     assert seconds[:4] == pytest.approx([1, 2, 3, 4], abs=0.1)
@@ -279,8 +279,8 @@ def test_without_samples_there_is_no_table_and_of_a_missing_host_a_warning(tmp_p
     (folder / "hosts").rmdir()
     summary = summarise(tmp_path)
     assert summary.warnings == []
-    assert summary.hosts_csv().startswith("system,point,round,phase,run,host,time,seconds,device,cpu_user,")
-    assert summary.hosts_csv().count("\n") == 1
+    (head,) = summary.hosts_csv()
+    assert head.startswith("system,point,round,phase,run,host,time,seconds,device,cpu_user,")
     assert "Hosts" not in table.markdown(summary)
 
 
@@ -306,3 +306,37 @@ def test_clients_without_processors_to_spare_are_named() -> None:
         "run: the client used 95% of the processors of host1: it may be the limit"
     ]
     assert saturated([use("host4", 0.0)], [], cores) == []  # no client there
+
+
+def test_a_load_is_in_the_files_and_in_the_table_only_where_it_is_what_was_measured(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    write_json(folder / "load/clients.json", clients_json(("node1",), agreed=content()[10]["time"]))
+    summary = summarise(tmp_path)
+    assert [(use.phase, use.covered_seconds) for use in summary.trials[0].hosts] == [
+        ("load", pytest.approx(2.5, abs=0.1)),
+        ("run", 3.0),
+    ]
+    assert [line[1] for line in shown(summary) if line[1:2] == ["node1"]] == ["node1"]
+    assert {line["phase"] for line in csv.DictReader(io.StringIO("".join(summary.hosts_csv())))} == {"load", "run"}
+    shutil.rmtree(folder / "run-1")
+    edit_json(folder / "trial.json", trial_phases=[])
+    (line,) = [line for line in shown(summarise(tmp_path)) if line[1:2] == ["node1"]]
+    assert line[2] == "load"
+
+
+def test_of_many_hosts_the_busiest_are_listed(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    for number in range(24):
+        shutil.copytree(folder / "hosts/node1", folder / f"hosts/other{number}")
+    # One that had nothing to do.
+    lines = content()
+    for second, sample in enumerate(lines[1:]):
+        sample["cpu"] = [0, 0, 0, 200 * second, 0, 0, 0, 0]
+    with gzip.open(folder / "hosts/other3" / FILE, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    summary = summarise(tmp_path)
+    assert len(summary.trials[0].hosts) == 25
+    listed = [line[1] for line in shown(summary) if len(line) > 1 and line[1].startswith(("node1", "other"))]
+    assert len(listed) == 20
+    assert "other3" not in listed
+    assert "(5 more)" in table.markdown(summary)

@@ -97,6 +97,11 @@ def schema() -> dict[str, Any]:
     return {"time": pl.Float64, "seconds": pl.Float64, "device": pl.String, **dict.fromkeys(FIGURES, pl.Float64)}
 
 
+def series_columns() -> list[str]:
+    """Columns of `HostMetrics.series`."""
+    return ["phase", "run", "host", *schema()]
+
+
 def read(path: Path, warn: Warn) -> Samples:
     """Reads a host's samples; what cannot be read is a warning and leaves a gap.
 
@@ -239,7 +244,7 @@ def _disk(values: _Values) -> _Values:
 
 
 class HostMetrics:
-    """The hosts of one trial."""
+    """The hosts of one trial. They are read one after the other, so that memory holds the samples of one alone."""
 
     def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
         """Reads `folder`, the trial's `hosts`; experiments from before there were any samples have none.
@@ -247,42 +252,42 @@ class HostMetrics:
         :param wanted: hosts that should have left samples
         """
         self._windows = windows
-        self._samples: dict[str, Samples] = {}
+        self._files: dict[str, Path] = {}
+        self._uses: list[HostUse] = []
+        phases = list(dict.fromkeys(window.phase for window in windows))
         if folder.is_dir():
             for host in sorted({*wanted, *(each.name for each in folder.iterdir() if each.is_dir())}):
                 path = folder / host / FILE
                 if path.is_file():
-                    self._samples[host] = read(path, warn)
+                    self._files[host] = path
+                    samples = read(path, warn)
+                    self._uses += [self._use(host, samples, phase) for phase in phases]
                 else:
                     warn(f"{path}: there are no samples of this host")
+        self._uses.sort(key=lambda use: phases.index(use.phase))
 
     def all(self) -> list[HostUse]:
         """Of each phase each host that has samples of it."""
-        phases = dict.fromkeys(window.phase for window in self._windows)
-        found = [self._use(host, samples, phase) for phase in phases for host, samples in self._samples.items()]
-        return [use for use in found if use.covered_seconds]
+        return [use for use in self._uses if use.covered_seconds]
 
-    def series(self) -> pl.DataFrame | None:
-        """All samples of all runs and loads, warm-up included; None where there are none.
+    def series(self) -> Iterator[pl.DataFrame]:
+        """All samples of all runs and loads, warm-up included, host by host: their files are read again.
 
-        The columns are `phase`, `run` and `host`, then those of `Samples`, with `time` in seconds after the agreed
-        instant of the run.
+        The columns are those of `series_columns`: `time` is seconds after the agreed instant of the run.
         """
         import polars as pl  # noqa: PLC0415  as above
 
-        parts = [
-            self._inside(samples, host, window, window.agreed)
-            .select(
-                pl.lit(window.phase).alias("phase"),
-                pl.lit(window.run, pl.Int64).alias("run"),
-                pl.lit(host).alias("host"),
-                *(name for name in schema()),
-            )
-            .with_columns(pl.col("time").round(3), pl.col(*FIGURES).round(4))
-            for window in self._windows
-            for host, samples in self._samples.items()
-        ]
-        return pl.concat(parts) if parts else None
+        for host, path in self._files.items():
+            samples = read(path, lambda _: None)  # warned of before
+            for window in self._windows:
+                yield self._inside(samples, host, window, window.agreed).select(
+                    pl.lit(window.phase).alias("phase"),
+                    pl.lit(window.run, pl.Int64).alias("run"),
+                    pl.lit(host).alias("host"),
+                    pl.col("time", "seconds").round(3),
+                    "device",
+                    pl.col(*FIGURES).round(4),
+                )
 
     def _inside(self, samples: Samples, host: str, window: Window, begin: float) -> pl.DataFrame:
         """The samples that have a part, `weight` in seconds, in the time from `begin` to the window's end.

@@ -66,7 +66,7 @@ class Rounds:
             nodes=[],
             servers=[],
             hosts=[],
-            host_series=None,
+            host_metrics=None,
             events=[],
             canary=None,
             search=None,

@@ -207,7 +207,7 @@ class _Evidence:
             nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
             servers=servers.all(),
             hosts=uses,
-            host_series=host_metrics.series(),
+            host_metrics=host_metrics,
             events=[
                 event
                 for phase in phases

@@ -13,5 +13,6 @@ def write(summary: Summary, experiment: Path) -> None:
     (experiment / "summary.json").write_text(summary.json(), encoding="utf-8")
     (experiment / "summary.csv").write_text(summary.csv(), encoding="utf-8")
     (experiment / "load.csv").write_text(summary.load_csv(), encoding="utf-8")
-    (experiment / "hosts.csv").write_text(summary.hosts_csv(), encoding="utf-8")
+    with (experiment / "hosts.csv").open("w", encoding="utf-8") as hosts:
+        hosts.writelines(summary.hosts_csv())
     (experiment / "summary.md").write_text(table.markdown(summary), encoding="utf-8")
