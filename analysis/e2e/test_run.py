@@ -246,11 +246,20 @@ def test_taken_ports_are_avoided_and_a_second_run_waits_its_turn(tmp_path: Path)
         assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
 
 
-def test_kept_servers_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadC", "--systems=mysql-innodb", "--keep", *SMALL)
+def test_kept_servers_of_the_last_round_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadC", "--systems=mysql-innodb", "--set=rounds=2", "--keep", *SMALL)
     try:
         assert run.end() == 0
-        assert mix(run.trials()["mysql-innodb"]) == {"READ"}
+        summary = json.loads((run.out / "summary.json").read_text())
+        assert [(trial["name"], trial["round"], mix(trial)) for trial in summary["trials"]] == [
+            ("01-mysql-innodb", 1, {"READ"}),
+            ("02-mysql-innodb", 2, {"READ"}),
+        ]
+        (merged,) = summary["merged"]
+        rows = {(row["phase"], row["operation"]): row for row in merged["rows"]}
+        assert rows["run", "READ"]["repeats"] == 2
+        assert rows["load", "INSERT"]["records"] == 4000
+        assert "Rounds" in run.text
         (line,) = [line for line in run.text.splitlines() if "stays up at " in line]
         endpoint, _, command = line.partition("stays up at ")[2].partition("; stop it with: ")
         host, _, port = endpoint.rpartition(":")
