@@ -37,6 +37,7 @@ def read(
     client.run.operations = whole(report.get("operations"))
     client.run.records = whole(report.get("records"))
     client.run.seconds = number(report.get("measured_seconds"))
+    client.run.client_cpu_seconds = number(report.get("cpu_seconds")) or None
     counted: dict[str, int] = {}
     for path in sorted(folder.glob("*.hdr")):
         operation, added = merge_log(path, latencies, warn, seen)

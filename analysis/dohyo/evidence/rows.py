@@ -56,6 +56,9 @@ class Row:
     max_ms: float | None = None
     errors: int | None = None  # records that were neither OK nor NOT_FOUND
     not_found: int | None = None
+    # Processor time of the processes by records, of OVERALL alone.
+    server_cpu_us_per_record: float | None = None
+    client_cpu_us_per_record: float | None = None
     latency_source: Literal["histograms", "log"] | None = None
     discarded: bool = False  # of the first repeats, which do not count
 
@@ -72,6 +75,8 @@ class Run:
     seconds: float | None = None  # of the client that took longest
     operations: int | None = None  # attempted, of all types
     records: int | None = None
+    server_cpu_seconds: float | None = None  # user and system, in the measured window
+    client_cpu_seconds: float | None = None
     by_operation: dict[str, Operation] = field(default_factory=dict)
     by_second: dict[str, list[int]] = field(default_factory=dict)
     p99_ms: dict[str, float] = field(default_factory=dict)
@@ -102,6 +107,7 @@ def together(clients: Sequence[Run]) -> Run:
         seconds=max(seconds) if seconds and len(seconds) == len(clients) else None,
         operations=_sum([client.operations for client in clients]),
         records=_sum([client.records for client in clients]),
+        client_cpu_seconds=_total([client.client_cpu_seconds for client in clients]),
         by_operation={name: merge(operations) for name, operations in parts.items()},
     )
 
@@ -188,6 +194,8 @@ def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
         records=_sum([run.records for run in runs]),
         errors=_sum([errors for errors, _ in parts]),
         not_found=_sum([not_found for _, not_found in parts]),
+        server_cpu_us_per_record=_us_per_record([run.server_cpu_seconds for run in runs], runs),
+        client_cpu_us_per_record=_us_per_record([run.client_cpu_seconds for run in runs], runs),
     )
     return _of_runs(row, runs, ops, records)
 
@@ -307,6 +315,16 @@ def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
     """Counts per second of each run; nothing where a count or a duration is not known."""
     rates = [count / run.seconds for count, run in zip(counts, runs, strict=True) if count is not None and run.seconds]
     return rates if len(rates) == len(runs) else []
+
+
+def _us_per_record(seconds: Sequence[float | None], runs: Sequence[Run]) -> float | None:
+    total, records = _total(seconds), _sum([run.records for run in runs])
+    return total / records * 1e6 if total is not None and records else None
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

@@ -67,10 +67,15 @@ class Phase:
 
     @cached_property
     def run(self) -> Run:
-        """What all clients did together."""
+        """What all clients did together, and what that took of the servers."""
         run = together([client.run for client in self.clients])
         by_second = self.seconds.by_operation(run.seconds) | {OVERALL: self.seconds.throughput(run.seconds)}
-        return replace(run, by_second=by_second, p99_ms=_p99_ms(self.latencies, run))
+        return replace(
+            run,
+            server_cpu_seconds=self.conducted.server_cpu_seconds(),
+            by_second=by_second,
+            p99_ms=_p99_ms(self.latencies, run),
+        )
 
     @property
     def problems(self) -> list[str]:
@@ -99,15 +104,19 @@ class Phase:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
         return client.problems
 
-    def broken(self, warmup: float, not_found_limit: float) -> list[str]:
+    def broken(self, warmup: float, not_found_limit: float, cpus: Mapping[str, int]) -> list[str]:
         """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
 
         :param not_found_limit: share of the records that may not be found
+        :param cpus: processors of the hosts, where they are known
         """
         found = []
         for client in self.clients:
-            why = validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms)
-            found += [f"{self.name} on {client.host}: {why}"] if why else []
+            of_client = [
+                validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms),
+                validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
+            ]
+            found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]
         returns = self.run.returns
         missing = sum(returns.get(status, 0) for status in NOT_FOUND)
         dips = events.dips(self.seconds.throughput(self.run.seconds))

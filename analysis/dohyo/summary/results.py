@@ -6,12 +6,14 @@ The schema of `summary.json` is described in docs/summary-json.md.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo.evidence.canary import Canary, Comparison
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
+from dohyo.evidence.host_metrics import HostMetrics, HostUse, series_columns
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import LOAD, Row, Samples
 from dohyo.evidence.servers import Server
@@ -86,6 +88,8 @@ class Trial:
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # what they say themselves
+    hosts: list[HostUse] = field(default_factory=list)  # processors, memory, disks and network
+    host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # where that is read by second
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
@@ -146,7 +150,8 @@ class Summary:
     def json(self) -> str:
         """As in docs/summary-json.md."""
         content = {"schema": SCHEMA_VERSION, **asdict(self)}
-        for trial in content["trials"]:
+        for trial in content["trials"] + content["merged"]:
+            del trial["host_metrics"]  # hosts.csv has it by second
             if trial["load"]:
                 del trial["load"]["points"]  # one for each second; load.csv has them
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -193,6 +198,17 @@ class Summary:
             for second, rows in trial.load.points
         ]
         return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
+
+    def hosts_csv(self) -> Iterator[str]:
+        """What all hosts did in all runs as comma-separated values, in parts: a line for each second and device."""
+        import polars as pl  # noqa: PLC0415  as above
+
+        yield ",".join(["system", "point", "round", *series_columns()]) + "\n"
+        for trial in self.trials:
+            which = {"system": trial.system, "point": point_name(trial.point), "round": trial.round or 1}
+            for frame in trial.host_metrics.series() if trial.host_metrics else ():
+                columns = [pl.lit(value).alias(name) for name, value in which.items()]
+                yield frame.select(*columns, *frame.columns).write_csv(include_header=False)
 
 
 # summary.json alone has lists.

@@ -65,6 +65,8 @@ class Rounds:
             clients=[],
             nodes=[],
             servers=[],
+            hosts=[],
+            host_metrics=None,
             events=[],
             canary=None,
             search=None,

@@ -18,6 +18,7 @@ from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.host_metrics import HostMetrics, HostUse, busy
 from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
@@ -155,7 +156,10 @@ class _Evidence:
         system = str(self._settings.get("trial_system") or self.folder.name)
         windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
         servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
-        status, reason = self._judged(phases, measured_phases, servers)
+        host_metrics = self._host_metrics(phases)
+        uses = host_metrics.all()
+        cpus = {use.host: use.cpus for use in uses if use.cpus}
+        status, reason = self._judged(phases, measured_phases, servers, cpus)
 
         shown = [phase for phase in measured_phases if status == "ok"]
         if not any(phase.problems for phase in aside):
@@ -182,6 +186,7 @@ class _Evidence:
                 *(str(note) for note in listing(facts.get("notes"))),
                 *self._settled(runs),
                 *servers.notes(),
+                *_busy(uses, counted),
                 *(hosts.problems if hosts else ()),
             ],
             rows=result,
@@ -195,6 +200,8 @@ class _Evidence:
             ],
             nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
             servers=servers.all(),
+            hosts=uses,
+            host_metrics=host_metrics,
             events=[
                 event
                 for phase in phases
@@ -207,6 +214,13 @@ class _Evidence:
             canary=hosts,
             search=self._search(counted),
         )
+
+    def _host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
+        """What the hosts did in the load and in the runs that count."""
+        counted = [phase for phase in phases if not phase.discarded]
+        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        wanted = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
+        return HostMetrics(self.folder / "hosts", windows, sorted(wanted), self._warn)
 
     def _steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
         """What the trial did, one after the other."""
@@ -245,15 +259,17 @@ class _Evidence:
         return result
 
     def _judged(
-        self, phases: Sequence[Phase], measured: Sequence[Phase], servers: Servers
+        self, phases: Sequence[Phase], measured: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]
     ) -> tuple[Status, str | None]:
         """The trial's status, and why it is not "ok".
 
         :param measured: the runs, or the load where there are none to be
+        :param cpus: processors of the hosts, where they are known
         """
         status, reason = self._state()
         problems = [problem for phase in phases for problem in phase.problems]
-        problems += self._broken([phase for phase in measured if not phase.discarded and not phase.problems], servers)
+        counted = [phase for phase in measured if not phase.discarded and not phase.problems]
+        problems += self._broken(counted, servers, cpus)
         wanted = self._settings.get("trial_repeats")
         if status == "ok" and self._load_is_measured and not measured:
             problems.append("the load has left no results")
@@ -273,11 +289,11 @@ class _Evidence:
             return "invalid", f"{broken[0].name}: {why}{also}"
         return status, reason or (_first(problems) if problems else None)
 
-    def _broken(self, counted: Sequence[Phase], servers: Servers) -> list[str]:
+    def _broken(self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]) -> list[str]:
         """What is wrong with runs that count, though their clients have ended well."""
         stated = number(self._settings.get("trial_max_not_found"))
         limit = validity.NOT_FOUND_RATE if stated is None else stated
-        found = [problem for phase in counted for problem in phase.broken(self._warmup(phase), limit)]
+        found = [problem for phase in counted for problem in phase.broken(self._warmup(phase), limit, cpus)]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
         return found + ([compacting] if compacting else [])
 
@@ -434,6 +450,13 @@ class _Evidence:
 
     def _read(self, name: str) -> dict[str, Any]:
         return read_object(self.folder / name, self._warn)
+
+
+def _busy(uses: Sequence[HostUse], runs: Sequence[Phase]) -> list[str]:
+    """What is to be said of clients' hosts without processors to spare."""
+    servers = {host for run in runs for host, facts in run.conducted.nodes.items() if facts.get("cpu_seconds")}
+    clients = {(run.kind, client.host) for run in runs for client in run.clients}
+    return busy(uses, servers, clients)
 
 
 def _first(problems: Sequence[str]) -> str:

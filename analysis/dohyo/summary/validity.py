@@ -19,6 +19,9 @@ NOT_FOUND_RATE = 0.001
 # Seconds in a row with less than half of the mean throughput.
 COLLAPSE_SECONDS = 10
 
+# Share of its host's processors from which on it is the client that was measured.
+SATURATED = 0.9
+
 
 def late(skew_ms: float | None, conducted_limit_ms: float | None) -> str | None:
     """Whether a client began too late.
@@ -30,6 +33,20 @@ def late(skew_ms: float | None, conducted_limit_ms: float | None) -> str | None:
     if skew_ms is None or abs(skew_ms) <= limit:
         return None
     return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:g} ms are allowed"
+
+
+def saturated(cpu_seconds: float | None, seconds: float | None, cpus: int | None, warmup: float) -> str | None:
+    """Whether a client used nearly all processors of its host, so that it was the client that was measured.
+
+    :param cpu_seconds: processor time of its process in the measured window, which is `seconds` long
+    :param cpus: processors of its host
+    """
+    if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
+        return None
+    return (
+        f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds {warmup:.0f}"
+        f"\N{EN DASH}{warmup + seconds:.0f}: it is the client that was measured; up to {SATURATED:.0%} are allowed"
+    )
 
 
 def not_found(count: int, records: int, by_second: Mapping[int, int], limit: float, warmup: float) -> str | None:

@@ -20,6 +20,7 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.tables import (
     comparison_table,
     conditions,
+    host_table,
     load_curve_table,
     published_table,
     search_table,
@@ -282,6 +283,7 @@ def _grids(summary: Summary) -> list[Grid]:
         comparison_table.grids(summary, name)
         + load_curve_table.grids(_rounds_together(summary), name)
         + grids(trials, name)
+        + host_table.grids(trials, name)
         + server_table.grids(trials, name)
     )
 
