@@ -108,8 +108,7 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_keep": keep,
         "trial_canary": scenario["canary"] == "true",
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
-        # For the summary alone: what counts as valid, and what the trial is a part of.
-        "trial_max_not_found": float(scenario["maxnotfoundrate"]),
+        # What the trial is a part of, for the summary alone.
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,
     }
@@ -132,4 +131,6 @@ def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
         "threads": phase.number("threadcount"),
         "warmup": phase.warmup,
         "duration": phase.duration,
+        # For the summary alone.
+        "maxnotfoundrate": float(phase["maxnotfoundrate"]),
     }

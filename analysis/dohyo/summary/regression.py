@@ -154,11 +154,13 @@ def _differences(before: Trial, after: Trial) -> Iterator[Difference]:
     )
     for place in dict.fromkeys([*left, *right]):
         phase, name = place
-        one, other = _said(left.get(place)), _said(right.get(place))
+        one, other = _said(name, left.get(place)), _said(name, right.get(place))
         if one != other:
             yield Difference(before.system, before.point, phase, name, one, other, name in MUST_BE_EQUAL)
 
 
-def _said(value: Any) -> str:
+def _said(name: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
     # A window ends when the operations do that began in it.
-    return "unknown" if value is None else f"{value:.0f}" if isinstance(value, float) and value >= 10 else str(value)
+    return f"{value:.0f}" if name.endswith("_seconds") else str(value)

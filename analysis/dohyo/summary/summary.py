@@ -291,11 +291,18 @@ class _Evidence:
 
     def _broken(self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]) -> list[str]:
         """What is wrong with runs that count, though their clients have ended well."""
-        stated = number(self._settings.get("trial_max_not_found"))
-        limit = validity.NOT_FOUND_RATE if stated is None else stated
-        found = [problem for phase in counted for problem in phase.broken(self._warmup(phase), limit, cpus)]
+        found = [
+            problem
+            for phase in counted
+            for problem in phase.broken(self._warmup(phase), self._limit(phase, "maxnotfoundrate"), cpus)
+        ]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
         return found + ([compacting] if compacting else [])
+
+    def _limit(self, phase: Phase, name: str) -> float:
+        """What the scenario says of a phase; of experiments from before there was that property its default."""
+        stated, known = number(self._settings_of(phase.kind).get(name)), find_property(name)
+        return stated if stated is not None else float((known and known.default) or 0)
 
     def _row_count(self) -> str | None:
         """What is wrong with the rows that were counted after the last run."""

@@ -14,8 +14,6 @@ from dohyo.figures import rate
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others.
 # How far apart they may begin has a limit of its own (client_skew_limit_ms), which may have been raised.
 LATE_MS = 50.0
-# Share of the records that were not found, where the scenario says nothing of it (maxnotfoundrate).
-NOT_FOUND_RATE = 0.001
 # Seconds in a row with less than half of the mean throughput.
 COLLAPSE_SECONDS = 10
 
@@ -54,6 +52,7 @@ def not_found(count: int, records: int, by_second: Mapping[int, int], limit: flo
 
     :param records: that were asked for, or written
     :param by_second: operations that found nothing, by second of the measured window
+    :param limit: share of the records
     """
     if count <= limit * records:
         return None
