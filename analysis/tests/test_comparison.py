@@ -92,6 +92,8 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
         [0.0673, 1050 - 635.3, 1050 + 635.3], abs=0.1
     )
     assert " 61% " in rendered(summary)
+    said = " ".join(rendered(summary).split())
+    assert "Rates are means of 2 repeats ± half of their 95 % interval over 2 rounds; counts are sums." in said
 
 
 def test_the_p99_of_each_round_is_compared_and_less_is_better(tmp_path: Path) -> None:

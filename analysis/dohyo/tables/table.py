@@ -42,6 +42,10 @@ _LEGEND = (
     "Errors and not found count records."
 )
 
+_WITHIN_A_RUN = (
+    " \N{PLUS-MINUS SIGN} is half of the 95 % interval within the run: it says nothing of what differs from run to run."
+)
+
 
 @dataclass(frozen=True)
 class _Line:
@@ -468,16 +472,12 @@ def _legend(summary: Summary) -> str:
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
-    sampled = {row.sampled for row, aside in rows if not aside and row.sampled}
-    over = next((each for each in ("rounds", "runs") if each in sampled), None)
-    within = (
-        " \N{PLUS-MINUS SIGN} is half of the 95 % interval within the run: it says nothing of what differs from run to"
-        " run."
-    )
+    samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     if not repeats or repeats == [1]:
-        return _LEGEND + (within if sampled else "") + discarded
+        return _LEGEND + (_WITHIN_A_RUN if samples else "") + discarded
+    over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str) if sampled != "batches"]
+    spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {' or '.join(over)}" if over else ""
     counts = " or ".join(map(str, repeats))
-    spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {over}" if over else ""
     return f"{_LEGEND} Rates are means of {counts} repeats{spread}; counts are sums.{discarded}"
 
 

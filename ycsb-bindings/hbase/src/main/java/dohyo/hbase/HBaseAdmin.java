@@ -57,8 +57,8 @@ public final class HBaseAdmin implements AutoCloseable {
   private static final int SECOND_LOOKS = 3;
   private static final int ROWS_PER_CALL = 10_000;
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
-  /** Reading ahead begins a second after a file was opened; the page shows values that are up to ten seconds old. */
-  private static final Duration FILLED_AFTER = Duration.ofSeconds(25);
+  /** Reading ahead begins a second after a file was opened; the page shows values that are up to two seconds old. */
+  private static final Duration FILLED_AFTER = Duration.ofSeconds(6);
 
   private final Settings arguments;
   private final Connection connection;
