@@ -1,6 +1,7 @@
 """The command `dohyo`: what can be asked for, and the exit codes.
 
-0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 130, 143: a signal.
+0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 3: a regression, of
+`dohyo compare`. 130, 143: a signal.
 """
 
 import json
@@ -15,10 +16,10 @@ from dohyo.ansible import available
 from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.planning import sizing
-from dohyo.running import runner
+from dohyo.running import comparing, runner
 from dohyo.scenario import properties, scenario, systems
 from dohyo.scenario.hosts import Hosts, here
-from dohyo.summary import summary
+from dohyo.summary import regression, summary
 from dohyo.tables.tabulate import Format
 from dohyo.tables.tabulate import tabulate as tabulate_folders
 
@@ -126,6 +127,26 @@ def run(
 def tabulate(folders: tuple[Path, ...], format_: Format) -> int:
     """Prints the table for folders of YCSB logs from elsewhere (text or JSON exports, status lines, .hdr, gzip)."""
     return tabulate_folders(folders, format_)
+
+
+@cli.command("compare", context_settings=_CONTEXT)
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--margin", metavar="PERCENT", type=click.FloatRange(0, 99), default=100 * regression.MARGIN,
+              show_default=True, help="By how much a figure must be worse to be a regression.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Compare experiments of different scenarios, too.")
+@click.option("--format", "format_", type=click.Choice(get_args(comparing.Format)), default="table", show_default=True)
+def compare_command(before: str, after: str, margin: float, force: bool, format_: comparing.Format) -> int:
+    """Compares two experiments (IDs below results/, or their folders): before and after an upgrade, or two machines.
+
+    \b
+    dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
+    dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
+
+    Exit code: 0 no regression; 3 a regression beyond the noise and the margin; 1 something has no valid numbers, or no
+    interval; 2 bad input, nothing is in both, or they are of different scenarios.
+    """
+    return comparing.compare(before, after, margin / 100, format_, force=force)
 
 
 @cli.command("list")

@@ -148,10 +148,15 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         names = {"cpu_one", "cpu_all", "memory", "disk_write", "disk_fsync", "rtt", "throughput"}
         assert {figure["name"] for figure in trial["canary"]["figures"]} == names
         assert trial["canary"]["problems"] == []
+        assert [(use["phase"], use["host"]) for use in trial["hosts"]] == [("load", "localhost"), ("run", "localhost")]
+        assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in trial["hosts"])
+        assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
+        assert rows["run", "OVERALL"]["client_cpu_us_per_record"] > 0
         for evidence in ("trial.json", "ansible.log", "canary.json", "conditions.json", "server", "load", "run-1"):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
     assert "hosts before each trial: " in run.text
     assert (run.out / "summary.csv").exists()
+    assert (run.out / "hosts.csv").exists()
     assert (run.out / "summary.md").exists()
     assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"
 

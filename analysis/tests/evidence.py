@@ -2,8 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from dohyo.evidence.hdr_log import MAX_LATENCY_US
 
 DATA = Path(__file__).parent / "data"
 CONDITIONS = {
@@ -69,6 +74,36 @@ def trial(
             for phase in phases:
                 shutil.copytree(DATA / "dohyo/run", folder / f"{phase}-{run}" / host)
     return folder
+
+
+def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found: Sequence[int] = ()) -> None:
+    """Makes a client's run one of so many reads in each second, as its client would have written it.
+
+    :param not_found: further ones in each second, which found nothing
+    """
+    for old in client.glob("*.hdr"):
+        old.unlink()
+    result = [f"[OVERALL], RunTime(ms), {1000 * len(counts)}", f"[OVERALL], Operations, {sum(counts) + sum(not_found)}"]
+    for name, by_second in {"READ": counts, **({"READ-NOT_FOUND": not_found} if not_found else {})}.items():
+        log = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
+        for second, count in enumerate(by_second):
+            histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
+            if count:
+                histogram.record_value(latency_us, count)
+            log.append(f"{second}.000,1.000,0.500,{histogram.encode().decode()}")
+        (client / f"{name}.hdr").write_text("\n".join(log) + "\n", encoding="utf-8")
+        result.append(f"[{name}], Operations, {sum(by_second)}")
+    statuses = {"OK": sum(counts)} | ({"NOT_FOUND": sum(not_found)} if not_found else {})
+    result += [f"[READ], Return={status}, {count}" for status, count in statuses.items()]
+    (client / "result.txt").write_text("\n".join(result) + "\n", encoding="utf-8")
+    total = sum(statuses.values())
+    edit_json(
+        client / "client.json",
+        measured_seconds=float(len(counts)),
+        operations=total,
+        records=sum(counts),
+        operations_by_type={"READ": {"statuses": statuses}},
+    )
 
 
 def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:

@@ -211,7 +211,11 @@ def test_rounds_are_merged(tmp_path: Path) -> None:
     overall = row(cassandra, "run")
     assert (overall.repeats, overall.operations) == (4, 24_000)
     assert overall.ops_per_second == pytest.approx((2000 + 2000 + 3000 + 3000) / 4)
-    assert overall.ops_per_second_stddev == pytest.approx(577.35, rel=1e-4)
+    # Two rounds, of 2,000 and of 3,000: runs of one round are not independent of each other.
+    assert overall.sampled == "rounds"
+    assert overall.ops_per_second_samples == pytest.approx([2000, 3000])
+    assert overall.ops_per_second_stddev == pytest.approx(1000 / 2**0.5)
+    assert overall.ops_per_second_high == pytest.approx(2500 + 12.706 * 500, rel=1e-4)
     assert row(hbase, "run").ops_per_second == pytest.approx(2000)
     # From the histograms of all rounds.
     assert row(cassandra, "run", "READ").operations == 4 * 2990

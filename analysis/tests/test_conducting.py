@@ -134,6 +134,8 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     assert outcome["end_skew_ms"] == pytest.approx(30, abs=1.1)
     assert outcome["clients"]["host2"]["offset_ms"] == pytest.approx(5000, abs=1)
     assert outcome["nodes"]["host1"]["cpu_seconds"] == 3
+    # Of a host without a client, too: what it has written is put on the run's time axis.
+    assert outcome["nodes"]["host3"]["offset_ms"] == pytest.approx(-3000, abs=1)
     # Where the next run of this client goes on.
     assert [row["inserted"] for row in outcome["clients"].values()] == [40, None]
     assert "run 1: 2 clients, start skew " in sentences("run 1", outcome)[0]

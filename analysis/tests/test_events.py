@@ -28,7 +28,10 @@ def interval(since_start: float, seconds: float, count: int) -> Interval:
     ],
 )
 def test_dips(throughput: list[int], expected: list[tuple[int, int]]) -> None:
-    assert dips(throughput) == expected
+    found = dips(throughput)
+    assert [(dip.first, dip.first + dip.seconds) for dip in found] == expected
+    assert all(max(throughput[dip.first : dip.first + dip.seconds]) < dip.mean / 2 for dip in found)
+    assert all(min(throughput[dip.first : dip.first + dip.seconds]) == dip.lowest for dip in found)
 
 
 def test_a_held_up_client_is_divided_over_the_seconds_that_its_interval_covers() -> None:

@@ -182,6 +182,11 @@ def test_errors_are_counted_but_not_found_is_none(tmp_path: Path) -> None:
     )
     edit(run / "client.json", '"OK" : 2990', '"OK" : 2980, "NOT_FOUND": 7, "TIMEOUT": 3')
     of = only(tmp_path)
+    why = "run-1: 7 of 6,000 records (0.12%) were not found, above maxnotfoundrate=0.001"
+    assert (of.status, of.reason) == ("invalid", why)
+    edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 0.002}])
+    of = only(tmp_path)
+    assert of.status == "ok"
     assert (row(of, "READ").errors, row(of, "READ").not_found, row(of, "READ").records) == (3, 7, 2980)
     assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (3, 7)
 

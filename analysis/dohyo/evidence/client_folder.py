@@ -12,6 +12,7 @@ from dohyo.evidence.json_values import mapping, number, read_object, whole
 from dohyo.evidence.rows import Run
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.evidence.ycsb_log import Operation, read_log
+from dohyo.operations import READ_MODIFY_WRITE, calls, is_failure
 
 
 @dataclass
@@ -36,6 +37,7 @@ def read(
     client.run.operations = whole(report.get("operations"))
     client.run.records = whole(report.get("records"))
     client.run.seconds = number(report.get("measured_seconds"))
+    client.run.client_cpu_seconds = number(report.get("cpu_seconds")) or None
     counted: dict[str, int] = {}
     for path in sorted(folder.glob("*.hdr")):
         operation, added = merge_log(path, latencies, warn, seen)
@@ -51,6 +53,8 @@ def read(
     if client.run.seconds is None and log.runtime_ms is not None:
         client.run.seconds = log.runtime_ms / 1000
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
+    if (contradiction := _attempted(client.run.by_operation, report)) is not None:
+        client.problems.append(contradiction)
     for name, stated in client.run.by_operation.items():
         if name in counted and counted[name] != stated.operations:
             client.problems.append(f"{name}.hdr holds {counted[name]} operations, the result lines {stated.operations}")
@@ -72,6 +76,25 @@ def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
     if not report:
         return "the client has left no client.json"
     return None
+
+
+def _attempted(by_operation: Mapping[str, Operation], report: Mapping[str, Any]) -> str | None:
+    """What is wrong with attempted = succeeded + failed, over all operation types; None if nothing is."""
+    succeeded, failed = whole(report.get("operations")), whole(report.get("failed_operations"))
+    counts = {
+        name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
+    }
+    # A failed one of these may have had its read only, so that its parts do not add up.
+    unsure = any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in counts)
+    if succeeded is None or failed is None or len(counts) < len(by_operation) or unsure:
+        return None
+    attempted = calls(counts)
+    if attempted == succeeded + failed:
+        return None
+    return (
+        f"{attempted:,} operations were attempted, but {succeeded:,} succeeded and {failed:,} failed:"
+        f" {abs(attempted - succeeded - failed):,} are {'missing' if attempted > succeeded + failed else 'too many'}"
+    )
 
 
 def _agreed(logged: Mapping[str, Operation], report: Mapping[str, Any], problem: Warn) -> dict[str, Operation]:

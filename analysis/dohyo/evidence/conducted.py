@@ -48,6 +48,8 @@ class Conducted:
         self.agreed = number(content.get("agreed"))
         self.start_skew_ms = number(content.get("start_skew_ms"))
         self.end_skew_ms = number(content.get("end_skew_ms"))
+        # How far apart they were allowed to begin.
+        self.limit_ms = number(content.get("offset_limit_ms"))
         self._events = [mapping(event) for event in listing(content.get("events"))]
         self.failure = ""  # why the run does not count
         if content.get("valid") is False:
@@ -64,9 +66,15 @@ class Conducted:
         return _furthest(self.clients.values(), "offset_error_ms")
 
     def offsets_ms(self) -> dict[str, float]:
-        """The clock of each client's host against the controller's, where it is known."""
-        known = {host: number(facts.get("offset_ms")) for host, facts in self.clients.items()}
+        """The clock of each host against the controller's, where it is known."""
+        known = {host: number(facts.get("offset_ms")) for host, facts in (self.nodes | self.clients).items()}
         return {host: offset for host, offset in known.items() if offset is not None}
+
+    def server_cpu_seconds(self) -> float | None:
+        """Processor time of all servers in the measured window; hosts without servers have none."""
+        known = [number(facts.get("cpu_seconds")) for facts in self.nodes.values()]
+        stated = [seconds for seconds in known if seconds is not None]
+        return sum(stated) if stated else None
 
     def events(self, phase: str, run: int | None) -> list[Event]:
         """What was seen of the hosts."""

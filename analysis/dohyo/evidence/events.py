@@ -55,6 +55,22 @@ class Event:
         return f"{which}, {when}: {host}{self.what}"
 
 
+@dataclass(frozen=True)
+class Dip:
+    """Seconds in a row in which the throughput was low.
+
+    :ivar first: second of the measured window
+    :ivar seconds: how many
+    :ivar lowest: operations in the worst of them
+    :ivar mean: operations per second of the whole run
+    """
+
+    first: int
+    seconds: int
+    lowest: int
+    mean: float
+
+
 def in_order(events: Iterable[Event]) -> list[Event]:
     """By time; what was before the start first."""
     return sorted(events, key=lambda event: -1.0 if event.at is None else event.at)
@@ -81,6 +97,11 @@ class Seconds:
         for part, second in enumerate(covered):
             counts[second] = counts.get(second, 0) + total * (part + 1) // parts - total * part // parts
 
+    def by_operation(self, measured: float | None = None) -> dict[str, list[int]]:
+        """Operations of each type in each of the seconds of `throughput`."""
+        seconds = range(len(self.throughput(measured)))
+        return {name: [counts.get(second, 0) for second in seconds] for name, counts in self._counts.items()}
+
     def throughput(self, measured: float | None = None) -> list[int]:
         """Operations without error of all clients, for each whole second that the logs of all of them cover.
 
@@ -93,21 +114,31 @@ class Seconds:
 
     def errors(self) -> dict[int, int]:
         """Operations that failed, for each second that has any."""
-        names = [name for name in self._counts if is_failure(name)]
-        failed = {
+        return self._ending_with("-FAILED")
+
+    def not_found(self) -> dict[int, int]:
+        """Operations that found nothing, likewise."""
+        return self._ending_with("-NOT_FOUND")
+
+    def _ending_with(self, outcome: str) -> dict[int, int]:
+        names = [name for name in self._counts if name.endswith(outcome)]
+        found = {
             second: calls({name: self._counts[name].get(second, 0) for name in names})
             for second in sorted({second for name in names for second in self._counts[name]})
         }
-        return {second: count for second, count in failed.items() if count > 0}
+        return {second: count for second, count in found.items() if count > 0}
 
-    def events(self, run: int | None, warmup: float, measured: float | None, phase: str = "run") -> list[Event]:
-        """The dips and the errors of the run."""
-        throughput = self.throughput(measured)
+    def events(
+        self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
+    ) -> list[Event]:
+        """The errors of the run, and its dips of at least `shortest` seconds."""
         result = []
-        for first, end in dips(throughput):
-            lowest, mean = min(throughput[first:end]), sum(throughput) / len(throughput)
-            what = f"throughput below half of the mean (down to {lowest:,.0f} of {mean:,.0f} op/s)"
-            result.append(Event(run, warmup + first, warmup + end, what, phase=phase))
+        for dip in dips(self.throughput(measured)):
+            if dip.seconds < shortest:
+                continue
+            what = f"throughput below half of the mean (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
+            begin = warmup + dip.first
+            result.append(Event(run, begin, begin + dip.seconds, what, phase=phase))
         errors = self.errors()
         stretches = list(_stretches(sorted(errors), _ERRORS_APART))
         if len(stretches) > _MOST_ERROR_EVENTS:
@@ -120,8 +151,8 @@ class Seconds:
         return result
 
 
-def dips(throughput: Sequence[int]) -> list[tuple[int, int]]:
-    """First second of each dip, and the first one after it."""
+def dips(throughput: Sequence[int]) -> list[Dip]:
+    """What is a dip of operations in each second."""
     mean = sum(throughput) / len(throughput) if throughput else 0.0
     if mean < _DIP_LEAST_MEAN:
         return []
@@ -129,7 +160,8 @@ def dips(throughput: Sequence[int]) -> list[tuple[int, int]]:
     for low, seconds in groupby(range(len(throughput)), key=lambda second: throughput[second] < DIP_SHARE * mean):
         stretch = list(seconds)
         if low and len(stretch) >= DIP_SECONDS:
-            result.append((stretch[0], stretch[-1] + 1))
+            lowest = min(throughput[second] for second in stretch)
+            result.append(Dip(stretch[0], len(stretch), lowest, mean))
     return result
 
 

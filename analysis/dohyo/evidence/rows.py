@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean, median, stdev
 from typing import Literal
 
+from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.ycsb_log import NOT_FOUND, OK, Operation
-from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, order
+from dohyo.operations import OVERALL, is_call, order
+from dohyo.statistics import Estimate
 
 # "load", or the name of a phase after it: "run" where a scenario names none.
 Phase = str
@@ -17,6 +19,8 @@ LOAD = "load"
 RUN = "run"
 # The runs of a search for the highest rate, which are beside all phases.
 PROBE = "probe"
+# What the interval of a mean is over: independent rounds, independent runs of one trial, or parts of a single run.
+Samples = Literal["rounds", "runs", "batches"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,20 @@ class Row:
     operations: int | None = None  # sum over clients and repeats
     records: int | None = None
     ops_per_second: float | None = None  # mean over the repeats
-    ops_per_second_stddev: float | None = None  # sample standard deviation; None for a single repeat
+    ops_per_second_stddev: float | None = None  # sample standard deviation; None for a single round and run
+    ops_per_second_cv: float | None = None  # coefficient of variation: that by the mean
+    ops_per_second_median: float | None = None
+    ops_per_second_low: float | None = None  # 95 % confidence interval of the mean
+    ops_per_second_high: float | None = None
     records_per_second: float | None = None
     records_per_second_stddev: float | None = None
+    records_per_second_median: float | None = None
+    records_per_second_low: float | None = None
+    records_per_second_high: float | None = None
+    sampled: Samples | None = None
+    ops_per_second_samples: list[float] = field(default_factory=list)  # in the order of time
+    records_per_second_samples: list[float] = field(default_factory=list)
+    p99_ms_samples: list[float] = field(default_factory=list)  # of rounds and runs alone, as far as all are known
     mean_ms: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
@@ -41,18 +56,44 @@ class Row:
     max_ms: float | None = None
     errors: int | None = None  # records that were neither OK nor NOT_FOUND
     not_found: int | None = None
+    # Processor time of the processes by records, of OVERALL alone.
+    server_cpu_us_per_record: float | None = None
+    client_cpu_us_per_record: float | None = None
     latency_source: Literal["histograms", "log"] | None = None
     discarded: bool = False  # of the first repeats, which do not count
 
 
 @dataclass
 class Run:
-    """One repetition: what one client or all clients together did in it."""
+    """One repetition: what one client or all clients together did in it.
+
+    :ivar by_second: operations in each second of the measured window, by type; [OVERALL] without errors. Empty where
+        that is not known, as of a single client
+    :ivar p99_ms: of this run alone, by operation type; likewise
+    """
 
     seconds: float | None = None  # of the client that took longest
     operations: int | None = None  # attempted, of all types
     records: int | None = None
+    server_cpu_seconds: float | None = None  # user and system, in the measured window
+    client_cpu_seconds: float | None = None
     by_operation: dict[str, Operation] = field(default_factory=dict)
+    by_second: dict[str, list[int]] = field(default_factory=dict)
+    p99_ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def returns(self) -> dict[str, int]:
+        """Records by what became of them, over all operation types."""
+        result: dict[str, int] = {}
+        for operation in self.own:
+            for status, count in operation.returns.items():
+                result[status] = result.get(status, 0) + count
+        return result
+
+    @property
+    def own(self) -> list[Operation]:
+        """The types that count a record once: statuses of a READ-MODIFY-WRITE are those of its READ and its UPDATE."""
+        return [operation for name, operation in self.by_operation.items() if is_call(name) and "-" not in name]
 
 
 def together(clients: Sequence[Run]) -> Run:
@@ -66,6 +107,7 @@ def together(clients: Sequence[Run]) -> Run:
         seconds=max(seconds) if seconds and len(seconds) == len(clients) else None,
         operations=_sum([client.operations for client in clients]),
         records=_sum([client.records for client in clients]),
+        client_cpu_seconds=_total([client.client_cpu_seconds for client in clients]),
         by_operation={name: merge(operations) for name, operations in parts.items()},
     )
 
@@ -114,7 +156,8 @@ def rows(
 ) -> list[Row]:
     """One row per operation type, [OVERALL] first.
 
-    Rates are operations of all clients / measured seconds, per repeat, then their mean. Latencies are those of
+    Rates are operations of all clients / measured seconds, per repeat, then their mean, with its interval: over the
+    repeats, or, where there is one, over parts of it. Latencies are those of
     `latencies` (merged over all clients and repeats) where these hold every operation that the result lines count;
     else those that the log states, as far as `merge` leaves any.
     """
@@ -126,47 +169,100 @@ def rows(
         total = merge(known) if known else Operation(operations=latencies[name].count)
         errors, not_found = _failures(total.returns)
         # An operation type that a repeat does not list did not happen in it.
-        ops = _rate([0 if each is None else each.operations for each in per_run], runs)
-        records = _rate([0 if each is None else _records(name, each) for each in per_run], runs)
-        result.append(
-            replace(
-                _with_latency(Row(phase, name, len(runs)), total, latencies.get(name)),
-                operations=total.operations,
-                records=_records(name, total),
-                ops_per_second=ops[0] if known else None,
-                ops_per_second_stddev=ops[1] if known else None,
-                records_per_second=records[0] if known else None,
-                records_per_second_stddev=records[1] if known else None,
-                errors=errors,
-                not_found=not_found,
-            )
+        ops = _rates([0 if each is None else each.operations for each in per_run], runs)
+        records = _rates([0 if each is None else _records(name, each) for each in per_run], runs)
+        row = replace(
+            _with_latency(Row(phase, name, len(runs)), total, latencies.get(name)),
+            operations=total.operations,
+            records=_records(name, total),
+            errors=errors,
+            not_found=not_found,
         )
+        result.append(_of_runs(row, runs, ops, records) if known else row)
     return [replace(row, discarded=discarded) for row in result]
 
 
 def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
-    ops = _rate([run.operations for run in runs], runs)
-    records = _rate([run.records for run in runs], runs)
-    # A READ-MODIFY-WRITE's statuses are those of its READ and its UPDATE over again.
-    parts = [
-        _failures(operation.returns)
-        for run in runs
-        for name, operation in run.by_operation.items()
-        if is_call(name) and "-" not in name and name != READ_MODIFY_WRITE
-    ]
-    return Row(
+    ops = _rates([run.operations for run in runs], runs)
+    records = _rates([run.records for run in runs], runs)
+    parts = [_failures(operation.returns) for run in runs for operation in run.own]
+    row = Row(
         phase,
         OVERALL,
         len(runs),
         operations=_sum([run.operations for run in runs]),
         records=_sum([run.records for run in runs]),
-        ops_per_second=ops[0],
-        ops_per_second_stddev=ops[1],
-        records_per_second=records[0],
-        records_per_second_stddev=records[1],
         errors=_sum([errors for errors, _ in parts]),
         not_found=_sum([not_found for _, not_found in parts]),
+        server_cpu_us_per_record=_us_per_record([run.server_cpu_seconds for run in runs], runs),
+        client_cpu_us_per_record=_us_per_record([run.client_cpu_seconds for run in runs], runs),
     )
+    return _of_runs(row, runs, ops, records)
+
+
+def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float], p99_ms: Sequence[float]) -> Row:
+    """A row with the means, and how exactly they are known, of several rounds or runs.
+
+    :param ops: operations per second of each; `records` likewise
+    :param p99_ms: likewise; nothing where one of them is not known
+    """
+    several = len(ops) > 1
+    of_ops, of_records = statistics.independent(ops), statistics.independent(records)
+    return replace(
+        row,
+        ops_per_second=fmean(ops) if ops else None,
+        ops_per_second_stddev=stdev(ops) if several else None,
+        ops_per_second_cv=stdev(ops) / fmean(ops) if several and any(ops) else None,
+        ops_per_second_median=median(ops) if several else None,
+        ops_per_second_low=_low(of_ops),
+        ops_per_second_high=of_ops.high if of_ops else None,
+        records_per_second=fmean(records) if records else None,
+        records_per_second_stddev=stdev(records) if len(records) > 1 else None,
+        records_per_second_median=median(records) if len(records) > 1 else None,
+        records_per_second_low=_low(of_records),
+        records_per_second_high=of_records.high if of_records else None,
+        sampled=by if several else None,
+        ops_per_second_samples=list(ops) if several else [],
+        records_per_second_samples=list(records) if len(records) > 1 else [],
+        p99_ms_samples=list(p99_ms) if several and len(p99_ms) == len(ops) else [],
+    )
+
+
+def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
+    """A row with the rates of its runs."""
+    p99_ms = [run.p99_ms[row.operation] for run in runs if row.operation in run.p99_ms]
+    row = sampled(row, "runs", ops, records, p99_ms)
+    return _within(row, runs[0].by_second.get(row.operation, [])) if len(runs) == 1 else row
+
+
+def _within(row: Row, by_second: Sequence[int]) -> Row:
+    """A row of a single run, with an interval that covers this run alone."""
+    batches = statistics.batches(by_second)
+    of = statistics.correlated(batches)
+    if of is None or not of.mean or not row.ops_per_second:
+        return row
+    half = of.half / of.mean
+    row = replace(
+        row,
+        ops_per_second_low=row.ops_per_second * max(0.0, 1 - half),
+        ops_per_second_high=row.ops_per_second * (1 + half),
+        sampled="batches",
+        ops_per_second_samples=batches,
+    )
+    if not row.records_per_second or not row.ops_per_second:
+        return row
+    return replace(
+        row,
+        records_per_second_low=row.records_per_second * max(0.0, 1 - half),
+        records_per_second_high=row.records_per_second * (1 + half),
+        # The logs count operations; one stands for as many records as any other.
+        records_per_second_samples=[each * row.records_per_second / row.ops_per_second for each in batches],
+    )
+
+
+def _low(of: Estimate | None) -> float | None:
+    """No rate is below 0."""
+    return max(0.0, of.low) if of else None
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
@@ -215,12 +311,20 @@ def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
     return errors, sum(returns.get(name, 0) for name in NOT_FOUND)
 
 
-def _rate(counts: Sequence[int | None], runs: Sequence[Run]) -> tuple[float | None, float | None]:
-    """Mean and sample standard deviation of counts per second; None where a count or a duration is not known."""
+def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
+    """Counts per second of each run; nothing where a count or a duration is not known."""
     rates = [count / run.seconds for count, run in zip(counts, runs, strict=True) if count is not None and run.seconds]
-    if not rates or len(rates) < len(runs):
-        return None, None
-    return statistics.fmean(rates), statistics.stdev(rates) if len(rates) > 1 else None
+    return rates if len(rates) == len(runs) else []
+
+
+def _us_per_record(seconds: Sequence[float | None], runs: Sequence[Run]) -> float | None:
+    total, records = _total(seconds), _sum([run.records for run in runs])
+    return total / records * 1e6 if total is not None and records else None
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

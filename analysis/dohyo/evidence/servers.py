@@ -28,6 +28,9 @@ _ENOUGH_FOR_P99 = 100
 _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5
 
+# The figure (meta/figures.yml) that says whether a server has come to rest.
+PENDING_COMPACTIONS = "pending_compactions"
+
 
 @dataclass(frozen=True)
 class Window:
@@ -138,6 +141,16 @@ class Servers:
             Server(group[0] if len(group) == 1 else None, self._of(group), self._phases(group), self._paused(group))
             for group in groups
         ]
+
+    def pending_compactions(self, step: str) -> dict[str, float]:
+        """Compactions that were pending after a step, by host; those of systems that have none are not known."""
+        result: dict[str, float] = {}
+        for position, figure in enumerate(self._figures):
+            for place, each in enumerate(self._steps):
+                if figure.name == PENDING_COMPACTIONS and each.name == step:
+                    found = {host: figure.value([steps[place][position]]) for host, steps in self._of_steps.items()}
+                    result |= {host: value for host, value in found.items() if value is not None}
+        return result
 
     def notes(self) -> list[str]:
         """A sentence for each figure that a reader must not miss, with hosts and values."""

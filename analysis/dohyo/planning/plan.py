@@ -131,4 +131,6 @@ def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
         "threads": phase.number("threadcount"),
         "warmup": phase.warmup,
         "duration": phase.duration,
+        # For the summary alone.
+        "maxnotfoundrate": float(phase["maxnotfoundrate"]),
     }

@@ -150,8 +150,8 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     return experiment
 
 
-def reopen(name: str) -> tuple[Experiment, Path | None]:
-    """Opens an experiment by its ID below results/, or by the path of its folder; returns it and its inventory.
+def find(name: str) -> Path:
+    """The folder of an experiment, by its ID below results/ or by the path.
 
     :raises BadInputError: if there is none
     """
@@ -161,6 +161,15 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
         raise unknown(
             "experiment", name, there, f"the newest are: {', '.join(there[:3])}" if there else "there are none yet"
         )
+    return folder
+
+
+def reopen(name: str) -> tuple[Experiment, Path | None]:
+    """Opens an experiment by its ID below results/, or by the path of its folder; returns it and its inventory.
+
+    :raises BadInputError: if there is none
+    """
+    folder = find(name)
     about = read_json(folder / "experiment.json")
     # Sizes such as 4*ram stay those of then.
     hosts = Hosts(**about["hosts"]) if about.get("hosts") else None

@@ -378,7 +378,7 @@ class _Measurement:
         write(summary, self.experiment.folder)
         render(summary, self.console)
         folder = shown(self.experiment.folder)
-        self.console.print(Text(f"evidence, summary.json, .csv, .md, and load.csv: {folder}"), soft_wrap=True)
+        self.console.print(Text(f"evidence, summary.json, .csv, .md, load.csv and hosts.csv: {folder}"), soft_wrap=True)
         if not valid:
             name = folder if self.experiment.folder.parent != RESULTS else self.experiment.folder.name
             self.console.print(Text(f"to repeat only what did not finish: ./run.sh --resume {name}"), soft_wrap=True)

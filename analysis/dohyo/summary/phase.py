@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from dohyo.evidence import client_folder
+from dohyo.evidence import client_folder, events
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
-from dohyo.evidence.events import Event, Seconds, in_order
+from dohyo.evidence.events import Event, Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies
-from dohyo.evidence.json_values import read_object
+from dohyo.evidence.json_values import number, read_object, whole
 from dohyo.evidence.load_curve import Inserted
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
+from dohyo.evidence.ycsb_log import NOT_FOUND
+from dohyo.operations import OVERALL
+from dohyo.summary import validity
 
 # A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
 Part = tuple[str, bool]
@@ -34,6 +38,7 @@ class Phase:
         self.conducted = Conducted(read_object(folder / "clients.json", warn))
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
+        self.latencies: dict[str, Latencies] = {}  # of all clients, in this run alone
         self.seconds = Seconds()
         self.inserted = Inserted()
 
@@ -42,7 +47,7 @@ class Phase:
         return {path.name for path in self.folder.iterdir() if path.is_dir()} | set(self.conducted.clients)
 
     def read(self, host: str, latencies: dict[str, Latencies], warn: Warn) -> None:
-        """Reads what the client on a host has left."""
+        """Reads what the client on a host has left; its histograms are added to `latencies`."""
         if (self.folder / host).is_dir():
 
             def seen(operation: str, interval: Interval) -> None:
@@ -50,18 +55,31 @@ class Phase:
                 if self.kind == LOAD:
                     self.inserted.add(operation, interval)
 
-            self.clients.append(client_folder.read(self.folder / host, latencies, seen, warn))
+            own: dict[str, Latencies] = {}
+            client = client_folder.read(self.folder / host, own, seen, warn)
+            client.run.p99_ms = _p99_ms(own, client.run)
+            self.clients.append(client)
+            for name, merged in own.items():
+                latencies.setdefault(name, Latencies()).add_all(merged)
+                self.latencies.setdefault(name, Latencies()).add_all(merged)
         else:
             self.missing.append(host)
 
     @cached_property
     def run(self) -> Run:
-        """What all clients did together."""
-        return together([client.run for client in self.clients])
+        """What all clients did together, and what that took of the servers."""
+        run = together([client.run for client in self.clients])
+        by_second = self.seconds.by_operation(run.seconds) | {OVERALL: self.seconds.throughput(run.seconds)}
+        return replace(
+            run,
+            server_cpu_seconds=self.conducted.server_cpu_seconds(),
+            by_second=by_second,
+            p99_ms=_p99_ms(self.latencies, run),
+        )
 
     @property
     def problems(self) -> list[str]:
-        """Why its numbers must not be shown."""
+        """Why its numbers must not be shown, as far as that does not depend on what the scenario allows."""
         if self.conducted.failure:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
         found = []
@@ -69,7 +87,7 @@ class Phase:
             # What was seen from outside says more of a client that has left nothing than its folder does.
             reason = self.conducted.reason(client.host) if not client.report else ""
             found += [
-                f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else client.problems)
+                f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else self._of(client))
             ]
         if not self.clients:
             return [*found, f"{self.name}: no client has left results"]
@@ -77,6 +95,37 @@ class Phase:
             f"{self.name} on {host}: {self.conducted.reason(host) or 'the client has left nothing'}"
             for host in self.missing
         ]
+
+    def _of(self, client: ClientFolder) -> list[str]:
+        """The problems of a client; of errors that are too many also when they were."""
+        failed = whole(client.report.get("failed_operations"))
+        at = validity.when(self.seconds.errors(), number(client.report.get("warmup_seconds")) or 0.0)
+        if client.report.get("valid") is False and failed and at:
+            return [f"{problem}; failed operations {at}" for problem in client.problems]
+        return client.problems
+
+    def broken(self, warmup: float, not_found_limit: float, cpus: Mapping[str, int]) -> list[str]:
+        """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
+
+        :param not_found_limit: share of the records that may not be found
+        :param cpus: processors of the hosts, where they are known
+        """
+        found = []
+        for client in self.clients:
+            of_client = [
+                validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms),
+                validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
+            ]
+            found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]
+        returns = self.run.returns
+        missing = sum(returns.get(status, 0) for status in NOT_FOUND)
+        dips = events.dips(self.seconds.throughput(self.run.seconds))
+        of_all = [
+            validity.not_found(missing, sum(returns.values()), self.seconds.not_found(), not_found_limit, warmup),
+            # A load may wait for compactions as it likes, and slow down as its tables grow.
+            validity.collapse(dips, warmup) if self.kind != LOAD else None,
+        ]
+        return found + [f"{self.name}: {why}" for why in of_all if why]
 
     def window(self, warmup: float) -> list[Window]:
         """The measured window; none where it is not known."""
@@ -87,11 +136,21 @@ class Phase:
         return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
 
     def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """What happened in it. A load that is not measured has no dips: it may wait for compactions as it likes."""
-        events = [*self.conducted.events(self.kind, self.number), *of_servers]
-        if measured:
-            events += self.seconds.events(self.number, warmup, self.run.seconds, self.kind)
-        return in_order(events)
+        """What happened in it. A load that is not measured may wait for compactions: only its long dips are told."""
+        found = [*self.conducted.events(self.kind, self.number), *of_servers]
+        shortest = events.DIP_SECONDS if measured else validity.COLLAPSE_SECONDS
+        found += self.seconds.events(self.number, warmup, self.run.seconds, self.kind, shortest)
+        return events.in_order(found)
+
+
+def _p99_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, float]:
+    """By operation type, where the histograms hold every operation that the run counts."""
+    counts = {name: operation.operations for name, operation in run.by_operation.items()}
+    return {
+        name: merged.percentiles_ms([99])[99]
+        for name, merged in latencies.items()
+        if merged.count and merged.count == counts.get(name)
+    }
 
 
 def place(part: Part) -> tuple[bool, bool]:

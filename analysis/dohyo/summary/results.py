@@ -6,14 +6,16 @@ The schema of `summary.json` is described in docs/summary-json.md.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo.evidence.canary import Canary, Comparison
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
+from dohyo.evidence.host_metrics import HostMetrics, HostUse, series_columns
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import LOAD, Row
+from dohyo.evidence.rows import LOAD, Row, Samples
 from dohyo.evidence.servers import Server
 from dohyo.figures import point_name
 from dohyo.scenario.published import Published
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
+
+# What is compared: records, as systems may have different batches; operations where these are not known.
+Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ class Trial:
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # what they say themselves
+    hosts: list[HostUse] = field(default_factory=list)  # processors, memory, disks and network
+    host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # where that is read by second
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
@@ -93,12 +100,37 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A figure of one trial by that of another one at the same point.
+
+    :ivar of: name of the trial whose figure is divided by that of `to`
+    :ivar low: 95 % confidence interval of the ratio, from here to `high`; None: not known
+    :ivar tie: whether the interval holds 1; None where there is none
+    :ivar sampled: what the interval is over, of the two trials what says less
+    :ivar samples: how many, of the trial that has fewer
+    """
+
+    phase: str
+    operation: str
+    figure: Figure
+    of: str
+    to: str
+    ratio: float
+    low: float | None = None
+    high: float | None = None
+    tie: bool | None = None
+    sampled: Samples | None = None
+    samples: int = 0
+
+
+@dataclass(frozen=True)
 class Summary:
     """All trials of an experiment, or all groups of logs of `dohyo tabulate`."""
 
     name: str
     trials: list[Trial]
     merged: list[Trial] = field(default_factory=list)  # with several rounds: a system at a point, over all of them
+    comparisons: list[Pair] = field(default_factory=list)  # the best of each point against the others
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
@@ -118,7 +150,8 @@ class Summary:
     def json(self) -> str:
         """As in docs/summary-json.md."""
         content = {"schema": SCHEMA_VERSION, **asdict(self)}
-        for trial in content["trials"]:
+        for trial in content["trials"] + content["merged"]:
+            del trial["host_metrics"]  # hosts.csv has it by second
             if trial["load"]:
                 del trial["load"]["points"]  # one for each second; load.csv has them
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -166,14 +199,27 @@ class Summary:
         ]
         return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
 
+    def hosts_csv(self) -> Iterator[str]:
+        """What all hosts did in all runs as comma-separated values, in parts: a line for each second and device."""
+        import polars as pl  # noqa: PLC0415  as above
 
+        yield ",".join(["system", "point", "round", *series_columns()]) + "\n"
+        for trial in self.trials:
+            which = {"system": trial.system, "point": point_name(trial.point), "round": trial.round or 1}
+            for frame in trial.host_metrics.series() if trial.host_metrics else ():
+                columns = [pl.lit(value).alias(name) for name, value in which.items()]
+                yield frame.select(*columns, *frame.columns).write_csv(include_header=False)
+
+
+# summary.json alone has lists.
+_OF_ROW = [each.name for each in fields(Row) if not each.name.endswith("_samples")]
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
 _OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")
 _OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
 # Names of rows, clients, nodes and conditions are distinct but for host and state: all are columns of one line.
 _COLUMNS = [
     *("name", "trial", "system", "title", "status", "reason", "round", "scope", "host", "state"),
-    *(each.name for each in fields(Row)),
+    *_OF_ROW,
     *_OF_CLIENT[2:],
     *_OF_NODE[2:],
     *_OF_PROBE,
@@ -183,17 +229,21 @@ _COLUMNS = [
 
 def _lines(trial: Trial, scope: str) -> list[dict[str, Any]]:
     """What tells the lines of a trial in summary.csv apart."""
-    lines: list[dict[str, Any]] = [{"scope": scope, **asdict(row)} for row in trial.rows]
+    lines: list[dict[str, Any]] = [{"scope": scope, **_of_row(row)} for row in trial.rows]
     # A failed trial with a good load still needs the line that says that it failed.
     if all(row.phase == LOAD for row in trial.rows) and trial.status != "ok":
         lines.insert(0, {"scope": scope})
     if len(trial.clients) > 1:
         for client in trial.clients:
             of_client = {"scope": "client", **{name: getattr(client, name) for name in _OF_CLIENT}}
-            lines += [{**of_client, **asdict(row)} for row in client.rows] or [of_client]
+            lines += [{**of_client, **_of_row(row)} for row in client.rows] or [of_client]
     if len(trial.clients) > 1 or len(trial.nodes) > 1:
         lines += [{"scope": "node", **{name: getattr(node, name) for name in _OF_NODE}} for node in trial.nodes]
     return lines + _probe_lines(trial)
+
+
+def _of_row(row: Row) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _OF_ROW}
 
 
 def _probe_lines(trial: Trial) -> list[dict[str, Any]]:
@@ -204,5 +254,5 @@ def _probe_lines(trial: Trial) -> list[dict[str, Any]]:
     for probe in search.probes:
         values = (search.slo, probe.number, probe.target, probe.held, probe.reason, probe == search.best)
         of_probe = {"scope": "probe", **dict(zip(_OF_PROBE, values, strict=True))}
-        lines += [{**of_probe, **asdict(row)} for row in probe.rows] or [of_probe]
+        lines += [{**of_probe, **_of_row(row)} for row in probe.rows] or [of_probe]
     return lines

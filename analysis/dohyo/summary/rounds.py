@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
-from dohyo.evidence.rows import Row, Run, rows
+from dohyo.evidence.rows import Row, Run, rows, sampled
 from dohyo.figures import point_name
 from dohyo.summary.phase import Part, place
 from dohyo.summary.results import Trial
@@ -60,16 +60,34 @@ class Rounds:
             ),
             deviations=_each_once(self.trials, "deviations"),
             notes=_each_once(self.trials, "notes"),
-            rows=rows_of(self.measured),
+            rows=[self._over_rounds(row) for row in rows_of(self.measured)],
             # These are of each round: the servers were others.
             clients=[],
             nodes=[],
             servers=[],
+            hosts=[],
+            host_metrics=None,
             events=[],
             canary=None,
             search=None,
             load=None,
         )
+
+    def _over_rounds(self, row: Row) -> Row:
+        """A row of all rounds: its rates are means of the rounds, which are independent, as runs of one round are not.
+
+        What only one round has stays as it is, with an interval over its runs.
+        """
+        key = (row.phase, row.operation, row.discarded)
+        of_rounds = [
+            each for trial in self.trials for each in trial.rows if (each.phase, each.operation, each.discarded) == key
+        ]
+        ops = [each.ops_per_second for each in of_rounds if each.ops_per_second is not None]
+        records = [each.records_per_second for each in of_rounds if each.records_per_second is not None]
+        p99_ms = [each.p99_ms for each in of_rounds if each.p99_ms is not None]
+        if len(ops) < 2 or len(ops) < len(of_rounds):
+            return row
+        return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms)
 
 
 def _each_once(trials: Sequence[Trial], name: str) -> list[str]:

@@ -18,6 +18,7 @@ from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.host_metrics import HostMetrics, HostUse, busy
 from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
@@ -26,7 +27,8 @@ from dohyo.figures import size as size_of
 from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
-from dohyo.summary import knee, probes
+from dohyo.summary import knee, probes, validity
+from dohyo.summary.comparison import at_points, comparisons
 from dohyo.summary.phase import Part, Phase, parts_of
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Conditions, Status, Summary, Trial
@@ -52,10 +54,6 @@ _OF_A_PHASE = (
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
-
-# Clients that began further apart than this did not load the system together. An operation takes milliseconds and a
-# measured window tens of seconds.
-_MAX_SKEW_MS = 1000.0
 
 
 def summarise(experiment: Path) -> Summary:
@@ -83,6 +81,7 @@ def summarise(experiment: Path) -> Summary:
         name=experiment.resolve().name,
         trials=trials,
         merged=merged,
+        comparisons=comparisons(merged or trials),
         unequal=unequal(merged or trials),
         notes=_notes(trials),
         warnings=warnings,
@@ -101,14 +100,10 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
     Trials are compared within a point of the matrix, that is where they agree in the dimensions that all of them have.
     """
-    ran = [trial for trial in trials if trial.rows]
-    shared = [key for key in ran[0].point if all(key in trial.point for trial in ran)] if ran else []
-    points: dict[tuple[str, ...], list[Trial]] = {}
-    for trial in ran:
-        points.setdefault(tuple(trial.point[key] for key in shared), []).append(trial)
+    points = at_points([trial for trial in trials if trial.rows])
     result: dict[str, dict[str, str]] = {}
     for name in FAIR:
-        for at_point in points.values():
+        for at_point in points:
             values = {trial.name: _stated(trial, name) for trial in at_point}
             if len(set(values.values())) > 1:
                 result.setdefault(name, {}).update(values)
@@ -158,7 +153,13 @@ class _Evidence:
         # Where there is nothing after the load, it is what is measured, and has numbers only in a trial that is good.
         aside, measured_phases = ([], load) if self._load_is_measured else (load, runs)
         counted = [phase for phase in measured_phases if not phase.discarded]
-        status, reason = self._judged(phases, measured_phases)
+        system = str(self._settings.get("trial_system") or self.folder.name)
+        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
+        host_metrics = self._host_metrics(phases)
+        uses = host_metrics.all()
+        cpus = {use.host: use.cpus for use in uses if use.cpus}
+        status, reason = self._judged(phases, measured_phases, servers, cpus)
 
         shown = [phase for phase in measured_phases if status == "ok"]
         if not any(phase.problems for phase in aside):
@@ -168,11 +169,8 @@ class _Evidence:
         }
         result = rows_of(self.measured)
         measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
-        system = str(self._settings.get("trial_system") or self.folder.name)
         conditions, by_phase = self._conditions(facts, counted or load)
         several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
-        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
-        servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
         return Trial(
             name=self.folder.name,
             system=system,
@@ -187,8 +185,8 @@ class _Evidence:
             notes=[
                 *(str(note) for note in listing(facts.get("notes"))),
                 *self._settled(runs),
-                *self._remarks(phases),
                 *servers.notes(),
+                *_busy(uses, counted),
                 *(hosts.problems if hosts else ()),
             ],
             rows=result,
@@ -202,6 +200,8 @@ class _Evidence:
             ],
             nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
             servers=servers.all(),
+            hosts=uses,
+            host_metrics=host_metrics,
             events=[
                 event
                 for phase in phases
@@ -214,6 +214,13 @@ class _Evidence:
             canary=hosts,
             search=self._search(counted),
         )
+
+    def _host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
+        """What the hosts did in the load and in the runs that count."""
+        counted = [phase for phase in phases if not phase.discarded]
+        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        wanted = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
+        return HostMetrics(self.folder / "hosts", windows, sorted(wanted), self._warn)
 
     def _steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
         """What the trial did, one after the other."""
@@ -251,13 +258,18 @@ class _Evidence:
             result.append(conducted_client(host, conducted, of_client))
         return result
 
-    def _judged(self, phases: Sequence[Phase], measured: Sequence[Phase]) -> tuple[Status, str | None]:
+    def _judged(
+        self, phases: Sequence[Phase], measured: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]
+    ) -> tuple[Status, str | None]:
         """The trial's status, and why it is not "ok".
 
         :param measured: the runs, or the load where there are none to be
+        :param cpus: processors of the hosts, where they are known
         """
         status, reason = self._state()
         problems = [problem for phase in phases for problem in phase.problems]
+        counted = [phase for phase in measured if not phase.discarded and not phase.problems]
+        problems += self._broken(counted, servers, cpus)
         wanted = self._settings.get("trial_repeats")
         if status == "ok" and self._load_is_measured and not measured:
             problems.append("the load has left no results")
@@ -276,6 +288,21 @@ class _Evidence:
             also = (reason or "").partition(why)[2]
             return "invalid", f"{broken[0].name}: {why}{also}"
         return status, reason or (_first(problems) if problems else None)
+
+    def _broken(self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]) -> list[str]:
+        """What is wrong with runs that count, though their clients have ended well."""
+        found = [
+            problem
+            for phase in counted
+            for problem in phase.broken(self._warmup(phase), self._limit(phase, "maxnotfoundrate"), cpus)
+        ]
+        compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
+        return found + ([compacting] if compacting else [])
+
+    def _limit(self, phase: Phase, name: str) -> float:
+        """What the scenario says of a phase; of experiments from before there was that property its default."""
+        stated, known = number(self._settings_of(phase.kind).get(name)), find_property(name)
+        return stated if stated is not None else float((known and known.default) or 0)
 
     def _row_count(self) -> str | None:
         """What is wrong with the rows that were counted after the last run."""
@@ -401,15 +428,6 @@ class _Evidence:
         length = whole(self._properties.get("fieldlength", 100))
         return count * length if count is not None and length is not None else None
 
-    def _remarks(self, phases: Sequence[Phase]) -> list[str]:
-        remarks = []
-        for phase in phases:
-            for client in phase.clients:
-                skew = number(client.report.get("skew_ms"))
-                if skew is not None and abs(skew) > _MAX_SKEW_MS:
-                    remarks.append(f"{phase.name} on {client.host} began {skew:,.0f} ms after the agreed instant")
-        return remarks
-
     def _search(self, runs: Sequence[Phase]) -> Search | None:
         """What its probes have come to; nothing else of the trial has anything of them.
 
@@ -439,6 +457,13 @@ class _Evidence:
 
     def _read(self, name: str) -> dict[str, Any]:
         return read_object(self.folder / name, self._warn)
+
+
+def _busy(uses: Sequence[HostUse], runs: Sequence[Phase]) -> list[str]:
+    """What is to be said of clients' hosts without processors to spare."""
+    servers = {host for run in runs for host, facts in run.conducted.nodes.items() if facts.get("cpu_seconds")}
+    clients = {(run.kind, client.host) for run in runs for client in run.clients}
+    return busy(uses, servers, clients)
 
 
 def _first(problems: Sequence[str]) -> str:

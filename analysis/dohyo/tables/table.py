@@ -17,7 +17,15 @@ from dohyo.evidence.rows import LOAD, RUN, Row
 from dohyo.figures import COLUMNS, UNKNOWN, point_name
 from dohyo.operations import INTENDED, OVERALL, order
 from dohyo.summary.results import Summary, Trial
-from dohyo.tables import conditions, load_curve_table, published_table, search_table, server_table
+from dohyo.tables import (
+    comparison_table,
+    conditions,
+    host_table,
+    load_curve_table,
+    published_table,
+    search_table,
+    server_table,
+)
 from dohyo.tables.cluster_table import Grid, grids
 
 _RATES = ("operations", "records", "op/s", "rec/s", "±")
@@ -32,6 +40,10 @@ _PARTS: tuple[tuple[tuple[str, ...], ...], ...] = (
 _LEGEND = (
     "Latencies in ms, of operations that succeeded; failed ones have rows of their own (READ-FAILED). "
     "Errors and not found count records."
+)
+
+_WITHIN_A_RUN = (
+    " \N{PLUS-MINUS SIGN} is half of the 95 % interval within the run: it says nothing of what differs from run to run."
 )
 
 
@@ -218,15 +230,15 @@ def _operation(row: Row) -> str:
 
 
 def _cells(row: Row) -> dict[str, str]:
-    spread = row.ops_per_second_stddev
     cells = {head: write(getattr(row, name)) for head, (name, write) in COLUMNS.items()}
-    if spread is not None and row.ops_per_second:
-        cells["±"] = f"{100 * spread / row.ops_per_second:.1f}%"
+    if row.ops_per_second_high is not None and row.ops_per_second:
+        half = 100 * (row.ops_per_second_high / row.ops_per_second - 1)
+        cells["±"] = f"{half:.1f}%" if half < 10 else f"{half:.0f}%"
     return cells
 
 
 def _shown(lines: Sequence[_Line], columns: Sequence[str]) -> list[str]:
-    """The spread has a column only where there are repeats."""
+    """How exactly rates are known has a column only where anything is known of it."""
     return [column for column in columns if column != "±" or any("±" in line.cells for line in lines)]
 
 
@@ -272,7 +284,11 @@ def _grids(summary: Summary) -> list[Grid]:
 
     trials = summary.trials
     return (
-        load_curve_table.grids(_rounds_together(summary), name) + grids(trials, name) + server_table.grids(trials, name)
+        comparison_table.grids(summary, name)
+        + load_curve_table.grids(_rounds_together(summary), name)
+        + grids(trials, name)
+        + host_table.grids(trials, name)
+        + server_table.grids(trials, name)
     )
 
 
@@ -456,10 +472,13 @@ def _legend(summary: Summary) -> str:
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
+    samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     if not repeats or repeats == [1]:
-        return _LEGEND + discarded
+        return _LEGEND + (_WITHIN_A_RUN if samples else "") + discarded
+    over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str) if sampled != "batches"]
+    spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {' or '.join(over)}" if over else ""
     counts = " or ".join(map(str, repeats))
-    return f"{_LEGEND} Rates are means of {counts} repeats ± their standard deviation; counts are sums.{discarded}"
+    return f"{_LEGEND} Rates are means of {counts} repeats{spread}; counts are sums.{discarded}"
 
 
 def _words(name: str) -> str:

@@ -23,12 +23,17 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
     def after_start(at: float | None) -> float | None:
         return None if at is None or agreed is None else round(at - agreed, 3)
 
-    def client_row(name: str, client: Client) -> dict[str, Any]:
+    def clock(name: str) -> dict[str, Any]:
         reading = conductor.hosts[name].reading
-        end = client.finished or client.at
         return {
             "offset_ms": milliseconds(reading.offset if reading else None),
             "offset_error_ms": milliseconds(reading.error if reading else None),
+        }
+
+    def client_row(name: str, client: Client) -> dict[str, Any]:
+        end = client.finished or client.at
+        return {
+            **clock(name),
             "start_ms": milliseconds(client.started - agreed if client.started is not None and agreed else None),
             "end_ms": milliseconds(end - first_end if end is not None and first_end is not None else None),
             "state": client.state,
@@ -37,8 +42,9 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
             "inserted": client.inserted,
         }
 
-    def node_row(node: Node) -> dict[str, Any]:
+    def node_row(name: str, node: Node) -> dict[str, Any]:
         return {
+            **clock(name),
             "state": node.state,
             "at": after_start(node.at),
             "reason": node.reason,
@@ -50,7 +56,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         "agreed": agreed,
         "offset_limit_ms": skew_limit_ms,
         "clients": {name: client_row(name, client) for name, client in clients.items()},
-        "nodes": {name: node_row(host.node) for name, host in conductor.hosts.items() if host.node is not None},
+        "nodes": {name: node_row(name, host.node) for name, host in conductor.hosts.items() if host.node is not None},
         "start_skew_ms": milliseconds(max(starts) - min(starts) if starts else None),
         "end_skew_ms": milliseconds(max(e for e in ends if e is not None) - first_end if first_end else None),
     }

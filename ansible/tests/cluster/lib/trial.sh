@@ -34,6 +34,11 @@ for operation in ["READ", "UPDATE"]:
 found = trial["canary"]["figures"]
 assert sorted({(f["host"], f["of"]) for f in found if f["name"] == "rtt"}) == [(a, b) for a in hosts for b in hosts], found
 assert {f["host"] for f in found if f["name"] == "disk_fsync"} == set(hosts) and not trial["canary"]["problems"], trial["canary"]
+used = [use for use in trial["hosts"] if use["phase"] == "run"]
+assert [use["host"] for use in used] == hosts and all(use["covered_seconds"] > 6 for use in used), used
+assert all(use["figures"]["cpu_idle"]["mean"] < 1 and use["devices"] for use in used), used
+[overall] = [row for row in trial["rows"] if row["phase"] == "run" and row["operation"] == "OVERALL"]
+assert overall["server_cpu_us_per_record"] > 0 and overall["client_cpu_us_per_record"] > 0, overall
 assert [(node["host"], node["state"]) for node in trial["nodes"]] == [(host, "ran") for host in hosts], trial["nodes"]
 END
 }

@@ -1,0 +1,352 @@
+"""What the hosts of a trial did: processors, memory, disks and network, from the samples of `bin/host-metrics`.
+
+The evidence is `hosts/HOST/metrics.jsonl.gz` of the trial: the kernel's counters, once a second from before the load to
+the end of the trial, database hosts and client hosts alike. That tool says what a line holds; docs/method.md says what
+the figures mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dohyo.evidence.json_values import mapping, number, whole
+from dohyo.evidence.servers import Window
+from dohyo.evidence.text_file import Warn, limited, lines
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FILE = "metrics.jsonl.gz"
+# Shares of the time of all processors together, which add up to 1. User has the nice ones in it, system the interrupts.
+_CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "cpu_idle")
+# As `free` has them: used is what is neither free, buffers, page cache nor reclaimable; cached are the latter three.
+_MEMORY = ("memory_used_bytes", "memory_cached_bytes", "memory_available_bytes")
+# Utilisation: share of the time in which at least one request was under way.
+_DISK = (
+    "disk_reads_per_second", "disk_read_bytes_per_second",
+    "disk_writes_per_second", "disk_written_bytes_per_second", "disk_utilisation",
+)  # fmt: skip
+_NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
+FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK)
+# A host talks to itself over it; it is sampled, and is not part of what crosses the network.
+_LOOPBACK = "lo"
+# From here on a processor is said to be the limit.
+SATURATED = 0.9
+
+_Values = list[float | None]
+
+
+@dataclass(frozen=True)
+class Use:
+    """One figure over the measured windows: the mean by time, and the highest second."""
+
+    mean: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class HostUse:
+    """What one host did in the measured windows of a phase.
+
+    :ivar cpus: its processors; None where that is not known
+    :ivar covered_seconds: of the windows that there are samples of
+    :ivar figures: name (`FIGURES`) → use; of all disks and all networks together, the utilisation that of the busiest
+        disk. One that is not known is not in it
+    :ivar devices: disk or network → name → use
+    """
+
+    host: str
+    phase: str
+    cpus: int | None
+    covered_seconds: float
+    figures: dict[str, Use] = field(default_factory=dict)
+    devices: dict[str, dict[str, Use]] = field(default_factory=dict)
+
+    @property
+    def busy(self) -> float | None:
+        """Share of the processors' time that was not idle; None where that is not known."""
+        idle, waiting = self.figures.get("cpu_idle"), self.figures.get("cpu_iowait")
+        return None if idle is None or waiting is None else 1 - idle.mean - waiting.mean
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of one host.
+
+    :ivar cpus: its processors; None where that is not known
+    :ivar frame: a line per second and device, in order of time, with the columns
+
+        - ``time``: end of that second, in seconds since 1970 on the host's own clock
+        - ``seconds``: how long it really was
+        - ``device``: a disk or a network; null: the host, with its disks and networks together
+        - those of `FIGURES`: shares of 1, bytes, or per second; null where not known, or none of the device's
+    """
+
+    cpus: int | None
+    frame: pl.DataFrame
+
+
+def schema() -> dict[str, Any]:
+    """Columns of the frame of `Samples`, with their types."""
+    import polars as pl  # noqa: PLC0415  half a second, which what needs no samples need not wait for
+
+    return {"time": pl.Float64, "seconds": pl.Float64, "device": pl.String, **dict.fromkeys(FIGURES, pl.Float64)}
+
+
+def series_columns() -> list[str]:
+    """Columns of `HostMetrics.series`."""
+    return ["phase", "run", "host", *schema()]
+
+
+def read(path: Path, warn: Warn) -> Samples:
+    """Reads a host's samples; what cannot be read is a warning and leaves a gap.
+
+    A counter that has become smaller (it wrapped, a device was exchanged, the host booted) makes its figures of that
+    second unknown, never negative.
+    """
+    import polars as pl  # noqa: PLC0415  as above
+
+    cpus: int | None = None
+    rows: list[tuple[Any, ...]] = []
+    before: _Sample | None = None
+    for content in _objects(path, limited(path, warn)):
+        if isinstance(content, _Sample):
+            rows += _rows(before, content) if before else ()
+            before = content
+        else:
+            cpus = whole(content.get("cpus"))
+    return Samples(cpus, pl.DataFrame(rows, schema=schema(), orient="row"))
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One sample; every number in it is one."""
+
+    time: float
+    up: float
+    cpu: list[float]
+    memory: list[float]
+    disks: dict[str, list[float]]
+    networks: dict[str, list[float]]
+
+
+def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
+    """Samples, and the line before them."""
+    for at, line in lines(path, warn):
+        try:
+            content = mapping(json.loads(line))
+            yield _sample(content) if "time" in content else content
+        except (ValueError, KeyError):
+            what = "is no sample" if line.endswith("\n") else "is cut off"
+            warn(f"{path}:{at}: {what}: {line.strip()[:80]}")
+
+
+def _sample(content: Mapping[str, Any]) -> _Sample:
+    """:raises KeyError: where something is missing
+    :raises ValueError: where something is none of what it should be
+    """
+
+    def numbers(values: Any, count: int) -> list[float]:
+        found = [known for value in values if (known := number(value)) is not None] if isinstance(values, list) else []
+        if len(found) != count or not isinstance(values, list) or len(values) != count:
+            raise ValueError(f"not {count} numbers")
+        return found
+
+    (time, up) = numbers([content["time"], content["up"]], 2)
+    return _Sample(
+        time,
+        up,
+        numbers(content["cpu"], 8),
+        numbers(content["memory"], 6),
+        {name: numbers(values, 5) for name, values in mapping(content["disks"]).items()},
+        {name: numbers(values, 2) for name, values in mapping(content["networks"]).items()},
+    )
+
+
+def _rows(before: _Sample, after: _Sample) -> list[tuple[Any, ...]]:
+    """Of the host, of each disk and each network between two samples; none where the host was booted between them."""
+    seconds = after.up - before.up
+    if seconds <= 0:
+        return []
+
+    def row(device: str | None, **parts: _Values) -> tuple[Any, ...]:
+        unknown = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK}
+        values = [parts.get(part) or [None] * len(names) for part, names in unknown.items()]
+        return (after.time, seconds, device, *(value for each in values for value in each))
+
+    disks = {
+        name: _disk(_growth(before.disks[name], counters, seconds))
+        for name, counters in after.disks.items()
+        if name in before.disks
+    }
+    networks = {
+        name: _growth(before.networks[name], counters, seconds)
+        for name, counters in after.networks.items()
+        if name in before.networks
+    }
+    outside = [values for name, values in networks.items() if name != _LOOPBACK]
+    utilisations = [values[-1] for values in disks.values()]
+    busiest = (
+        max((each for each in utilisations if each is not None), default=None) if None not in utilisations else None
+    )
+    return [
+        row(
+            None,
+            cpu=_shares(_growth(before.cpu, after.cpu, 1)),
+            memory=_memory(after.memory),
+            disk=[*_sums([values[:-1] for values in disks.values()], len(_DISK) - 1), busiest],
+            network=_sums(outside, len(_NETWORK)),
+        ),
+        *(row(name, disk=values) for name, values in disks.items()),
+        *(row(name, network=values) for name, values in networks.items()),
+    ]
+
+
+def _growth(before: Sequence[float], after: Sequence[float], seconds: float) -> _Values:
+    return [
+        None if later < earlier else (later - earlier) / seconds for earlier, later in zip(before, after, strict=True)
+    ]
+
+
+def _sums(parts: Sequence[_Values], size: int) -> _Values:
+    """Column by column; not known where one of them is not, or where there are none."""
+    columns = list(zip(*parts, strict=True)) or [(None,)] * size
+    return [None if None in column else sum(value for value in column if value is not None) for column in columns]
+
+
+def _shares(ticks: _Values) -> _Values:
+    """:param ticks: user, nice, system, idle, iowait, irq, softirq, steal
+
+    The kernel takes back some ticks of idle and iowait at times (proc(5)): a second without it tells nothing then.
+    """
+    known = [each for each in ticks if each is not None]
+    total = sum(known)
+    if len(known) < len(ticks) or not total:
+        return [None] * len(_CPU)
+    user, nice, system, idle, iowait, irq, softirq, steal = known
+    return [each / total for each in (user + nice, system + irq + softirq, iowait, steal, idle)]
+
+
+def _memory(sizes: Sequence[float]) -> _Values:
+    total, free, available, buffers, cached, reclaimable = sizes
+    cache = buffers + cached + reclaimable
+    return [max(0.0, total - free - cache), cache, available]
+
+
+def _disk(values: _Values) -> _Values:
+    """The last one, ms per second in which it was busy, becomes a share; the kernel rounds to its own ticks."""
+    *others, busy = values
+    return [*others, None if busy is None else min(1.0, busy / 1000)]
+
+
+class HostMetrics:
+    """The hosts of one trial. They are read one after the other, so that memory holds the samples of one alone."""
+
+    def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
+        """Reads `folder`, the trial's `hosts`; experiments from before there were any samples have none.
+
+        :param wanted: hosts that should have left samples
+        """
+        self._windows = windows
+        self._files: dict[str, Path] = {}
+        self._uses: list[HostUse] = []
+        phases = list(dict.fromkeys(window.phase for window in windows))
+        if folder.is_dir():
+            for host in sorted({*wanted, *(each.name for each in folder.iterdir() if each.is_dir())}):
+                path = folder / host / FILE
+                if path.is_file():
+                    self._files[host] = path
+                    samples = read(path, warn)
+                    self._uses += [self._use(host, samples, phase) for phase in phases]
+                else:
+                    warn(f"{path}: there are no samples of this host")
+        self._uses.sort(key=lambda use: phases.index(use.phase))
+
+    def all(self) -> list[HostUse]:
+        """Of each phase each host that has samples of it."""
+        return [use for use in self._uses if use.covered_seconds]
+
+    def series(self) -> Iterator[pl.DataFrame]:
+        """All samples of all runs and loads, warm-up included, host by host: their files are read again.
+
+        The columns are those of `series_columns`: `time` is seconds after the agreed instant of the run.
+        """
+        import polars as pl  # noqa: PLC0415  as above
+
+        for host, path in self._files.items():
+            samples = read(path, lambda _: None)  # warned of before
+            for window in self._windows:
+                yield self._inside(samples, host, window, window.agreed).select(
+                    pl.lit(window.phase).alias("phase"),
+                    pl.lit(window.run, pl.Int64).alias("run"),
+                    pl.lit(host).alias("host"),
+                    pl.col("time", "seconds").round(3),
+                    "device",
+                    pl.col(*FIGURES).round(4),
+                )
+
+    def _inside(self, samples: Samples, host: str, window: Window, begin: float) -> pl.DataFrame:
+        """The samples that have a part, `weight` in seconds, in the time from `begin` to the window's end.
+
+        `time` is seconds after the agreed instant.
+        """
+        import polars as pl  # noqa: PLC0415  as above
+
+        offset = window.offsets_ms.get(host, 0.0) / 1000
+        time, seconds = pl.col("time"), pl.col("seconds")
+        since, until = begin - window.agreed, window.end - window.agreed
+        overlap = pl.min_horizontal(time, pl.lit(until)) - pl.max_horizontal(time - seconds, pl.lit(since))
+        axis = samples.frame.with_columns(time - offset - window.agreed)
+        return axis.with_columns(overlap.alias("weight")).filter(pl.col("weight") > 0)
+
+    def _use(self, host: str, samples: Samples, phase: str) -> HostUse:
+        import polars as pl  # noqa: PLC0415  as above
+
+        parts = [self._inside(samples, host, window, window.begin) for window in self._windows if window.phase == phase]
+        frame = pl.concat(parts)
+        weight = pl.col("weight")
+        # A second that lies outside by more than half says nothing of a maximum.
+        mostly = weight >= pl.col("seconds") / 2
+        summed = frame.group_by("device", maintain_order=True).agg(
+            weight.sum().alias("covered"),
+            *(
+                ((pl.col(name) * weight).sum() / weight.filter(pl.col(name).is_not_null()).sum()).alias(f"{name} mean")
+                for name in FIGURES
+            ),
+            *(pl.col(name).filter(mostly).max().alias(f"{name} maximum") for name in FIGURES),
+        )
+        covered = 0.0
+        uses: dict[str | None, dict[str, Use]] = {}
+        for line in summed.iter_rows(named=True):
+            uses[line["device"]] = {
+                name: Use(line[f"{name} mean"], line[f"{name} maximum"])
+                for name in FIGURES
+                if line[f"{name} maximum"] is not None
+            }
+            covered = line["covered"] if line["device"] is None else covered
+        return HostUse(
+            host,
+            phase,
+            samples.cpus,
+            round(covered, 3),
+            uses.pop(None, {}),
+            {device: figures for device, figures in uses.items() if device is not None},
+        )
+
+
+def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[tuple[str, str]]) -> list[str]:
+    """Sentences on clients' hosts that had next to no processor left, though the client itself did not use it all.
+
+    :param uses: of clients' hosts and others
+    :param servers: hosts that carry servers, whose own work is no sign of that
+    :param clients: phase and host of each client
+    """
+    return [
+        f"{use.phase}: the client's host {use.host} was {use.busy:.0%} busy: its processors may be the limit"
+        for use in uses
+        if (use.phase, use.host) in clients and use.host not in servers and (use.busy or 0.0) > SATURATED
+    ]

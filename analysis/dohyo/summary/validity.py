@@ -1,0 +1,100 @@
+"""Why the numbers of a run must not be shown: each sentence names the figure, its limit, and where in time it was.
+
+docs/method.md#when-a-run-is-invalid has all checks and limits in one table, with those of the client and of what
+conducts the clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dohyo.evidence.events import DIP_SHARE, Dip
+from dohyo.figures import rate
+
+# A client that began later than this after the agreed instant, in ms, did not load the system together with the others.
+# How far apart they may begin has a limit of its own (client_skew_limit_ms), which may have been raised.
+LATE_MS = 50.0
+# Seconds in a row with less than half of the mean throughput.
+COLLAPSE_SECONDS = 10
+
+# Share of its host's processors from which on it is the client that was measured.
+SATURATED = 0.9
+
+
+def late(skew_ms: float | None, conducted_limit_ms: float | None) -> str | None:
+    """Whether a client began too late.
+
+    :param skew_ms: its real start after the agreed instant
+    :param conducted_limit_ms: how far apart the clients of the run were allowed to begin; None: not known
+    """
+    limit = max(LATE_MS, conducted_limit_ms or 0.0)
+    if skew_ms is None or abs(skew_ms) <= limit:
+        return None
+    return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:g} ms are allowed"
+
+
+def saturated(cpu_seconds: float | None, seconds: float | None, cpus: int | None, warmup: float) -> str | None:
+    """Whether a client used nearly all processors of its host, so that it was the client that was measured.
+
+    :param cpu_seconds: processor time of its process in the measured window, which is `seconds` long
+    :param cpus: processors of its host
+    """
+    if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
+        return None
+    return (
+        f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds {warmup:.0f}"
+        f"\N{EN DASH}{warmup + seconds:.0f}: it is the client that was measured; up to {SATURATED:.0%} are allowed"
+    )
+
+
+def not_found(count: int, records: int, by_second: Mapping[int, int], limit: float, warmup: float) -> str | None:
+    """Whether too many records were not found.
+
+    :param records: that were asked for, or written
+    :param by_second: operations that found nothing, by second of the measured window
+    :param limit: share of the records
+    """
+    if count <= limit * records:
+        return None
+    said = f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
+    return "; ".join(filter(None, (said, when(by_second, warmup))))
+
+
+def collapse(dips: Sequence[Dip], warmup: float) -> str | None:
+    """Whether the throughput was below half of the run's mean for too long: the longest time of that."""
+    longest = max(dips, key=lambda dip: dip.seconds, default=None)
+    if longest is None or longest.seconds < COLLAPSE_SECONDS:
+        return None
+    begin = warmup + longest.first
+    return (
+        f"throughput below {DIP_SHARE:.0%} of the mean of {rate(longest.mean)} op/s for {longest.seconds} s, seconds"
+        f" {begin:.0f}\N{EN DASH}{begin + longest.seconds:.0f} (down to {rate(longest.lowest)} op/s); less than"
+        f" {COLLAPSE_SECONDS} s are allowed"
+    )
+
+
+def compacting(pending: Mapping[str, float]) -> str | None:
+    """Whether servers still compacted when the first run was about to begin.
+
+    :param pending: compactions by host, after the load had settled
+    """
+    busy = {host: count for host, count in pending.items() if count}
+    if not busy:
+        return None
+    hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
+    return f"compactions were still pending after settling, before the first run: {hosts}; 0 are allowed"
+
+
+def when(by_second: Mapping[int, int], warmup: float) -> str:
+    """When something happened, and when most of it; empty where that is not known.
+
+    :param by_second: counts above 0, by second of the measured window
+    """
+    if not by_second:
+        return ""
+    worst = max(by_second, key=lambda second: by_second[second])
+    first, last = min(by_second), max(by_second)
+    most = f"second {warmup + worst:.0f}"
+    if first == last:
+        return f"in {most}"
+    return f"in seconds {warmup + first:.0f}\N{EN DASH}{warmup + last + 1:.0f}, most in {most} ({by_second[worst]:,})"

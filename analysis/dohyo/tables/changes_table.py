@@ -1,0 +1,81 @@
+"""What has changed from one experiment to another, as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from dohyo.figures import milliseconds, point_name, rate
+from dohyo.summary.regression import Change, Changes, Difference
+from dohyo.summary.results import Figure
+from dohyo.tables import comparison_table
+
+_HEADS = ("system", "figure", "before", "after", "ratio", "95 % interval", "")
+_STYLES = {"regression": "bold red", "improvement": "green", "unknown": "yellow", "tie": ""}
+_VERDICTS = {"tie": "", "unknown": "no interval"}
+
+
+def render(changes: Changes, console: Console) -> None:
+    """Prints a line for each figure, the conditions that differ, and what could not be compared."""
+    _print(console, f"before: {changes.before}")
+    _print(console, f"after:  {changes.after}")
+    lines = [_cells(change) for change in changes.changes]
+    widths = [max(map(len, column)) for column in zip(_HEADS, *lines, strict=True)]
+    if lines:
+        _print(console, _joined(_HEADS, widths), "bold")
+    for change, line in zip(changes.changes, lines, strict=True):
+        _print(console, _joined(line, widths), _STYLES[change.verdict])
+    for difference in changes.differences:
+        _print(console, _different(difference), "bold red" if difference.must_be_equal else "yellow")
+    for text in changes.problems:
+        _print(console, text, "red")
+    for text in changes.single:
+        _print(console, text, "yellow")
+    _print(console, _legend(changes), "dim")
+
+
+def _cells(change: Change) -> list[str]:
+    verdict = _VERDICTS.get(change.verdict, change.verdict)
+    return [
+        f"{change.system} {point_name(change.point)}".rstrip(),
+        comparison_table.figure(change.pair),
+        _number(change.before, change.pair.figure),
+        _number(change.after, change.pair.figure),
+        comparison_table.ratio(change.pair),
+        comparison_table.interval(change.pair),
+        verdict,
+    ]
+
+
+def _number(value: float, figure: Figure) -> str:
+    return f"{milliseconds(value)} ms" if figure == "p99_ms" else rate(value)
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Names and the verdict to the left, numbers to the right."""
+    last = len(cells) - 1
+    aligned = [
+        cell.ljust(width) if position in (0, 1, last) else cell.rjust(width)
+        for position, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(aligned).rstrip()
+
+
+def _different(of: Difference) -> str:
+    where = " ".join(filter(None, (of.system, point_name(of.point), of.phase)))
+    return f"{where}: {of.condition.replace('_', ' ')}: {of.before} before, {of.after} after"
+
+
+def _legend(changes: Changes) -> str:
+    pairs = [change.pair for change in changes.changes]
+    found = f"Ratios are after by before; {comparison_table.over(pairs)}. " if pairs else ""
+    return (
+        f"{found}A regression is worse by more than {changes.margin:.0%} with the whole interval: of rates less, of"
+        " latencies more."
+    )
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style=style), soft_wrap=True, markup=False, highlight=False)

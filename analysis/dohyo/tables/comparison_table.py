@@ -1,0 +1,74 @@
+"""Who is faster, and by how much: one line for each other trial that the best of a point is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dohyo.evidence.rows import LOAD, RUN, Samples
+from dohyo.figures import UNKNOWN
+from dohyo.operations import OVERALL
+from dohyo.summary.results import Pair, Summary, Trial
+from dohyo.tables.cluster_table import Grid
+
+_FIGURES = {"records_per_second": "rec/s", "ops_per_second": "op/s", "p99_ms": "p99"}
+
+
+def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
+    """A table of all comparisons of an experiment; none where there is nothing to compare."""
+    if not summary.comparisons:
+        return []
+    names = {trial.name: label(trial) for trial in summary.compared}
+    lines = [
+        [figure(pair), names[pair.of], ratio(pair), interval(pair), names[pair.to]] for pair in summary.comparisons
+    ]
+    title = f"Comparison: the best in each figure divided by the others; {over(summary.comparisons)}"
+    return [Grid(title, ["figure", "best", "ratio", "95 % interval", "other"], lines)]
+
+
+def figure(pair: Pair) -> str:
+    """Such as "[update] rec/s", of all operations, or "READ p99"."""
+    phase = {LOAD: "[LOAD] ", RUN: ""}.get(pair.phase, f"[{pair.phase}] ")
+    operation = "" if pair.operation == OVERALL else f"{pair.operation} "
+    return f"{phase}{operation}{_FIGURES[pair.figure]}"
+
+
+def ratio(pair: Pair) -> str:
+    """1.34×, or that it lies inside the noise."""
+    return "tie" if pair.tie else f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
+
+
+def interval(pair: Pair) -> str:
+    """[1.28, 1.41]."""
+    return UNKNOWN if pair.low is None or pair.high is None else f"[{_number(pair.low)}, {_number(pair.high)}]"
+
+
+def over(pairs: Sequence[Pair]) -> str:
+    """What the intervals are over, in words."""
+    known = {(pair.sampled, pair.samples) for pair in pairs if pair.low is not None}
+    if not known:
+        return "no intervals, as there is a single run of each, too short for one"
+    kinds = {sampled for sampled, _ in known}
+    said = [
+        _words(sampled, {n for each, n in known if each == sampled})
+        for sampled in ("rounds", "runs", "batches")
+        if sampled in kinds
+    ]
+    return f"intervals over {' or '.join(said)}; tie: the interval holds 1"
+
+
+def _words(sampled: Samples, counts: set[int]) -> str:
+    if sampled == "batches":
+        return "the seconds of a single run, which say nothing of what differs from run to run"
+    return f"{' or '.join(map(str, sorted(counts)))} {sampled}"
+
+
+def _number(value: float) -> str:
+    return (
+        f"{value:.2f}"
+        if value < 10
+        else f"{value:.1f}"
+        if value < 100
+        else f"{value:,.0f}"
+        if value < 1e6
+        else f"{value:.0e}"
+    )

@@ -1,0 +1,328 @@
+"""Ratios with their intervals: between the systems of an experiment, and between two experiments."""
+
+import io
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import edit_json, reads, trial, write_json
+from rich.console import Console
+
+from dohyo.bad_input import BadInputError
+from dohyo.running import comparing
+from dohyo.summary import regression
+from dohyo.summary.comparison import at_points
+from dohyo.summary.results import Pair, Summary
+from dohyo.summary.summary import summarise
+from dohyo.tables import changes_table, comparison_table, table
+
+
+def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1) -> list[int]:
+    rng = random.Random(seed + mean)  # noqa: S311  a simulation
+    return [max(0, round(rng.gauss(mean, relative * mean))) for _ in range(seconds)]
+
+
+def measured(experiment: Path, rates: dict[str, Sequence[int]], p99_us: dict[str, Sequence[int]] | None = None) -> Path:
+    """An experiment with a round for each rate; each run of 10 s has exactly the rate."""
+    number = 0
+    rounds = len(next(iter(rates.values())))
+    for position in range(rounds):
+        for system, of_system in rates.items():
+            number += 1
+            folder = trial(experiment, number, system, repeats=1, trial_round=position + 1, trial_rounds=rounds)
+            latency = p99_us[system][position] if p99_us else 500
+            reads(folder / "run-1/node1", [of_system[position]] * 10, latency)
+    write_json(experiment / "experiment.json", {"id": experiment.name, "scenario": "workloadA"})
+    return experiment
+
+
+def rendered(summary: Summary, width: int = 120) -> str:
+    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+    table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def block(summary: Summary) -> list[str]:
+    """The lines of the comparison, each with single spaces."""
+    text = rendered(summary).partition("Comparison: ")[2].partition("\n\n")[0]
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_rounds_are_compared_on_the_scale_of_logarithms(tmp_path: Path) -> None:
+    measured(tmp_path, {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)})
+    summary = summarise(tmp_path)
+    (rates, p99) = summary.comparisons
+    assert (rates.phase, rates.operation, rates.figure) == ("run", "OVERALL", "records_per_second")
+    assert (rates.of, rates.to, rates.sampled, rates.samples, rates.tie) == ("hbase", "cassandra", "rounds", 3, False)
+    # By hand: deviations of the logarithms 0.0149 and 0.0100, error of the difference 0.01037, Welch with 3.50 degrees
+    # of freedom, t 2.94.
+    assert [rates.ratio, rates.low, rates.high] == pytest.approx([1.340, 1.300, 1.381], abs=0.001)
+    # All latencies are the same.
+    assert (p99.operation, p99.figure, p99.ratio, p99.tie) == ("READ", "p99_ms", 1.0, True)
+    title, heads, line, of_p99 = block(summary)
+    assert title.endswith("intervals over 3 rounds; tie: the interval holds 1")
+    assert heads == "figure best ratio 95 % interval other"
+    assert line == "rec/s hbase 1.34× [1.30, 1.38] cassandra"
+    assert of_p99.startswith("READ p99 cassandra tie [1.00, 1.00] hbase")
+    assert "| rec/s | hbase | 1.34× | [1.30, 1.38] | cassandra |" in table.markdown(summary)
+    assert max(map(len, rendered(summary).splitlines())) <= 120
+    content = json.loads(summary.json())["comparisons"][0]
+    assert (content["of"], content["to"], content["low"]) == ("hbase", "cassandra", rates.low)
+
+
+def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
+    measured(tmp_path, {"cassandra": (1000, 1100), "hbase": (1050, 1120)})
+    summary = summarise(tmp_path)
+    pair = summary.comparisons[0]
+    assert (pair.of, pair.tie) == ("hbase", True)
+    assert block(summary)[2].startswith("rec/s hbase tie [")
+    # Mean and interval of the row itself: t of one degree of freedom is 12.7.
+    cassandra = summary.merged[0]
+    (row,) = (row for row in cassandra.rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    assert [row.ops_per_second, row.ops_per_second_median, row.ops_per_second_stddev] == pytest.approx(
+        [1050, 1050, 70.71], abs=0.01
+    )
+    assert [row.ops_per_second_cv, row.ops_per_second_low, row.ops_per_second_high] == pytest.approx(
+        [0.0673, 1050 - 635.3, 1050 + 635.3], abs=0.1
+    )
+    assert " 61% " in rendered(summary)
+    said = " ".join(rendered(summary).split())
+    assert "Rates are means of 2 repeats ± half of their 95 % interval over 2 rounds; counts are sums." in said
+
+
+def test_the_p99_of_each_round_is_compared_and_less_is_better(tmp_path: Path) -> None:
+    measured(
+        tmp_path,
+        {"cassandra": (1000,) * 3, "hbase": (1000,) * 3},
+        {"cassandra": (2000, 2040, 1960), "hbase": (3000, 3060, 2940)},
+    )
+    p99 = summarise(tmp_path).comparisons[1]
+    assert (p99.of, p99.to, p99.figure) == ("cassandra", "hbase", "p99_ms")
+    assert [p99.ratio, p99.low, p99.high] == pytest.approx([0.667, 0.637, 0.698], abs=0.002)
+
+
+def test_single_runs_are_compared_by_their_seconds_and_the_text_says_what_that_leaves_out(tmp_path: Path) -> None:
+    for number, (system, mean) in enumerate({"cassandra": 1000, "hbase": 1340}.items(), start=1):
+        reads(trial(tmp_path, number, system, repeats=1) / "run-1/node1", series(mean))
+    summary = summarise(tmp_path)
+    (pair,) = summary.comparisons  # and none of p99
+    assert (pair.of, pair.sampled, pair.samples, pair.tie) == ("02-hbase", "batches", 20, False)
+    assert pair.low is not None
+    assert pair.high is not None
+    assert pair.low < 1.34 < pair.high < 1.34 * 1.06
+    row = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    assert pair.ratio == pytest.approx(1.34, rel=0.03)
+    assert (row.sampled, len(row.ops_per_second_samples), row.ops_per_second_stddev) == ("batches", 20, None)
+    assert row.ops_per_second_low is not None
+    assert row.ops_per_second is not None
+    # 60 seconds of 5 % each: ± 2.1 × 5 % / √60.
+    assert 1 - row.ops_per_second_low / row.ops_per_second == pytest.approx(0.0135, rel=0.5)
+    text = " ".join(rendered(summary).split())
+    assert "over the seconds of a single run, which say nothing of what differs from run to run" in text
+    assert "± is half of the 95 % interval within the run: it says nothing of what differs from run to run" in text
+    assert max(map(len, rendered(summary).splitlines())) <= 120
+
+
+def test_systems_with_different_batches_are_compared_by_their_records(tmp_path: Path) -> None:
+    for number, (system, records) in enumerate({"cassandra": 1, "hbase": 100}.items(), start=1):
+        client = trial(tmp_path, number, system, repeats=1) / "run-1/node1"
+        counts = series(1000 if records == 1 else 20)
+        reads(client, counts)
+        edit_json(client / "client.json", records=records * sum(counts))
+    (pair,) = summarise(tmp_path).comparisons
+    assert (pair.of, pair.figure) == ("02-hbase", "records_per_second")
+    assert pair.ratio == pytest.approx(2, rel=0.05)
+    assert pair.tie is False
+
+
+def test_runs_that_are_too_short_have_no_interval(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        trial(tmp_path, number, system, repeats=1)
+    summary = summarise(tmp_path)
+    (pair,) = summary.comparisons
+    assert (pair.ratio, pair.low, pair.high, pair.tie) == (1.0, None, None, None)
+    assert block(summary)[-1] == "rec/s cassandra 1.00× – hbase"
+    assert "no intervals, as there is a single run of each, too short for one" in " ".join(rendered(summary).split())
+
+
+def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path: Path) -> None:
+    number = 0
+    for batchsize, factor in (("1", 1), ("100", 3)):
+        for system, mean in {"cassandra": 1000, "hbase": 1500}.items():
+            number += 1
+            folder = trial(tmp_path, number, system, repeats=1, trial_point={"batchsize": batchsize})
+            reads(folder / "run-1/node1", series(factor * mean))
+    summary = summarise(tmp_path)
+    assert [(pair.of, pair.to) for pair in summary.comparisons] == [
+        ("02-hbase-batchsize=1", "01-cassandra-batchsize=1"),
+        ("04-hbase-batchsize=100", "03-cassandra-batchsize=100"),
+    ]
+    assert any("hbase batchsize=100 1.5" in line for line in block(summary))
+    assert [len(each) for each in at_points(summary.trials)] == [2, 2]
+    assert at_points([]) == []
+    alone = tmp_path / "alone"
+    trial(alone, 1, "cassandra")
+    assert summarise(alone).comparisons == []
+    assert "Comparison" not in rendered(summarise(alone))
+
+
+def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        trial(tmp_path, number, system, repeats=3, trial_discard=1)
+    summary = summarise(tmp_path)
+    assert {pair.phase for pair in summary.comparisons} == {"run"}
+    assert {pair.samples for pair in summary.comparisons} == {2}
+    # With a target rate latencies count from when operations were due.
+    assert [pair.operation for pair in summary.comparisons if pair.figure == "p99_ms"] == [
+        "Intended-READ", "Intended-UPDATE"
+    ]  # fmt: skip
+
+
+# ---- two experiments ------------------------------------------------------------------------------------------------
+
+
+def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:
+    return regression.compare(summarise(before), summarise(after), margin)
+
+
+@pytest.mark.parametrize(
+    ("rates", "p99_us", "margin", "verdicts", "code"),
+    [
+        ((1000, 1010, 990), (500, 500, 500), 0.05, ["tie", "tie"], 0),
+        ((800, 810, 790), (500, 500, 500), 0.05, ["regression", "tie"], 3),
+        ((800, 810, 790), (500, 500, 500), 0.25, ["tie", "tie"], 0),  # inside the margin
+        ((960, 961, 959), (500, 500, 500), 0.05, ["tie", "tie"], 0),  # beyond the noise, inside the margin
+        ((960, 961, 959), (500, 500, 500), 0.0, ["regression", "tie"], 3),
+        ((500, 1500, 700), (500, 500, 500), 0.05, ["tie", "tie"], 0),  # less in the mean, but all of it is noise
+        ((1500, 1510, 1490), (250, 251, 249), 0.05, ["improvement", "improvement"], 0),
+        ((1000, 1010, 990), (900, 910, 890), 0.05, ["tie", "regression"], 3),
+    ],
+)
+def test_before_and_after(
+    tmp_path: Path, rates: tuple[int, ...], p99_us: tuple[int, ...], margin: float, verdicts: list[str], code: int
+) -> None:
+    before = measured(tmp_path / "a", {"cassandra": (1000, 1005, 995)}, {"cassandra": (500, 501, 499)})
+    after = measured(tmp_path / "b", {"cassandra": rates}, {"cassandra": p99_us})
+    found = compared(before, after, margin)
+    assert [change.verdict for change in found.changes] == verdicts
+    assert (found.exit_code, found.problems, found.single, found.differences) == (code, [], [], [])
+
+
+def test_conditions_that_differ_are_named_and_those_that_must_not_are_told_apart(tmp_path: Path) -> None:
+    before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
+    for folder in (after / "raw").iterdir():
+        edit_json(folder / "conditions.json", version="5.0.7", durability="disk")
+        edit_json(folder / "run-1/node1/client.json", threads=4)
+    found = compared(before, after)
+    assert [(each.condition, each.before, each.after, each.must_be_equal) for each in found.differences] == [
+        ("version", "5.0.6", "5.0.7", False), ("durability", "memory", "disk", True), ("threads", "2", "4", True)
+    ]  # fmt: skip
+    console = Console(width=100, force_terminal=True, color_system="standard", file=io.StringIO())
+    changes_table.render(found, console)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert "\x1b[1;31mcassandra: durability: memory before, disk after" in text
+    assert "\x1b[33mcassandra: version: 5.0.6 before, 5.0.7 after" in text
+    assert "cassandra  rec/s" in text
+
+
+def test_what_is_invalid_in_one_of_them_is_a_problem(tmp_path: Path) -> None:
+    before, after = (measured(tmp_path / name, {"cassandra": (1000, 990), "hbase": (900, 910)}) for name in "ab")
+    folder = after / "raw/02-hbase"
+    edit_json(folder / "run-1/node1/client.json", valid=False, reason="stalled for 20 s")
+    found = compared(before, after)
+    assert found.problems == ["hbase in b: invalid: round 1: run-1 on node1: stalled for 20 s"]
+    assert found.exit_code == 1
+    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # the other round counts
+
+
+def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
+    before = measured(tmp_path / "a", {"cassandra": (1000, 990), "hbase": (900, 910)})
+    after = measured(tmp_path / "b", {"cassandra": (1000, 990)})
+    for experiment in (before, after):
+        for number in (1, 2):
+            folder = experiment / f"raw/0{number + 7}-aerospike"
+            folder.mkdir()
+            write_json(folder / "trial.json", {"trial_system": "aerospike", "trial_round": number, "trial_rounds": 2})
+            write_json(folder / "state.json", {"status": "skipped", "reason": "no server"})
+    found = compared(before, after)
+    assert found.exit_code == 0
+    assert found.single == [
+        "hbase is in a alone",
+        "aerospike was skipped in both: round 1: no server; round 2: no server",
+    ]
+
+
+def test_runs_without_an_interval_cannot_be_judged(tmp_path: Path) -> None:
+    for name in "ab":
+        trial(tmp_path / name, 1, "cassandra", repeats=1)
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert [change.verdict for change in found.changes] == ["unknown"]
+    assert found.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("about", "systems", "expected"),
+    [
+        ({"scenario": "workloadB"}, ("cassandra",), "is of the scenario workloadA, .* of workloadB; --force"),
+        ({"scenario": "workloadA"}, ("hbase",), "nothing to compare: cassandra is in a alone; hbase is in b alone"),
+        (None, ("cassandra",), "unknown experiment"),
+    ],
+)
+def test_bad_input(tmp_path: Path, about: dict[str, Any] | None, systems: tuple[str, ...], expected: str) -> None:
+    before = measured(tmp_path / "a", {"cassandra": (1000, 990)})
+    after = measured(tmp_path / "b", dict.fromkeys(systems, (1000, 990)))
+    if about is None:
+        (after / "experiment.json").unlink()
+    else:
+        write_json(after / "experiment.json", about)
+    with pytest.raises(BadInputError, match=expected):
+        comparing.compare(str(before), str(after), 0.05, "table")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    before = measured(tmp_path / "a", {"cassandra": (1000, 1010, 990)})
+    after = measured(tmp_path / "b", {"cassandra": (800, 810, 790)})
+    write_json(after / "experiment.json", {"scenario": "another"})
+
+    def dohyo(*arguments: object) -> "subprocess.CompletedProcess[str]":
+        code = "import sys; from dohyo.cli import main; sys.argv[0] = 'dohyo'; main()"
+        command = [sys.executable, "-c", code, "compare", str(before), str(after), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    refused = dohyo()
+    assert refused.returncode == 2
+    assert "--force compares them all the same" in refused.stderr
+    found = dohyo("--force")
+    assert found.returncode == 3, found.stderr
+    lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
+    assert lines[3] == "cassandra rec/s 1,000 800 0.80× [0.78, 0.82] regression"
+    content = json.loads(dohyo("--force", "--format", "json").stdout)
+    assert (content["exit_code"], content["changes"][0]["verdict"]) == (3, "regression")
+    assert dohyo("--force", "--margin", 30).returncode == 0
+
+
+def test_a_pair_in_words() -> None:
+    def pair(ratio: float, low: float | None, high: float | None, tie: bool | None) -> Pair:
+        return Pair("update", "OVERALL", "ops_per_second", "a", "b", ratio, low, high, tie)
+
+    words = [
+        (comparison_table.figure(each), comparison_table.ratio(each), comparison_table.interval(each))
+        for each in (
+            pair(1.336, 1.284, 1.409, False), pair(14.06, 9.994, 123.4, False), pair(1.02, 0.9, 1.1, True),
+            pair(3.5, None, None, None), pair(2, 0.0001, 1e300, True),
+        )
+    ]  # fmt: skip
+    assert words == [
+        ("[update] op/s", "1.34×", "[1.28, 1.41]"),
+        ("[update] op/s", "14.1×", "[9.99, 123]"),
+        ("[update] op/s", "tie", "[0.90, 1.10]"),
+        ("[update] op/s", "3.50×", "–"),
+        ("[update] op/s", "tie", "[0.00, 1e+300]"),
+    ]

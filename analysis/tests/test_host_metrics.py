@@ -1,0 +1,351 @@
+"""The sampler of a host against the real /proc, what is read of its samples, and what a summary makes of them."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from evidence import DATA, clients_json, edit_json, trial, write_json
+from rich.console import Console
+
+from dohyo.evidence.host_metrics import FIGURES, FILE, HostUse, Samples, Use, busy, read, schema
+from dohyo.places import ANSIBLE
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
+
+TOOLS = ANSIBLE / "roles/service/files"
+# 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.
+RECORDED = DATA / "hosts" / FILE
+SHARES = [name for name in FIGURES if name.startswith("cpu_")]
+
+
+def content(path: Path = RECORDED) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def written(path: Path, lines: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def of_host(samples: Samples, device: str | None = None) -> pl.DataFrame:
+    return samples.frame.filter(pl.col("device").eq_missing(pl.lit(device)))
+
+
+def sampled(path: Path, seconds: float, how: signal.Signals) -> subprocess.Popen[bytes]:
+    with path.open("wb") as output:
+        sampler = subprocess.Popen([sys.executable, TOOLS / "host-metrics"], stdout=output, stderr=subprocess.PIPE)
+    time.sleep(seconds)
+    sampler.send_signal(how)
+    _, words = sampler.communicate(timeout=10)
+    assert words == b""
+    return sampler
+
+
+def test_the_sampler_takes_a_sample_a_second_and_costs_next_to_nothing(tmp_path: Path) -> None:
+    began, used = time.time(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert sampled(tmp_path / FILE, 3.5, signal.SIGTERM).returncode == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = read(tmp_path / FILE, pytest.fail)
+    assert found.cpus == os.cpu_count()
+    host = of_host(found)
+    assert 2 <= host.height <= 4
+    assert host["time"].is_between(began, time.time()).all()
+    assert host["seconds"].is_between(0.5, 3).all()
+    assert sum(host[name].sum() for name in SHARES) == pytest.approx(host.height)
+    assert host["memory_available_bytes"].is_between(1e6, 1e14).all()
+    # Nearly all of it is Python's start, which an hour has once.
+    assert after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime < 0.5
+
+
+def test_what_a_killed_sampler_has_left_can_be_read(tmp_path: Path) -> None:
+    assert sampled(tmp_path / FILE, 2.5, signal.SIGKILL).returncode == -signal.SIGKILL
+    warnings: list[str] = []
+    assert read(tmp_path / FILE, warnings.append).cpus == os.cpu_count()
+    assert any("cut off" in warning for warning in warnings)
+
+
+def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
+    subprocess.run(
+        [tool, "start", "host-metrics", tmp_path, FILE, "log", sys.executable, sampler], check=True, timeout=20
+    )
+    time.sleep(1.5)
+    stopped = subprocess.run([tool, "stop-all", "5"], check=True, timeout=20, capture_output=True, text=True)
+    assert stopped.stdout == "stopped host-metrics\n"
+    assert (tmp_path / "run/host-metrics/exit").read_text() == "0\n"
+    assert (tmp_path / "log").read_text() == ""
+    assert of_host(read(tmp_path / FILE, pytest.fail)).height >= 1
+
+
+def test_real_samples() -> None:
+    found = read(RECORDED, pytest.fail)
+    assert found.cpus == 2
+    assert dict(found.frame.schema) == schema()
+    assert set(found.frame["device"]) == {None, "vda", "lo", "eth0"}
+    host, disk = of_host(found), of_host(found, "vda")
+    assert host.height == len(content()) - 2
+    # By hand, from the first and the last sample.
+    first, *_, last = content()[1:]
+    ticks = [after - before for before, after in zip(first["cpu"], last["cpu"], strict=True)]
+    weights = host["seconds"] / host["seconds"].sum()
+    assert (host["cpu_user"] * weights).sum() == pytest.approx((ticks[0] + ticks[1]) / sum(ticks), abs=0.01)
+    assert (host["cpu_idle"] * weights).sum() == pytest.approx(ticks[3] / sum(ticks), abs=0.01)
+    wrote = last["disks"]["vda"][3] - first["disks"]["vda"][3]
+    assert wrote > 4 * 8 * 2**20
+    assert (host["disk_written_bytes_per_second"] * host["seconds"]).sum() == pytest.approx(wrote)
+    assert disk["disk_written_bytes_per_second"].to_list() == host["disk_written_bytes_per_second"].to_list()
+    assert host["disk_utilisation"].is_between(0, 1).all()
+    total, free, available, *cache = last["memory"]
+    assert host["memory_used_bytes"][-1] == total - free - sum(cache)
+    assert (host["memory_cached_bytes"][-1], host["memory_available_bytes"][-1]) == (sum(cache), available)
+    # What a host says to itself does not cross the network.
+    assert of_host(found, "lo")["network_sent_bytes_per_second"].sum() > 0
+    assert (
+        host["network_sent_bytes_per_second"].to_list()
+        == of_host(found, "eth0")["network_sent_bytes_per_second"].to_list()
+    )
+    assert disk["cpu_user"].is_null().all()
+
+
+def _wrapped_disk(sample: dict[str, Any]) -> None:
+    sample["disks"]["vda"][0] = 3
+
+
+def _iowait_taken_back(sample: dict[str, Any]) -> None:
+    sample["cpu"][4] -= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "unknown"),
+    [(_wrapped_disk, {"disk_reads_per_second"}), (_iowait_taken_back, set(SHARES))],
+)
+def test_a_counter_that_became_smaller_is_unknown_for_that_second(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], unknown: set[str]
+) -> None:
+    # Of equal samples, so that one second more or less of work does not decide.
+    first = content()[1]
+    lines = [content()[0]]
+    for second in range(5):
+        sample = json.loads(json.dumps(first))
+        sample["time"] += second
+        sample["up"] += second
+        sample["cpu"][3] += 200 * second
+        lines.append(sample)
+    change(lines[3])
+    host = of_host(read(written(tmp_path / FILE, lines), pytest.fail))
+    assert host.height == 4
+    holes = {name for name in FIGURES if host[name][1] is None}
+    assert holes == unknown
+    assert all(host[name].null_count() <= 1 and (host[name].drop_nulls() >= 0).all() for name in FIGURES)
+
+
+def test_a_boot_and_a_new_disk_leave_gaps(tmp_path: Path) -> None:
+    lines = content()
+    for sample in lines[8:]:
+        sample["up"] -= lines[8]["up"] - 20  # and its counters begin anew
+        sample["disks"]["vdb"] = [0, 0, 0, 0, 0]
+    found = read(written(tmp_path / FILE, lines), pytest.fail)
+    assert of_host(found).height == of_host(read(RECORDED, pytest.fail)).height - 1
+    assert of_host(found, "vdb").height == of_host(found).height - 6
+    assert of_host(found, "vdb")["disk_utilisation"].to_list() == [0.0] * of_host(found, "vdb").height
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "no JSON\n",
+        "[1, 2]\n{}\n",
+        '{"time": 5}\n',
+        '{"time": 1e400, "up": 5, "cpu": [], "memory": [], "disks": {}, "networks": {}}\n',
+        '{"time": 7, "up": 5, "cpu": [1,2,3,4,5,6,7,"x"], "memory": [1,2,3,4,5,6], "disks": {}, "networks": {}}\n',
+        '{"time": 7, "up": 5, "cpu": [1,2,3,4,5,6,7,8], "memory": null, "disks": [], "networks": 3}\n',
+        "\udcff\0\n",
+    ],
+)
+def test_a_broken_line_costs_no_other(tmp_path: Path, broken: str) -> None:
+    text = "".join(json.dumps(line) + "\n" for line in content())
+    at = text.index("\n", len(text) // 2) + 1
+    path = tmp_path / FILE
+    path.write_text(text[:at] + broken + text[at:], encoding="utf-8", errors="surrogateescape")
+    warnings: list[str] = []
+    found = read(path, warnings.append)
+    assert found.frame.equals(read(RECORDED, pytest.fail).frame)
+    assert all(f"{FILE}:" in warning for warning in warnings)
+    assert len(warnings) == (0 if broken.startswith("[") else 1)
+
+
+def test_a_last_line_that_is_cut_off_is_a_warning(tmp_path: Path) -> None:
+    text = "".join(json.dumps(line) + "\n" for line in content())
+    path = tmp_path / FILE
+    path.write_text(text[:-40], encoding="utf-8")
+    warnings: list[str] = []
+    assert of_host(read(path, warnings.append)).height == len(content()) - 3
+    assert len(warnings) == 1
+    assert "is cut off" in warnings[0]
+    cut = RECORDED.read_bytes()
+    (tmp_path / FILE).write_bytes(cut[: len(cut) // 2])
+    warnings.clear()
+    read(path, warnings.append)
+    assert "gzip stream is cut off" in warnings[0]
+
+
+def measured(experiment: Path, **changes: Any) -> Path:
+    """A trial with samples of its only run: 1 s of warm-up and 3 s are measured, from the third sample on.
+
+    The host's clock is 2.5 s ahead of the controller's.
+    """
+    folder = trial(experiment, 1, "cassandra", repeats=1)
+    agreed = content()[3]["time"] - 2.5
+    conducted = clients_json(("node1",), agreed=agreed, **changes)
+    conducted["clients"]["node1"]["offset_ms"] = 2500
+    write_json(folder / "run-1/clients.json", conducted)
+    (folder / "hosts/node1").mkdir(parents=True)
+    shutil.copy(RECORDED, folder / "hosts/node1")
+    return folder
+
+
+def shown(summary: Summary) -> list[list[str]]:
+    file = io.StringIO()
+    table.render(summary, Console(width=160, force_terminal=True, color_system=None, file=file))
+    return [line.split() for line in file.getvalue().splitlines()]
+
+
+def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> None:
+    measured(tmp_path)
+    summary = summarise(tmp_path)
+    assert summary.warnings == []
+    (use,) = summary.trials[0].hosts
+    assert (use.host, use.phase, use.cpus, use.covered_seconds) == ("node1", "run", 2, 3.0)
+    # The window is from the fourth sample to the seventh: three seconds.
+    window = content()[4:8]
+    ticks = [after - before for before, after in zip(window[0]["cpu"], window[-1]["cpu"], strict=True)]
+    assert use.figures["cpu_user"].mean == pytest.approx((ticks[0] + ticks[1]) / sum(ticks), abs=0.01)
+    assert use.figures["cpu_user"].mean <= use.figures["cpu_user"].maximum <= 1
+    wrote = window[-1]["disks"]["vda"][3] - window[0]["disks"]["vda"][3]
+    assert use.figures["disk_written_bytes_per_second"].mean == pytest.approx(wrote / 3, rel=0.02)
+    assert use.devices["vda"]["disk_utilisation"] == use.figures["disk_utilisation"]
+    stated = json.loads(summary.json())["trials"][0]["hosts"]
+    assert stated[0]["figures"]["cpu_user"]["mean"] == use.figures["cpu_user"].mean
+    lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
+    seconds = [float(line["time"]) for line in lines if line["device"] == ""]
+    # A fifth one may begin within the window's last millisecond.
+    assert seconds[:4] == pytest.approx([1, 2, 3, 4], abs=0.1)
+    assert len(seconds) <= 5
+    assert {line["device"] for line in lines} == {"", "vda", "lo", "eth0"}
+    assert {(line["system"], line["round"], line["phase"], line["run"]) for line in lines} == {
+        ("cassandra", "1", "run", "1")
+    }
+    (line,) = [each for each in shown(summary) if each[:2] == ["cassandra", "node1"]]
+    assert line[2] == f"{100 * use.figures['cpu_user'].mean:.1f}%"
+    assert "Hosts in the measured windows" in table.markdown(summary)
+
+
+def test_processor_time_per_record(tmp_path: Path) -> None:
+    measured(tmp_path)
+    summary = summarise(tmp_path)
+    overall, read_row = summary.trials[0].rows[:2]
+    client = json.loads((DATA / "dohyo/run/client.json").read_text())
+    assert overall.server_cpu_us_per_record == pytest.approx(1.5e6 / client["records"])
+    assert overall.client_cpu_us_per_record == pytest.approx(client["cpu_seconds"] * 1e6 / client["records"])
+    assert read_row.server_cpu_us_per_record is None
+    (line,) = [each for each in shown(summary) if each[:2] == ["cassandra", "run"]]
+    assert line[2:] == ["250.0", "61.7", "311.7"]
+    (cluster,) = [line for line in csv.DictReader(io.StringIO(summary.csv())) if line["operation"] == "OVERALL"][:1]
+    assert float(cluster["server_cpu_us_per_record"]) == pytest.approx(250)
+
+
+def test_without_samples_there_is_no_table_and_of_a_missing_host_a_warning(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    shutil.rmtree(folder / "hosts/node1")
+    summary = summarise(tmp_path)
+    assert summary.trials[0].hosts == []
+    assert [warning for warning in summary.warnings if "node1" in warning and "no samples" in warning]
+    (folder / "hosts").rmdir()
+    summary = summarise(tmp_path)
+    assert summary.warnings == []
+    (head,) = summary.hosts_csv()
+    assert head.startswith("system,point,round,phase,run,host,time,seconds,device,cpu_user,")
+    assert "Hosts" not in table.markdown(summary)
+
+
+def test_a_run_without_samples_of_its_time_has_no_figures(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    edit_json(folder / "run-1/clients.json", agreed=content()[-1]["time"] + 100)
+    assert summarise(tmp_path).trials[0].hosts == []
+
+
+def test_clients_without_processors_to_spare_are_named() -> None:
+    def use(host: str, idle: float, iowait: float = 0.0) -> HostUse:
+        figures = {"cpu_idle": Use(idle, idle), "cpu_iowait": Use(iowait, iowait)}
+        return HostUse(host, "run", 4, 10.0, figures)
+
+    uses = [use("host1", 0.05), use("host2", 0.05), use("host3", 0.05, 0.2), use("host4", 0.05)]
+    clients = [("run", host) for host in ("host1", "host2", "host3")]
+    # host1 carries a server, which may well be busy; host3 waits for its disk; host4 has no client.
+    assert busy(uses, ["host1"], clients) == [
+        "run: the client's host host2 was 95% busy: its processors may be the limit"
+    ]
+
+
+def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -> None:
+    """A client of 3 s on two processors."""
+    folder = measured(tmp_path)
+    for cpu_seconds, valid in ((5.3, True), (5.5, False)):
+        edit_json(folder / "run-1/node1/client.json", cpu_seconds=cpu_seconds)
+        (of,) = summarise(tmp_path).trials
+        assert of.reason == (
+            None
+            if valid
+            else "run-1 on node1: the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4:"
+            " it is the client that was measured; up to 90% are allowed"
+        )
+
+
+def test_a_load_is_in_the_files_and_in_the_table_only_where_it_is_what_was_measured(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    write_json(folder / "load/clients.json", clients_json(("node1",), agreed=content()[10]["time"]))
+    summary = summarise(tmp_path)
+    assert [(use.phase, use.covered_seconds) for use in summary.trials[0].hosts] == [
+        ("load", pytest.approx(2.5, abs=0.1)),
+        ("run", 3.0),
+    ]
+    assert [line[1] for line in shown(summary) if line[1:2] == ["node1"]] == ["node1"]
+    assert {line["phase"] for line in csv.DictReader(io.StringIO("".join(summary.hosts_csv())))} == {"load", "run"}
+    shutil.rmtree(folder / "run-1")
+    edit_json(folder / "trial.json", trial_phases=[])
+    (line,) = [line for line in shown(summarise(tmp_path)) if line[1:2] == ["node1"]]
+    assert line[2] == "load"
+
+
+def test_of_many_hosts_the_busiest_are_listed(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    for number in range(24):
+        shutil.copytree(folder / "hosts/node1", folder / f"hosts/other{number}")
+    # One that had nothing to do.
+    lines = content()
+    for second, sample in enumerate(lines[1:]):
+        sample["cpu"] = [0, 0, 0, 200 * second, 0, 0, 0, 0]
+    with gzip.open(folder / "hosts/other3" / FILE, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    summary = summarise(tmp_path)
+    assert len(summary.trials[0].hosts) == 25
+    listed = [line[1] for line in shown(summary) if len(line) > 1 and line[1].startswith(("node1", "other"))]
+    assert len(listed) == 20
+    assert "other3" not in listed
+    assert "(5 more)" in table.markdown(summary)

@@ -1,0 +1,161 @@
+"""Intervals of means and ratios: textbook values, and how often they hold what is known to be true."""
+
+import math
+import random
+from statistics import fmean
+
+import pytest
+
+from dohyo import statistics
+from dohyo.statistics import Estimate, Ratio
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    # Tables of Student's t, 97.5 %: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
+    [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (9, 2.262), (19, 2.093), (30, 2.042), (100, 1.984)],
+)
+def test_quantiles_of_student(freedom: float, expected: float) -> None:
+    assert statistics.student_t(freedom) == pytest.approx(expected, abs=0.0006)
+
+
+def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
+    # With one degree it is Cauchy's distribution, with two there is a closed form; with many it is the normal one.
+    assert statistics.student_t(1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-9)
+    assert statistics.student_t(2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-9)
+    assert statistics.student_t(1e6) == pytest.approx(1.959966, abs=1e-5)
+    values = [statistics.student_t(1 + tenth / 10) for tenth in range(30)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_the_interval_of_independent_samples() -> None:
+    """NIST/SEMATECH e-Handbook 1.3.5.2: 195 flows of heat, mean 9.261460, standard deviation 0.02278881."""
+    mean, deviation = 9.261460, 0.02278881
+    # 194 values that far from the mean and one at it have just these two.
+    of = statistics.independent([mean + deviation, mean - deviation] * 97 + [mean])
+    assert of is not None
+    assert (of.n, of.freedom) == (195, 194)
+    assert [of.low, of.high] == pytest.approx([9.258242, 9.264679], abs=1e-6)
+    two = statistics.independent([90, 110])
+    assert two is not None
+    assert [two.mean, two.low, two.high] == pytest.approx([100, -27.06, 227.06], abs=0.01)
+
+
+def test_one_sample_says_nothing_of_the_next() -> None:
+    assert statistics.independent([5.0]) is statistics.independent([]) is statistics.correlated([5.0]) is None
+
+
+def test_samples_without_any_deviation() -> None:
+    of = statistics.independent([3.0, 3.0])
+    assert of is not None
+    assert (of.low, of.high) == (3, 3)
+    same = statistics.correlated([3.0] * 20)
+    assert same is not None
+    assert same.half == 0
+    logs = statistics.logarithms([3.0, 3.0])
+    assert logs is not None
+    assert statistics.ratio(logs, logs) == Ratio(1, 1, 1)
+
+
+def test_batches_are_of_the_same_length_and_leave_out_the_beginning() -> None:
+    assert statistics.batches(list(range(19))) == []
+    assert statistics.batches(list(range(20))) == list(range(20))
+    found = statistics.batches(list(range(45)))
+    assert found == [5.5 + 2 * each for each in range(20)]
+
+
+def autoregressive(rng: random.Random, length: int, coefficient: float) -> list[float]:
+    """x(t) = c x(t-1) + noise, with mean 0 and in equilibrium from the beginning."""
+    value = rng.gauss(0, 1 / math.sqrt(1 - coefficient**2))
+    series = []
+    for _ in range(length):
+        series.append(value)
+        value = coefficient * value + rng.gauss(0, 1)
+    return series
+
+
+@pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.6, 0.8])
+@pytest.mark.parametrize("length", [60, 600])
+def test_nineteen_of_twenty_intervals_within_a_run_hold_the_true_mean(length: int, coefficient: float) -> None:
+    rng = random.Random(length + coefficient)  # noqa: S311  a simulation
+    held = naive = 0
+    for _ in range(300):
+        series = autoregressive(rng, length, coefficient)
+        of, simple = statistics.correlated(statistics.batches(series)), statistics.independent(series)
+        assert of is not None
+        assert simple is not None
+        held += of.low <= 0 <= of.high
+        naive += simple.low <= 0 <= simple.high
+    assert 0.90 <= held / 300 <= 0.995
+    if coefficient >= 0.6:
+        assert naive / 300 < 0.75  # as if each second knew nothing of the one before
+
+
+def test_the_width_is_that_of_the_known_variance_of_the_mean() -> None:
+    """Of an AR(1) series of length n the variance of the mean tends to 1 / (n (1 - c)²)."""
+    rng = random.Random(1)  # noqa: S311  a simulation
+    errors = []
+    for _ in range(100):
+        of = statistics.correlated(statistics.batches(autoregressive(rng, 1200, 0.7)))
+        assert of is not None
+        errors.append(of.error)
+    # A little wider, as a correlation that seems to be negative is not believed.
+    assert 1 <= fmean(errors) / (1 / (math.sqrt(1200) * 0.3)) < 1.2
+
+
+@pytest.mark.parametrize(("samples", "spreads"), [(2, (1, 1)), (3, (1, 1)), (3, (1, 4)), (5, (1, 2))])
+def test_nineteen_of_twenty_ratios_of_few_samples_hold_the_true_one(samples: int, spreads: tuple[int, int]) -> None:
+    rng = random.Random(samples)  # noqa: S311  a simulation
+    held = 0
+    for _ in range(600):
+        of = [
+            statistics.logarithms([mean * math.exp(rng.gauss(0, 0.02 * spread)) for _ in range(samples)])
+            for mean, spread in zip((1340, 1000), spreads, strict=True)
+        ]
+        assert of[0] is not None
+        assert of[1] is not None
+        found = statistics.ratio(of[0], of[1])
+        assert not found.is_tie or found.high - found.low > 0.3
+        held += found.low <= 1.34 <= found.high
+    assert 0.93 <= held / 600 <= 0.995
+
+
+def test_welch() -> None:
+    """Welch 1947 as on the page "Welch's t-test" of Wikipedia, example 1: t = -2.46, 25.0 degrees of freedom."""
+    one = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
+    two = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4]
+    first, second = statistics.independent(one), statistics.independent(two)
+    assert first is not None
+    assert second is not None
+    found = statistics.ratio(first, second)  # as if these were logarithms
+    difference, half = math.log(found.value), math.log(found.high / found.value)
+    error = math.hypot(first.error, second.error)
+    assert difference / error == pytest.approx(-2.46, abs=0.005)
+    assert half / error == pytest.approx(statistics.student_t(25.0), abs=0.001)
+    assert not found.is_tie
+
+
+def test_a_ratio_is_a_tie_where_its_interval_holds_one() -> None:
+    def ratio(above: list[float], below: list[float]) -> Ratio:
+        one, other = statistics.logarithms(above), statistics.logarithms(below)
+        assert one is not None
+        assert other is not None
+        return statistics.ratio(one, other)
+
+    assert ratio([100, 101, 102], [100, 102, 103]).is_tie
+    clear = ratio([1340, 1350, 1345], [1000, 1005, 1010])
+    assert not clear.is_tie
+    assert clear.low < 1.338 < clear.high
+    back = ratio([1000, 1005, 1010], [1340, 1350, 1345])
+    assert [back.low, back.high] == pytest.approx([1 / clear.high, 1 / clear.low])
+    assert statistics.logarithms([1.0, 0.0]) is None
+
+
+def test_the_logarithm_of_a_mean() -> None:
+    of = statistics.logarithm(Estimate(20, 100.0, 2.0, 19))
+    assert of is not None
+    assert [of.mean, of.error, of.freedom] == pytest.approx([math.log(100), 0.02, 19])
+    assert statistics.logarithm(Estimate(20, 0.0, 2.0, 19)) is None
+    wide = statistics.ratio(Estimate(2, 0.0, 1000.0, 1), Estimate(2, 0.0, 1000.0, 1))
+    assert wide.low == 0
+    assert 1e300 < wide.high < math.inf

@@ -1,0 +1,175 @@
+"""What makes a run invalid: the figure, its limit, and where in time it was; and what does not."""
+
+import math
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from evidence import DATA, clients_json, edit_json, reads, trial, write_json
+
+from dohyo.evidence.events import dips
+from dohyo.summary import validity
+from dohyo.summary.results import Trial
+from dohyo.summary.summary import summarise
+
+# The published load that stalled, from its second 230 on in steps of ten seconds, until the client gave up.
+PUBLISHED_COLLAPSE = [36055, 33831, 22938, 12946, 4759, 984, 262, 60, 16]
+
+
+def only(experiment: Path) -> Trial:
+    (of,) = summarise(experiment).trials
+    return of
+
+
+def run_of(experiment: Path, counts: list[int], **others: list[int]) -> Trial:
+    """A trial with a single run of so many reads in each second, after a warm-up of one second."""
+    reads(trial(experiment, 1, "cassandra", repeats=1) / "run-1/node1", counts, **others)  # type: ignore[arg-type]
+    return only(experiment)
+
+
+def noise(mean: float, seconds: int, relative: float, seed: int = 1) -> list[int]:
+    rng = random.Random(seed)  # noqa: S311  a simulation
+    return [max(0, round(rng.gauss(mean, relative * mean))) for _ in range(seconds)]
+
+
+def test_the_published_collapse() -> None:
+    series = noise(36055, 230, 0.03) + [count for count in PUBLISHED_COLLAPSE for _ in range(10)]
+    (dip,) = dips(series)
+    assert (dip.first, dip.seconds, dip.lowest) == (260, 60, 16)
+    mean = sum(series) / len(series)
+    assert validity.collapse(dips(series), warmup=0) == (
+        f"throughput below 50% of the mean of {mean:,.0f} op/s for 60 s, seconds 260–320 (down to 16 op/s);"
+        " less than 10 s are allowed"
+    )
+    assert 29_000 < mean < 30_000
+    # It is seen as soon as it has lasted so long, not only at the end.
+    assert validity.collapse(dips(series[:270]), 0)
+    assert not validity.collapse(dips(series[:269]), 0)
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        noise(5000, 600, 0.3),
+        # A compaction that costs nine seconds, twice.
+        [5000] * 60 + [900] * 9 + [5000] * 60 + [900] * 9 + [5000] * 60,
+        # One that takes 40 % for five minutes.
+        [5000] * 300 + [3000] * 300,
+        # A system that is at first three times as fast as in the end.
+        [round(9000 - 6000 * second / 600) for second in range(600)],
+        # A pause of several seconds every half a minute.
+        ([2000] * 26 + [0] * 4) * 10,
+        # With a target rate that the system keeps in bursts.
+        [1000 + round(900 * math.sin(second / 3)) for second in range(300)],
+        # So few that chance alone makes such times.
+        [0] * 12 + [8] * 48,
+    ],
+    ids=["noise", "short dips", "long but shallow", "slowing", "pauses", "bursts", "few"],
+)
+def test_what_is_no_collapse(series: list[int]) -> None:
+    assert validity.collapse(dips(series), 0) is None
+
+
+def test_a_run_that_collapses_has_no_numbers_and_a_shorter_dip_is_an_event(tmp_path: Path) -> None:
+    of = run_of(tmp_path / "long", [1000] * 20 + [100] * 10 + [1000] * 10)
+    assert (of.status, of.rows and {row.phase for row in of.rows}) == ("invalid", {"load"})
+    assert of.reason == (
+        "run-1: throughput below 50% of the mean of 775 op/s for 10 s, seconds 21–31 (down to 100 op/s);"
+        " less than 10 s are allowed"
+    )
+    assert [str(event) for event in of.events] == [
+        "run 1, seconds 21–31: throughput below half of the mean (down to 100 of 775 op/s)"
+    ]
+    of = run_of(tmp_path / "short", [1000] * 20 + [100] * 9 + [1000] * 11)
+    assert (of.status, len(of.events)) == ("ok", 1)
+
+
+def test_a_discarded_run_may_collapse(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=2, trial_discard=1)
+    reads(folder / "run-1/node1", [1000] * 20 + [100] * 15 + [1000] * 10)
+    assert only(tmp_path).status == "ok"
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: bool) -> None:
+    """How a load goes on is a result; that it slows down must not hide it."""
+    phases = {"phases": ()} if measured else {}
+    folder = trial(tmp_path, 1, "cassandra", repeats=1, **phases)
+    load = folder / "load/node1"
+    reads(load, [count // 100 for count in [36055] * 23 + PUBLISHED_COLLAPSE for _ in range(3)])
+    for file in ("result.txt", "client.json"):
+        text = (load / file).read_text(encoding="utf-8")
+        (load / file).write_text(text.replace("READ", "INSERT"), encoding="utf-8")
+    (load / "READ.hdr").rename(load / "INSERT.hdr")
+    (load / "INSERT.hdr").write_text((load / "INSERT.hdr").read_text("utf-8").replace("READ", "INSERT"), "utf-8")
+    of = only(tmp_path)
+    assert of.status == "ok"
+    assert [str(event) for event in of.events] == [
+        "load, seconds 78–96: throughput below half of the mean (down to 0 of 294 op/s)"
+    ]
+
+
+def test_records_that_were_not_found(tmp_path: Path) -> None:
+    none = [0] * 10
+    of = run_of(tmp_path / "many", [1000] * 10, not_found=[*none[:4], 8, 5, *none[6:]])
+    assert of.reason == (
+        "run-1: 13 of 10,013 records (0.13%) were not found, above maxnotfoundrate=0.001;"
+        " in seconds 5–7, most in second 5 (8)"
+    )
+    assert run_of(tmp_path / "few", [1000] * 10, not_found=[10, *none[1:]]).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("skew", "allowed", "late"), [(49.9, None, False), (50.1, None, True), (-60, None, True), (90, 100, False)]
+)
+def test_a_client_that_began_late(tmp_path: Path, skew: float, allowed: float | None, late: bool) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    edit_json(folder / "run-1/node1/client.json", skew_ms=skew)
+    edit_json(folder / "load/node1/client.json", skew_ms=9000)  # which does not matter
+    if allowed is not None:
+        write_json(folder / "run-1/clients.json", clients_json(("node1",), offset_limit_ms=allowed))
+    of = only(tmp_path)
+    said = f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to 50 ms are allowed"
+    assert (of.status, of.reason) == (("invalid", said) if late else ("ok", None))
+
+
+def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    edit_json(folder / "run-1/node1/client.json", operations=5990, failed_operations=7)
+    assert only(tmp_path).reason == (
+        "run-1 on node1: 6,000 operations were attempted, but 5,990 succeeded and 7 failed: 3 are missing"
+    )
+    edit_json(folder / "run-1/node1/client.json", operations=6000, failed_operations=0)
+    assert only(tmp_path).status == "ok"
+
+
+def test_too_many_errors_have_a_place_in_time(tmp_path: Path) -> None:
+    """A run in which a server was lost for some seconds, from real logs."""
+    folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("host1",))
+    shutil.rmtree(folder / "run-1/host1")
+    shutil.copytree(DATA / "cluster/outage/run-1/host1", folder / "run-1/host1")
+    edit_json(
+        folder / "run-1/host1/client.json", valid=False, reason="8 of 252 records failed", failed_operations=8,
+        warmup_seconds=2.0,
+    )  # fmt: skip
+    reason = only(tmp_path).reason or ""
+    assert reason.startswith("run-1 on host1: 8 of 252 records failed; failed operations in seconds 6–")
+    assert ", most in second " in reason
+
+
+def test_compactions_before_the_first_run(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    for step, pending in (("load", 0), ("run-1", 5)):
+        (folder / "server/node1/stats" / step).mkdir(parents=True)
+        write_json(folder / "server/node1/stats" / step / "stats-metrics.json", metrics(pending))
+    assert only(tmp_path).status == "ok"  # a run may leave compactions behind
+    write_json(folder / "server/node1/stats/load/stats-metrics.json", metrics(3))
+    assert (only(tmp_path).status, only(tmp_path).reason) == (
+        "invalid",
+        "compactions were still pending after settling, before the first run: node1 3; 0 are allowed",
+    )
+
+
+def metrics(pending: int) -> dict[str, dict[str, int]]:
+    return {"org.apache.cassandra.metrics:name=PendingTasks,type=Compaction": {"Value": pending}}
