@@ -6,15 +6,16 @@ A trial gets numbers only when all its clients report a valid run and their logs
 
 from __future__ import annotations
 
+import copy
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo import canary, client_folder, knee, published, row_count, search
+from dohyo import canary, client_folder, in_parallel, knee, published, row_count, search
 from dohyo.client_folder import ClientFolder
 from dohyo.conditions import scaled
 from dohyo.conducted import Client, Conducted, furthest, nodes
@@ -26,6 +27,7 @@ from dohyo.hdr_log import Interval, Latencies
 from dohyo.json_values import listing, mapping, number, read_object, whole
 from dohyo.load_curve import Inserted
 from dohyo.operations import is_call, is_failure
+from dohyo.over_time import MOST_SLOTS, OverTime
 from dohyo.properties import find as find_property
 from dohyo.results import Conditions, Status, Summary, Trial
 from dohyo.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows, together
@@ -144,7 +146,7 @@ _Part = tuple[str, bool]
 class _Phase:
     """One run of a phase of a trial, or its load, over all clients."""
 
-    def __init__(self, folder: Path, discard: int, warn: Warn) -> None:
+    def __init__(self, folder: Path, discard: int, warn: Warn, most_slots: int = MOST_SLOTS) -> None:
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
@@ -156,6 +158,7 @@ class _Phase:
         self.missing: list[str] = []  # hosts whose client has left nothing
         self.seconds = Seconds()
         self.inserted = Inserted()
+        self.over_time = OverTime(most_slots)
 
     def hosts(self) -> set[str]:
         """Hosts that have, or should have, left results."""
@@ -167,12 +170,21 @@ class _Phase:
 
             def seen(operation: str, interval: Interval) -> None:
                 self.seconds.add(host, operation, interval)
+                self.over_time.add(operation, interval)
                 if self.kind == LOAD:
                     self.inserted.add(operation, interval)
 
             self.clients.append(client_folder.read(self.folder / host, latencies, seen, warn))
         else:
             self.missing.append(host)
+
+    def add(self, other: _Phase) -> None:
+        """Adds what another one has read of other hosts."""
+        self.clients += other.clients
+        self.missing += other.missing
+        self.seconds.merge(other.seconds)
+        self.inserted.merge(other.inserted)
+        self.over_time.merge(other.over_time)
 
     @cached_property
     def run(self) -> Run:
@@ -276,6 +288,41 @@ def _each_once(trials: Sequence[Trial], name: str) -> list[str]:
     return list(dict.fromkeys(text for trial in trials for text in getattr(trial, name)))
 
 
+def _add_all(into: dict[_Part, dict[str, Latencies]], latencies: Mapping[_Part, Mapping[str, Latencies]]) -> None:
+    for part, by_operation in latencies.items():
+        of_part = into.setdefault(part, {})
+        for name, merged in by_operation.items():
+            of_part.setdefault(name, Latencies()).add_all(merged)
+
+
+@dataclass
+class _Batch:
+    """Some of the hosts of a trial, and what their clients have left."""
+
+    phases: Sequence[_Phase]
+    hosts: Sequence[str]
+    latencies: dict[_Part, dict[str, Latencies]] = field(default_factory=dict)
+    clients: list[tuple[str, list[Row]]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def read(self) -> _Batch:
+        """Reads the clients' folders, one host after the other, so that memory holds one client's histograms."""
+        for host in self.hosts:
+            own: dict[_Part, dict[str, Latencies]] = {}
+            for phase in self.phases:
+                phase.read(host, own.setdefault(phase.part, {}), self.warnings.append)
+            of_client: list[Row] = []
+            for part in _parts(self.phases):
+                kind, discarded = part
+                runs = [
+                    c.run for phase in self.phases if phase.part == part for c in phase.clients[-1:] if c.host == host
+                ]
+                of_client += rows(kind, runs, own[part], discarded=discarded) if runs else []
+            _add_all(self.latencies, own)
+            self.clients.append((host, of_client))
+        return self
+
+
 class _Evidence:
     """Reads one trial's folder."""
 
@@ -290,7 +337,9 @@ class _Evidence:
     def trial(self) -> Trial:
         facts = self._read("conditions.json")
         hosts = canary.read(self._read("canary.json"))
-        phases = [_Phase(folder, self._discard, self._warn) for folder in self._folders()]
+        folders = self._folders()
+        most_slots = max(1, MOST_SLOTS // max(1, len(folders)))  # a bound for all of them together
+        phases = [_Phase(folder, self._discard, self._warn, most_slots) for folder in folders]
         latencies: dict[_Part, dict[str, Latencies]] = {}
         clients = self._clients(phases, latencies)
         load = [phase for phase in phases if phase.kind == LOAD]
@@ -372,23 +421,19 @@ class _Evidence:
         return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
 
     def _clients(self, phases: Sequence[_Phase], latencies: dict[_Part, dict[str, Latencies]]) -> list[Client]:
-        """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""
+        """Reads all clients' folders into the phases and `latencies`."""
         result = []
         counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
         conducted = counted or [phase.conducted for phase in phases]
-        for host in sorted({host for phase in phases for host in phase.hosts()}):
-            own: dict[_Part, dict[str, Latencies]] = {}
-            for phase in phases:
-                phase.read(host, own.setdefault(phase.part, {}), self._warn)
-            of_client: list[Row] = []
-            for part in _parts(phases):
-                kind, discarded = part
-                runs = [c.run for phase in phases if phase.part == part for c in phase.clients if c.host == host]
-                of_client += rows(kind, runs, own[part], discarded=discarded) if runs else []
-                of_all = latencies.setdefault(part, {})
-                for name, merged in own[part].items():
-                    of_all.setdefault(name, Latencies()).add_all(merged)
-            result.append(conducted_client(host, conducted, of_client))
+        hosts = sorted({host for phase in phases for host in phase.hosts()})
+        size = sum(log.stat().st_size for phase in phases for log in phase.folder.glob("*/*.hdr"))
+        batches = [_Batch(copy.deepcopy(phases), part) for part in in_parallel.divided(hosts, size)]
+        for batch in in_parallel.each(_Batch.read, batches):
+            self.warnings += batch.warnings
+            for phase, read in zip(phases, batch.phases, strict=True):
+                phase.add(read)
+            _add_all(latencies, batch.latencies)
+            result += [conducted_client(host, conducted, of_client) for host, of_client in batch.clients]
         return result
 
     def _judged(self, phases: Sequence[_Phase], measured: Sequence[_Phase]) -> tuple[Status, str | None]:
