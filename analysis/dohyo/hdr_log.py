@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,13 @@ def _layout(lowest: int, digits: int) -> HdrHistogram:
     return HdrHistogram(lowest, MAX_LATENCY_US, digits)
 
 
+@lru_cache
+def _middles(layout: HdrHistogram) -> array[int]:
+    """The middle of each of its buckets: every client has a mean, so that this is not computed for each."""
+    lowest = [layout.get_value_from_index(index) for index in range(layout.counts_len)]
+    return array("Q", ((low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest))
+
+
 def standard_layout() -> HdrHistogram:
     """That of YCSB's logs: whole microseconds, three significant digits."""
     return _layout(1, 3)
@@ -165,14 +173,8 @@ class Latencies:
         """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations."""
         if self._merged is None or not self.count:
             return None
-        layout = self._merged.layout
-        total = 0
-        for index, count in enumerate(self._merged.counts, self._merged.first):
-            if count:
-                lowest = layout.get_value_from_index(index)
-                size = layout.get_highest_equivalent_value(lowest) + 1 - lowest
-                total += count * (lowest + size // 2)
-        return total / self.count / 1000
+        total = sum(map(mul, self._merged.counts, _middles(self._merged.layout)[self._merged.first :]))
+        return float(total / self.count / 1000)
 
     @property
     def max_ms(self) -> float | None:

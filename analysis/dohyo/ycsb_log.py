@@ -11,10 +11,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import pairwise
+from operator import mul
 from pathlib import Path
+from typing import cast
 
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation
-from dohyo.text_file import Warn, limited, lines
+from dohyo.text_file import Warn, blocks, limited
 
 # Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
@@ -38,6 +42,11 @@ _STATUS = re.compile(
 _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*): Count=(\d{1,18}), Max=(\d{1,19}), Min=\d{1,19}, Avg=(\d+(?:[.,]\d+)?|[.,]\d+)(?=,\s)"
 )
+# The same in a block of many lines, each of which is nothing but a status line.
+_STATUS_LINES = re.compile(
+    rb"\n(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3})?[ \t]*(\d{1,9}) sec: \d{1,18} operations;"
+)
+_STATUS_OPERATIONS = re.compile(_STATUS_OPERATION.pattern.encode())
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
 _JSON_OBJECT = re.compile(r"\{[^{}]*\}")
 _JSON_DEPTH = 10
@@ -118,8 +127,8 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
     reader = _Reader(path, limited(path, warn))
-    for number, line in lines(path, reader.damaged):
-        reader.read(number, line)
+    for number, block in blocks(path, reader.damaged):
+        reader.read_block(number, block)
     return reader.finish()
 
 
@@ -141,6 +150,35 @@ class _Reader:
         """The file itself cannot be read to its end."""
         self._damage = message.removeprefix(f"{self._path}:")
         self._warn(message)
+
+    def read_block(self, number: int, block: bytes) -> None:
+        """Reads whole lines. A client that runs for long leaves little but status lines: those are read together."""
+        last = block.rfind(b"\n", 0, -1) + 1
+        if self._status_lines(block[:last]):
+            number += block.count(b"\n", 0, last)
+            block = block[last:]
+        for offset, line in enumerate(BytesIO(block)):
+            self.read(number + offset, line.decode("utf-8", "replace"))
+
+    def _status_lines(self, block: bytes) -> bool:
+        """Adds up the status lines of a block, if it is nothing else, and all of the run that is being read."""
+        times = [int(each) for each in _STATUS_LINES.findall(b"\n" + block)]
+        begin = -1 if self._log.elapsed_seconds is None else self._log.elapsed_seconds
+        if not times or len(times) != block.count(b"\n") or self._log.has_results:
+            return False
+        if not all(earlier < later for earlier, later in pairwise([begin, *times])):
+            return False
+        by_metric: dict[bytes, list[tuple[int, int, float]]] = {}
+        for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
+            if count != b"0":
+                by_metric.setdefault(metric, []).append((int(count), int(maximum), float(mean.replace(b",", b"."))))
+        for metric, found in by_metric.items():
+            counts, maxima, means = zip(*found, strict=True)
+            self._add_interval(metric.decode(), sum(counts), max(maxima), sum(map(mul, counts, means)))
+        self._tell(
+            cast(re.Match[str], _STATUS.search(block[block.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")))
+        )
+        return True
 
     def read(self, number: int, line: str) -> None:
         self._number, self._line = number, line
@@ -259,24 +297,29 @@ class _Reader:
         elapsed = int(status[1])
         if self._log.has_results or (self._log.elapsed_seconds is not None and elapsed < self._log.elapsed_seconds):
             self._next_log()
-        log = self._log
-        log.last_status = status[0]
-        log.elapsed_seconds, log.status_operations = elapsed, int(status[2])
-        log.status_records = int(status[3]) if status[3] else None
+        self._tell(status)
         self._status_operations(line)
 
+    def _tell(self, status: re.Match[str]) -> None:
+        log = self._log
+        log.last_status = status[0]
+        log.elapsed_seconds, log.status_operations = int(status[1]), int(status[2])
+        log.status_records = int(status[3]) if status[3] else None
+
     def _status_operations(self, line: str) -> None:
-        for metric, count_text, maximum, mean in _STATUS_OPERATION.findall(line):
-            name, count = operation(metric), int(count_text)
-            if not name or not count:
-                continue
-            total = self._log.intervals.setdefault(name, Operation(operations=0))
-            before = total.operations or 0
-            # A mean of means weighted by their counts is a mean (a percentile of percentiles is nothing).
-            average = float(mean.replace(",", "."))
-            total.mean_us = ((total.mean_us or 0.0) * before + average * count) / (before + count)
-            total.operations = before + count
-            total.max_us = max(total.max_us or 0.0, float(maximum))
+        for metric, count, maximum, mean in _STATUS_OPERATION.findall(line):
+            self._add_interval(metric, int(count), int(maximum), int(count) * float(mean.replace(",", ".")))
+
+    def _add_interval(self, metric: str, count: int, maximum: int, sum_us: float) -> None:
+        name = operation(metric)
+        if not name or not count:
+            return
+        total = self._log.intervals.setdefault(name, Operation(operations=0))
+        before = total.operations or 0
+        # A mean of means weighted by their counts is a mean (a percentile of percentiles is nothing).
+        total.mean_us = ((total.mean_us or 0.0) * before + sum_us) / (before + count)
+        total.operations = before + count
+        total.max_us = max(total.max_us or 0.0, float(maximum))
 
     def _check(self, log: ClientLog) -> None:
         """Results that break off between two lines show only in that the numbers do not add up."""
