@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
@@ -119,7 +120,7 @@ def write_status(path: Path, megabytes: int) -> None:
         for second in count(1):
             each = [random.randint(900, 1100) for _ in range(2)]  # noqa: S311
             operations += sum(each)
-            clock = f"2026-11-21 {second // 3600 % 24:02}:{second // 60 % 60:02}:{second % 60:02}"
+            clock = (datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)).strftime("%Y-%m-%d %H:%M:%S")
             types = " ".join(
                 f"[{name}: Count={number}, Max={number * 17}, Min=151, Avg={number * 1.5:.2f}, 50=1020, 90=2533,"
                 " 99=7211, 99.9=11935, 99.99=15127]"

@@ -55,6 +55,8 @@ _NUMBER = r"\d+(?:\.\d*)?"
 _INTERVAL = re.compile(rf"({_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)")
+# Clients write an interval each second (stock YCSB each ten); a host that hangs for longer is as bad as its clock.
+_LONGEST_PAUSE = 600.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
 
 
@@ -301,6 +303,7 @@ class LogParser:
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
         self._start_time: float | None = None
         self._base_time: float | None = None
+        self._end: float | None = None  # of the interval before
 
     def parse(self, line: str) -> Interval | None:
         """The interval of a line, or None for comments, the legend and empty lines. Raises ValueError otherwise."""
@@ -315,6 +318,11 @@ class LogParser:
             raise ValueError("not a line of a histogram log, or cut off")
         start = self._absolute(float(found[1]))
         return Interval(start, float(found[2]), decode(found[3]), start - (self._start_time or 0.0))
+
+    def jump(self, interval: Interval) -> float:
+        """Seconds that the clock jumped between the interval before and this one; 0 for no more than clients pause."""
+        end, self._end = self._end, interval.start + interval.seconds
+        return interval.start - end if end is not None and not -1 <= interval.start - end <= _LONGEST_PAUSE else 0.0
 
     def _comment(self, line: str) -> None:
         if time := _TIME.match(line):
@@ -354,6 +362,8 @@ def merge_log(
         except ValueError as error:
             warn(f"{path}:{number}: {error}")
             continue
+        if interval is not None and (jump := parser.jump(interval)):
+            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: what is said by time is wrong around it")
         if interval is not None and (name := operation(parser.operation) or ""):
             merged.setdefault(name, Latencies()).add(interval.histogram)
             added += interval.histogram.get_total_count()
