@@ -107,7 +107,8 @@ run_contract() {
             check "contract-$system" contract "$system" "$binding"
         fi
     done < <(python -c 'if True:
-        from dohyo import available, systems
+        from dohyo.ansible import available
+        from dohyo.scenario import systems
         reasons = available.ask(None)
         for system in systems.all_systems().values():
             print(system.name, system.binding, reasons[system.name])')

@@ -31,7 +31,7 @@ from hdrh.histogram import HdrHistogram
 READ_SUMMARY = """
 import sys
 from pathlib import Path
-from dohyo.summary import summarise
+from dohyo.summary.summary import summarise
 summary = summarise(Path(sys.argv[1]))
 assert not summary.warnings, summary.warnings[:3]
 (trial,) = summary.trials
@@ -41,7 +41,7 @@ print(sum(row.operations for row in trial.rows if row.operation in ("READ", "UPD
 READ_STATUS = """
 import sys
 from pathlib import Path
-from dohyo.ycsb_log import read_log
+from dohyo.evidence.ycsb_log import read_log
 (log,) = read_log(Path(sys.argv[1]), print)
 print(log.status_operations, 1)
 """

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dohyo.hdr_log import IntervalTail, Latencies, merge_log
+from dohyo.evidence.hdr_log import IntervalTail, Latencies, merge_log
 from dohyo.places import ANSIBLE, JDK, ROOT
 
 sys.path.insert(0, str(ANSIBLE / "plugins"))

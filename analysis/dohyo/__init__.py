@@ -1,1 +1,15 @@
-"""Dohyo: equal conditions for NoSQL databases, and an honest table at the end."""
+"""Dohyo: equal conditions for NoSQL databases, and an honest table at the end.
+
+The packages, in the order of the data. Each imports only what is above it, and its own docstring says what that is:
+
+- scenario: what is asked for, checked: the scenario's file, properties, systems, phases, hosts
+- ansible: the only thing that touches a host: playbooks, inventories, which systems can be had
+- planning: the trials of a scenario, their variables, and what they take of the hosts
+- evidence: reading what a trial has left in `raw`: logs, histograms, statistics of the servers
+- summary: what the evidence comes to: valid or not, rows, conditions, the knee
+- tables: a summary as people read it
+- running: the main job, which brings all of them together
+
+Beside them: `cli` (the command `dohyo`, where reading begins), and what every package may import: `places`, `host` (the
+control machine), `bad_input`, `figures` (numbers in words), `operations` (YCSB's operation types).
+"""

@@ -11,12 +11,16 @@ from typing import get_args
 import click
 from rich.console import Console
 
-from dohyo import available, properties, runner, scenario, sizing, summary, systems
+from dohyo.ansible import available
+from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
-from dohyo.hosts import Hosts, here
-from dohyo.playbook import Interruption, check_inventory
-from dohyo.tabulate import Format
-from dohyo.tabulate import tabulate as tabulate_folders
+from dohyo.planning import sizing
+from dohyo.running import runner
+from dohyo.scenario import properties, scenario, systems
+from dohyo.scenario.hosts import Hosts, here
+from dohyo.summary import summary
+from dohyo.tables.tabulate import Format
+from dohyo.tables.tabulate import tabulate as tabulate_folders
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

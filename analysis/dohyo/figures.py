@@ -58,6 +58,11 @@ def named(name: str, number: float | None) -> str:
     return f"{number:,.0f}"
 
 
+def scaled(scale: float | None, full: int | None) -> str:
+    """What a trial that was not of the full size is a part of."""
+    return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
+
+
 # The columns of the table: by head, the field of a row that is shown, and how it is written.
 COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "operations": ("operations", whole),

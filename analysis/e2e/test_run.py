@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from dohyo import available
+from dohyo.ansible import available
 from dohyo.places import JDK, LOCAL_HOME, ROOT
-from dohyo.systems import all_systems
+from dohyo.scenario.systems import all_systems
 
 SMALL = [
     "--records=2000", "--duration=3s", "--repeats=1", "--set=warmuptime=1", "--set=threadcount=2",

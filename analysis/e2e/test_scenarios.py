@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dohyo import available
+from dohyo.ansible import available
 from dohyo.places import ANSIBLE, ROOT
 
 QUICK = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text())

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dohyo.ansible.playbook import play
 from dohyo.places import ANSIBLE, ROOT
-from dohyo.playbook import play
 
 SECRET = "s3cret-'quoted'-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dohyo.ansible.playbook import Failure, play
 from dohyo.places import ANSIBLE
-from dohyo.playbook import Failure, play
 
 SMALL = {
     **yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text()),

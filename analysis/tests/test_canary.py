@@ -11,12 +11,14 @@ import pytest
 from evidence import edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import canary, plan, sizing, table
-from dohyo.canary import Canary, Comparison, Drift, Figure, compare, read
-from dohyo.hosts import Hosts
-from dohyo.progress import Forecast, Progress
-from dohyo.scenario import Scenario
-from dohyo.summary import summarise
+from dohyo.evidence import canary
+from dohyo.evidence.canary import Canary, Comparison, Drift, Figure, compare, read
+from dohyo.planning import plan, sizing
+from dohyo.running.progress import Forecast, Progress
+from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.scenario import Scenario
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 
 def slices(middle: float, spread: float = 0.01) -> list[float]:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dohyo import available, systems
+from dohyo.ansible import available
 from dohyo.places import RESULTS, ROOT
+from dohyo.scenario import systems
 
 
 def run_sh(*arguments: str) -> "subprocess.CompletedProcess[str]":

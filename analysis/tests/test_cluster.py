@@ -9,11 +9,11 @@ import pytest
 from evidence import clients_json, cluster, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import table
-from dohyo.hdr_log import Latencies, merge_log
-from dohyo.results import Summary, Trial
-from dohyo.rows import Row
-from dohyo.summary import summarise
+from dohyo.evidence.hdr_log import Latencies, merge_log
+from dohyo.evidence.rows import Row
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 TWO = ("host1", "host2")
 THREE = (*TWO, "host3")

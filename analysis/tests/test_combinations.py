@@ -7,9 +7,9 @@ from typing import Any
 import jinja2
 import pytest
 
-from dohyo.available import watcher
+from dohyo.ansible.available import watcher
+from dohyo.ansible.playbook import play
 from dohyo.places import ANSIBLE
-from dohyo.playbook import play
 
 
 def reasons(folder: Path, **variables: Any) -> dict[str, str]:

@@ -10,10 +10,11 @@ import pytest
 from evidence import clients_json, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import table
-from dohyo.results import Summary, Trial
-from dohyo.rows import Row
-from dohyo.summary import summarise
+from dohyo.evidence.rows import Row
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
+from dohyo.tables.files import write
 
 
 def only(experiment: Path) -> Trial:
@@ -226,7 +227,7 @@ def test_rounds_are_merged(tmp_path: Path) -> None:
         ("cluster", "01-cassandra", "1"), ("cluster", "02-hbase", "1"), ("cluster", "03-cassandra", "2"),
         ("cluster", "04-hbase", "2"), ("rounds", "cassandra", ""), ("rounds", "hbase", ""),
     }  # fmt: skip
-    summary.write(tmp_path)
+    write(summary, tmp_path)
 
 
 def test_a_round_that_failed_is_named_and_the_others_count(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from dohyo.events import Event, Seconds, dips, in_order
-from dohyo.hdr_log import MAX_LATENCY_US, Interval
+from dohyo.evidence.events import Event, Seconds, dips, in_order
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dohyo import experiment, plan
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import Scenario, load
+from dohyo.planning import plan
+from dohyo.running import experiment
+from dohyo.scenario.scenario import Scenario, load
 
 SCENARIO = Scenario(
     "small", {"recordcount": "1000", "operationcount": "1000", "systems": "hbase,cassandra"}, {"cassandra_heap": "2g"}
@@ -87,7 +88,7 @@ def test_no_room_is_said_before_anything_starts(tmp_path: Path) -> None:
 def test_two_experiments_do_not_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "RESULTS", tmp_path)
     hold = (
-        "import sys; from pathlib import Path; from dohyo import experiment\n"
+        "import sys; from pathlib import Path; from dohyo.running import experiment\n"
         "experiment.RESULTS = Path(sys.argv[1])\n"
         "with experiment.only_one(): print('held', flush=True); sys.stdin.read()"
     )

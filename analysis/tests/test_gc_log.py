@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dohyo import gc_log
+from dohyo.evidence import gc_log
 
 DATA = Path(__file__).parent / "data" / "servers" / "gc"
 

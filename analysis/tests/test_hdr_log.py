@@ -11,8 +11,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dohyo.hdr_log import MAX_LATENCY_US, IntervalTail, Latencies, LogParser, decode, merge_log
-from dohyo.ycsb_log import read_log
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, IntervalTail, Latencies, LogParser, decode, merge_log
+from dohyo.evidence.ycsb_log import read_log
 
 DATA = Path(__file__).parent / "data"
 RUN = DATA / "dohyo/run"

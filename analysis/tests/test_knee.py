@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dohyo import knee
-from dohyo.knee import Bound, Knee, Tried
+from dohyo.scenario.slo import Bound, bounds
+from dohyo.summary import knee
+from dohyo.summary.knee import Knee, Tried
 
 MEASURES = Callable[[float], tuple[str, ...]]
 
@@ -28,8 +29,8 @@ def up_to(limit: float) -> MEASURES:
 
 
 def test_a_bound_is_read_with_its_unit_and_its_operation() -> None:
-    assert knee.bounds("p99<10ms") == [Bound(None, "p99", 10)]
-    assert knee.bounds("p99.9<1.5s, READ.p50 < 500us,readmodifywrite.p90<2ms") == [
+    assert bounds("p99<10ms") == [Bound(None, "p99", 10)]
+    assert bounds("p99.9<1.5s, READ.p50 < 500us,readmodifywrite.p90<2ms") == [
         Bound(None, "p99.9", 1500),
         Bound("READ", "p50", 0.5),
         Bound("READ-MODIFY-WRITE", "p90", 2),
@@ -43,7 +44,7 @@ def test_a_bound_is_read_with_its_unit_and_its_operation() -> None:
 )  # fmt: skip
 def test_what_is_no_bound_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no bound"):
-        knee.bounds(text)
+        bounds(text)
 
 
 LATENCIES: dict[str, dict[str, float | None]] = {
@@ -65,7 +66,7 @@ LATENCIES: dict[str, dict[str, float | None]] = {
     ],
 )
 def test_every_bound_must_hold_of_every_operation_that_it_is_about(slo: str, words: tuple[str, ...]) -> None:
-    assert knee.broken(knee.bounds(slo), LATENCIES, 1000, 1000) == words
+    assert knee.broken(bounds(slo), LATENCIES, 1000, 1000) == words
 
 
 @pytest.mark.parametrize(
@@ -73,18 +74,18 @@ def test_every_bound_must_hold_of_every_operation_that_it_is_about(slo: str, wor
     [(1000, ()), (990, ()), (989.9, ("only 990 op/s",)), (500, ("only 500 op/s",)), (1100, ())],
 )
 def test_a_rate_that_is_not_reached_does_not_hold(achieved: float, words: tuple[str, ...]) -> None:
-    assert knee.broken(knee.bounds("p50<10ms"), LATENCIES, 1000, achieved) == words
+    assert knee.broken(bounds("p50<10ms"), LATENCIES, 1000, achieved) == words
 
 
 @pytest.mark.parametrize("slo", ["p99.9<1s", "scan.p99<1s"])
 def test_an_unknown_latency_is_neither_held_nor_broken(slo: str) -> None:
     with pytest.raises(ValueError, match="from the intended start is not known"):
-        knee.broken(knee.bounds(slo), LATENCIES, 1000, 1000)
+        knee.broken(bounds(slo), LATENCIES, 1000, 1000)
 
 
 def test_without_any_latency_nothing_holds() -> None:
     with pytest.raises(ValueError, match="no latencies"):
-        knee.broken(knee.bounds("p99<1s"), {}, 1000, 1000)
+        knee.broken(bounds("p99<1s"), {}, 1000, 1000)
 
 
 def test_it_begins_at_the_closed_loop_maximum_goes_down_by_halves_and_then_into_the_middle() -> None:
@@ -160,7 +161,7 @@ def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
     """Its latency is fine at every rate, but it does only 9,000 of them."""
 
     def saturated(rate: float) -> tuple[str, ...]:
-        return knee.broken(knee.bounds("p99<10ms"), {"READ": {"p99": 1.0}}, rate, min(rate, 9000))
+        return knee.broken(bounds("p99<10ms"), {"READ": {"p99": 1.0}}, rate, min(rate, 9000))
 
     found = search(saturated)
     assert found.held is not None

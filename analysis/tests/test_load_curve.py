@@ -12,11 +12,13 @@ from evidence import DATA, clients_json, edit_json, trial, write_json
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
-from dohyo import gc_log, table
-from dohyo.hdr_log import MAX_LATENCY_US, Interval
-from dohyo.load_curve import Inserted
-from dohyo.results import Summary, Trial
-from dohyo.summary import summarise
+from dohyo.evidence import gc_log
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval
+from dohyo.evidence.load_curve import Inserted
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
+from dohyo.tables.files import write
 
 TOTAL = 5000  # operations of data/dohyo/load, which result.txt and client.json count
 # Half as fast from the sixth of 20 seconds on.
@@ -186,7 +188,7 @@ def test_rows_against_seconds_in_long_form(tmp_path: Path) -> None:
     loaded(tmp_path, 2, "cassandra", trial_point={"variant": "sync-1"}, trial_round=2, trial_rounds=2)
     for folder in (tmp_path / "raw").iterdir():
         took(folder / "load/node1", [250] * 20)
-    summarise(tmp_path).write(tmp_path)
+    write(summarise(tmp_path), tmp_path)
     lines = list(csv.DictReader((tmp_path / "load.csv").open(encoding="utf-8")))
     assert list(lines[0]) == ["system", "point", "round", "second", "rows"]
     assert [(float(line["second"]), int(line["rows"])) for line in lines if line["round"] == "2"] == [
@@ -287,7 +289,7 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
     assert "Rows against seconds" not in rendered(summary)
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert [(line["status"], line["ops_per_second"]) for line in lines] == [(expected[0], "")]
-    summary.write(tmp_path)
+    write(summary, tmp_path)
 
 
 @pytest.mark.parametrize("value", [None, "x", -1, 1e999, [], {}, 0])
@@ -295,7 +297,7 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
 def test_a_broken_report_does_not_crash(tmp_path: Path, key: str, value: object) -> None:
     edit_json(loaded(tmp_path, 1, "cassandra") / "load/node1/client.json", **{key: value})
     rendered(summarise(tmp_path))
-    summarise(tmp_path).write(tmp_path)
+    write(summarise(tmp_path), tmp_path)
 
 
 def test_a_load_beside_runs_is_as_ever(tmp_path: Path) -> None:

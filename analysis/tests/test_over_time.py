@@ -8,8 +8,8 @@ from math import log2
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from dohyo.hdr_log import Interval, Latencies, decode
-from dohyo.over_time import OverTime
+from dohyo.evidence.hdr_log import Interval, Latencies, decode
+from dohyo.evidence.over_time import OverTime
 
 
 def interval(second: float, values: list[int], digits: int = 3) -> Interval:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dohyo import experiment, phases, plan, scenario
 from dohyo.bad_input import BadInputError
-from dohyo.hosts import Hosts
 from dohyo.places import ROOT
+from dohyo.planning import plan
+from dohyo.running import experiment
+from dohyo.scenario import phases, scenario
+from dohyo.scenario.hosts import Hosts
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dohyo.ansible.playbook import VERDICT, Events, Failure, Interruption, Signals, check_inventory, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
-from dohyo.playbook import VERDICT, Events, Failure, Interruption, Signals, check_inventory, execute, play
 
 
 def never() -> None:
@@ -44,7 +44,7 @@ def test_a_time_limit_ends_the_program_and_its_children(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dohyo.playbook.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("dohyo.ansible.playbook.GRACE_SECONDS", 0.5)
     code = execute(
         ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], tmp_path / "log", check=never, timeout=0.5
     )

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dohyo import plan, progress
-from dohyo.progress import Forecast, Progress, clock
-from dohyo.scenario import Scenario
+from dohyo.planning import plan
+from dohyo.running import progress
+from dohyo.running.progress import Forecast, Progress, clock
+from dohyo.scenario.scenario import Scenario
 
 SCENARIO = Scenario(
     "small",
@@ -77,7 +78,7 @@ def test_the_forecast_of_a_load_alone() -> None:
 
 def test_a_line_every_ten_seconds_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("dohyo.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("dohyo.running.progress.time.monotonic", lambda: now)
     output = io.StringIO()
     with Progress(TRIALS, Console(file=output)) as display:
         display.trial(1, TRIALS)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dohyo import properties
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
+from dohyo.scenario import properties
 
 
 def test_reads_what_java_reads(tmp_path: Path) -> None:

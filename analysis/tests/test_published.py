@@ -13,13 +13,15 @@ import yaml
 from evidence import edit_json, trial
 from rich.console import Console
 
-from dohyo import experiment, published, scenario, table
 from dohyo.bad_input import BadInputError
 from dohyo.figures import milliseconds
 from dohyo.places import WORKLOADS
-from dohyo.published import FOLDER, Figure, Published, Table
-from dohyo.results import Summary
-from dohyo.summary import summarise
+from dohyo.running import experiment
+from dohyo.scenario import published, scenario
+from dohyo.scenario.published import FOLDER, Figure, Published, Table
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 FILES = sorted(FOLDER.iterdir())
 GOOD: dict[str, Any] = {

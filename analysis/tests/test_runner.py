@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dohyo import experiment, runner, scenario
-from dohyo.playbook import Failure, Signals
+from dohyo.ansible.playbook import Failure, Signals
+from dohyo.running import experiment, runner
+from dohyo.scenario import scenario
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dohyo import phases, scenario, systems
 from dohyo.bad_input import BadInputError
-from dohyo.hosts import Hosts
 from dohyo.places import ROOT, WORKLOADS
+from dohyo.scenario import phases, scenario, systems
+from dohyo.scenario.hosts import Hosts
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
 

@@ -14,15 +14,20 @@ from click.testing import CliRunner
 from evidence import DATA, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import plan, progress, scenario, search, table
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
-from dohyo.hosts import Hosts
-from dohyo.progress import Forecast, Progress
-from dohyo.results import Summary
-from dohyo.search import Search, Settings
-from dohyo.sizing import Needs, Sizes
-from dohyo.summary import read_trial, summarise
+from dohyo.planning import plan
+from dohyo.planning.sizing import Needs, Sizes
+from dohyo.running import progress
+from dohyo.running.progress import Forecast, Progress
+from dohyo.scenario import scenario, search
+from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.search import Settings
+from dohyo.summary import probes
+from dohyo.summary.probes import Search
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import read_trial, summarise
+from dohyo.tables import table
 
 MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
 ASKED = {"search": "max", "slo": "p99<10ms"}
@@ -39,7 +44,7 @@ def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
     assert search.asked(asked) == Settings("p99<10ms", 8, 30, 0.03)
     (first, *_) = plan.trials(asked)
     settings = plan.variables(first, tmp_path, keep=False)["trial_search"]
-    assert search.stated(json.loads(json.dumps(settings))) == search.asked(asked)
+    assert probes.stated(json.loads(json.dumps(settings))) == search.asked(asked)
     own = load(tmp_path, **ASKED, search__duration="2m", search__probes="3", search__precision="0.1")
     assert search.asked(own) == Settings("p99<10ms", 3, 120, 0.1)
     # Nothing of it is the client's; and what was measured can be read back.
@@ -229,7 +234,7 @@ def test_bounds_are_on_the_latency_from_the_intended_start(tmp_path: Path) -> No
     """As measured from sending, p99 of this data is 0.002 and 0.004 ms."""
     found = came_to(searched(tmp_path, (2000, 2000), slo="p99<350us"))
     assert found.probes[0].reason == "UPDATE p99 0.388 ms"
-    assert search.intended(found.probes[0].rows)["READ"]["p99"] == pytest.approx(0.327)
+    assert probes.intended(found.probes[0].rows)["READ"]["p99"] == pytest.approx(0.327)
     assert came_to(searched(tmp_path / "other", (2000, 2000), slo="read.p99<350us")).probes[0].held
 
 
@@ -374,7 +379,7 @@ def test_written_forms_have_every_probe_and_are_documented(whole: Summary) -> No
     assert overall[0]["probe_reason"] == "only 1,500 op/s"
     assert all(float(line["p90_ms"]) > 0 for line in lines if line["operation"] == "Intended-READ")
     documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
-    for of in (Search, search.Probe):
+    for of in (Search, probes.Probe):
         for each in fields(of):
             assert f"`{each.name}`" in documented, f"{of.__name__}.{each.name} is not in docs/summary-json.md"
 

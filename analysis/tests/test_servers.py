@@ -11,12 +11,12 @@ import yaml
 from evidence import clients_json, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import table
+from dohyo.evidence.server_figures import figures_of, pairs
+from dohyo.evidence.servers import PhaseFigures, Server, Servers, Step, Window
 from dohyo.places import ANSIBLE
-from dohyo.server_figures import figures_of, pairs
-from dohyo.servers import PhaseFigures, Server, Servers, Step, Window
-from dohyo.summary import summarise
-from dohyo.systems import all_systems
+from dohyo.scenario.systems import all_systems
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
 
 DATA = Path(__file__).parent / "data" / "servers"
 BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()  # before the oldest line of every log made here

@@ -11,10 +11,11 @@ import yaml
 from evidence import trial, write_json
 from test_scylla_role import play
 
-from dohyo import plan, scenario
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
-from dohyo.summary import summarise
+from dohyo.planning import plan
+from dohyo.scenario import scenario
+from dohyo.summary.summary import summarise
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 

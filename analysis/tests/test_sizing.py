@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dohyo import experiment, scenario, sizing, systems
+from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError
-from dohyo.hosts import Hosts
 from dohyo.places import ANSIBLE
-from dohyo.playbook import check_inventory
-from dohyo.sizing import Needs, Sizes
+from dohyo.planning import sizing
+from dohyo.planning.sizing import Needs, Sizes
+from dohyo.running import experiment
+from dohyo.scenario import scenario, systems
+from dohyo.scenario.hosts import Hosts
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
 from disk_mb import disk_mb  # type: ignore[import-not-found]

@@ -13,14 +13,16 @@ import pytest
 from evidence import DATA, edit_json, trial, write_json
 from rich.console import Console
 
-from dohyo import in_parallel, table
-from dohyo.conducted import Client, Node
-from dohyo.events import Event
-from dohyo.hdr_log import Latencies, merge_log
-from dohyo.load_curve import LoadCurve
-from dohyo.results import Conditions, Summary, Trial
-from dohyo.rows import Row
-from dohyo.summary import summarise
+from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.events import Event
+from dohyo.evidence.hdr_log import Latencies, merge_log
+from dohyo.evidence.load_curve import LoadCurve
+from dohyo.evidence.rows import Row
+from dohyo.summary import in_parallel
+from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
+from dohyo.tables.files import write
 
 
 def row(of: Trial, operation: str, phase: str = "run") -> Row:
@@ -166,7 +168,7 @@ def test_an_empty_trial_and_broken_files_do_not_crash(tmp_path: Path) -> None:
     summary = summarise(tmp_path)
     assert summary.trials[0].status == "pending"
     assert len(summary.warnings) == 2
-    summary.write(tmp_path)
+    write(summary, tmp_path)
     with pytest.raises(FileNotFoundError, match="no folder 'raw'"):
         summarise(tmp_path / "raw")
 
@@ -312,7 +314,7 @@ def test_written_forms_agree_and_are_documented(tmp_path: Path) -> None:
     folder = trial(tmp_path, 2, "hbase")
     write_json(folder / "state.json", {"status": "failed", "reason": "no | port"})
     summary = summarise(tmp_path)
-    summary.write(tmp_path)
+    write(summary, tmp_path)
     content = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert content["name"] == tmp_path.name
     first = content["trials"][0]["rows"][0]
@@ -347,7 +349,7 @@ def test_evidence_of_the_wrong_types_does_not_crash(file: str, tmp_path: Path) -
             write_json(folder / file, {**content, key: value})
             rendered(summarise(tmp_path))
     write_json(folder / file, [])
-    summarise(tmp_path).write(tmp_path)
+    write(summarise(tmp_path), tmp_path)
 
 
 def test_clients_read_by_several_processes_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

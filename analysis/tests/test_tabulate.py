@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dohyo.bad_input import BadInputError
-from dohyo.results import Trial
-from dohyo.rows import Row
-from dohyo.tabulate import Format, collect, tabulate
+from dohyo.evidence.rows import Row
+from dohyo.summary.results import Trial
+from dohyo.tables.tabulate import Format, collect, tabulate
 
 STOCK = Path(__file__).parent / "data" / "stock"
 

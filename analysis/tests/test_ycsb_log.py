@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dohyo.ycsb_log import ClientLog, Operation, read_log
+from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
 
 DATA = Path(__file__).parent / "data"
 STOCK = DATA / "stock"

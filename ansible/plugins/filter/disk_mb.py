@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: disk_mb
 short_description: The disk that a system's data takes on one host, in MiB
 description:
-  - The formula of docs/sizing.md, which analysis/dohyo/sizing.py plans with; a test keeps the two equal.
+  - The formula of docs/sizing.md, which analysis/dohyo/planning/sizing.py plans with; a test keeps the two equal.
 positional: _records, _record_bytes, _replication, _hosts
 options:
   _input:

@@ -1,0 +1,33 @@
+"""Which systems can be had on the hosts: the roles themselves say so, through ansible/list.yml and deploy.yml."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from dohyo.ansible.playbook import Event, play
+from dohyo.bad_input import BadInputError
+
+
+def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
+    """Takes the events of a playbook and keeps why systems cannot be had, by their names; "" for one that can."""
+
+    def watch(event: Event) -> None:
+        if event["event"] == "system":
+            reasons[str(event["system"])] = str(event["unavailable"])
+
+    return watch
+
+
+def ask(inventory: Path | None) -> dict[str, str]:
+    """Asks the hosts about all systems.
+
+    :param inventory: None is the default one, this machine
+    :returns: by system "", or why it cannot be had and how to get it
+    :raises BadInputError: if the hosts cannot be asked
+    """
+    reasons: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        failure = play("list.yml", inventory, Path(folder), check=lambda: None, watch=watcher(reasons))
+        if failure is not None:
+            raise BadInputError(f"the hosts could not be asked which systems there are: {failure}")
+    return reasons

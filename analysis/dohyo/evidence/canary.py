@@ -1,0 +1,232 @@
+"""What the canaries before the trials found: were the hosts the same for all of them? docs/method.md has the rule."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dohyo.evidence.json_values import listing, mapping, number, text
+from dohyo.figures import milliseconds, rate, size
+
+# A median further than this, as a share, from that of all trials is a drift.
+DRIFT = 0.05
+# With fewer slices on either side, all of one lie beyond all of the other by chance in more than 1 % of all cases.
+LEAST_SLICES = 5
+# The files have all of them.
+_MOST_TOLD = 8
+
+# By name of a figure: what it is a figure of, and what is slower or faster, in words.
+_WORDS = {
+    "cpu_one": ("CPU", "computing on one thread was"),
+    "cpu_all": ("CPU", "computing on all threads was"),
+    "memory": ("memory", "copying memory was"),
+    "disk_write": ("disk", "sequential disk writes were"),
+    "disk_fsync": ("disk", "disk writes with fsync were"),
+    "rtt": ("network", "round trips were"),
+    "throughput": ("network", "sending was"),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a host before a trial.
+
+    :ivar name: as in `_WORDS`
+    :ivar of: the folder, or the server at the other end, that it is about; None where there is only one
+    :ivar unit: 1/s, B/s or ms
+    :ivar median: of the slices of time in which it was measured; `low` and `high` are the least and the most of them
+    """
+
+    host: str
+    name: str
+    of: str | None
+    unit: str
+    median: float
+    low: float
+    high: float
+    slices: int
+
+    @property
+    def group(self) -> str:
+        """CPU, memory, disk or network."""
+        return _WORDS[self.name][0]
+
+    @property
+    def where(self) -> str:
+        """The host, and what of it."""
+        if self.of is None:
+            return self.host
+        return f"{self.host} to {self.of}" if self.group == "network" else f"{self.host} {self.of}"
+
+
+@dataclass(frozen=True)
+class Canary:
+    """What was measured of all hosts before one trial.
+
+    :ivar at: when it was over, ISO 8601 in UTC
+    :ivar problems: what could not be measured, and why
+    """
+
+    at: str | None
+    figures: list[Figure] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A figure of a host before one trial, against what is usual for it.
+
+    :ivar usual: median of the trials
+    :ivar change: of the value against that, as a share of it
+    :ivar certain: the slices of the two are apart; else a figure that is so unsteady says nothing
+    """
+
+    trial: str
+    host: str
+    figure: str
+    of: str | None
+    unit: str
+    value: float
+    usual: float
+    change: float
+    certain: bool
+    what: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The canaries of all trials of an experiment.
+
+    :ivar trials: that had one
+    :ivar same: groups of figures (CPU, memory, disk, network) that were the same within `DRIFT` on all hosts
+    :ivar unsteady: those with a difference that the slices are too far apart to be sure of
+    :ivar largest: difference of any figure
+    :ivar drifts: the flagged ones, from the largest on
+    """
+
+    trials: int
+    same: list[str]
+    unsteady: list[str]
+    largest: Drift
+    drifts: list[Drift]
+
+    def headline(self) -> str:
+        """All in one line."""
+        drifted = list(dict.fromkeys(_WORDS[drift.figure][0] for drift in self.drifts))
+        parts = [
+            f"not the same: {', '.join(drifted)}" if drifted else "",
+            f"the same within {_percent(DRIFT)}: {', '.join(self.same)}" if self.same else "",
+            f"too unsteady to tell: {', '.join(self.unsteady)}" if self.unsteady else "",
+        ]
+        if not self.drifts:  # else their sentences say it
+            group = _WORDS[self.largest.figure][0]
+            parts.append(f"largest drift {_percent(self.largest.change, 1)}, {self.largest.host} {group}")
+        return f"hosts before each trial: {'; '.join(filter(None, parts))}"
+
+    def sentences(self) -> list[str]:
+        """One for each drift, as far as people read them."""
+        told = [drift.what for drift in self.drifts[:_MOST_TOLD]]
+        rest = len(self.drifts) - len(told)
+        return [*told, f"{rest} smaller ones are in summary.json"] if rest > 0 else told
+
+
+def read(content: Mapping[str, Any]) -> Canary | None:
+    """The canary of a trial from its `canary.json`; None from an empty one. What is damaged is left out."""
+    if not content:
+        return None
+    parts = [(host, mapping(part)) for of in ("hosts", "network") for host, part in mapping(content.get(of)).items()]
+    figures = [_figure(host, mapping(each)) for host, part in parts for each in listing(part.get("figures"))]
+    return Canary(
+        at=text(content.get("at")) or None,
+        figures=[figure for figure in figures if figure is not None],
+        problems=[f"{host}: {text(problem)}" for host, part in parts for problem in listing(part.get("problems"))],
+    )
+
+
+def _figure(host: str, content: Mapping[str, Any]) -> Figure | None:
+    name, known = text(content.get("name")), [number(value) for value in listing(content.get("slices"))]
+    slices = [value for value in known if value is not None and value > 0]
+    if name not in _WORDS or not slices:
+        return None
+    middle = statistics.median(slices)
+    of, unit = text(content.get("of")) or None, text(content.get("unit"))
+    return Figure(host, name, of, unit, middle, min(slices), max(slices), len(slices))
+
+
+def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
+    """Compares every figure of every host over the trials; None where nothing was measured before two of them.
+
+    :param canaries: by trial, in the order of measuring
+    """
+    there = {trial: canary for trial, canary in canaries.items() if canary is not None}
+    figures: dict[tuple[str, str, str | None], dict[str, Figure]] = {}
+    for trial, canary in there.items():
+        for figure in canary.figures:
+            figures.setdefault((figure.host, figure.name, figure.of), {})[trial] = figure
+    found = [drift for of_trials in figures.values() if len(of_trials) > 1 for drift in _drifts(of_trials)]
+    if not found:
+        return None
+    found.sort(key=lambda drift: -abs(drift.change))
+    beyond = [drift for drift in found if abs(drift.change) > DRIFT]
+    drifts = [drift for drift in beyond if drift.certain]
+    measured = {_WORDS[drift.figure][0] for drift in found}
+    unsure = {_WORDS[drift.figure][0] for drift in beyond}
+    drifted = {_WORDS[drift.figure][0] for drift in drifts}
+    groups = list(dict.fromkeys(group for group, _ in _WORDS.values()))
+    return Comparison(
+        trials=len(there),
+        same=[group for group in groups if group in measured - unsure],
+        unsteady=[group for group in groups if group in unsure - drifted],
+        largest=found[0],
+        drifts=drifts,
+    )
+
+
+def _drifts(of_trials: Mapping[str, Figure]) -> list[Drift]:
+    """One figure of one host before each trial, against what is usual for it."""
+    figures = list(of_trials.values())
+    # In the middle of all trials, so that an odd one neither hides nor makes a drift. Of two in the middle the better
+    # one: with A B A B their mean would halve the difference between A and B.
+    middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
+    usual = replace(
+        figures[0],
+        median=middle(figure.median for figure in figures),
+        low=middle(figure.low for figure in figures),
+        high=middle(figure.high for figure in figures),
+        slices=statistics.median_low(figure.slices for figure in figures),
+    )
+    return [_drift(trial, figure, usual, list(of_trials)) for trial, figure in of_trials.items()]
+
+
+def _drift(trial: str, figure: Figure, usual: Figure, trials: Sequence[str]) -> Drift:
+    change = figure.median / usual.median - 1
+    more, less = ("longer", "shorter") if figure.unit == "ms" else ("faster", "slower")
+    other = f"before {trials[1 - trials.index(trial)]}" if len(trials) == 2 else f"the median of {len(trials)} trials"
+    value, of_usual = _written(figure.unit, figure.median), _written(figure.unit, usual.median)
+    return Drift(
+        trial=trial,
+        host=figure.host,
+        figure=figure.name,
+        of=figure.of,
+        unit=figure.unit,
+        value=figure.median,
+        usual=usual.median,
+        change=change,
+        certain=min(figure.slices, usual.slices) >= LEAST_SLICES
+        and (figure.high < usual.low or figure.low > usual.high),
+        what=f"{figure.where}: {_WORDS[figure.name][1]} {_percent(change)} {more if change > 0 else less}"
+        f" before {trial} ({value}) than {other} ({of_usual})",
+    )
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * abs(share):.{digits}f} %"
+
+
+def _written(unit: str, value: float) -> str:
+    """With its unit."""
+    if unit == "ms":
+        return f"{milliseconds(value)} ms"
+    return f"{size(value)}/s" if unit == "B/s" else f"{rate(value)}/s"

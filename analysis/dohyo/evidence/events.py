@@ -1,0 +1,155 @@
+"""What happened when in a run: dips of the throughput, errors, and what conducting the clients saw of the hosts.
+
+The time axis of all of them is seconds after the agreed instant, warm-up included. docs/method.md defines a dip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from dohyo.evidence.hdr_log import Interval
+from dohyo.operations import calls, is_call, is_failure
+
+# A dip is at least so many seconds in a row, each with less than this share of the run's mean.
+DIP_SECONDS = 3
+DIP_SHARE = 0.5
+# With fewer operations per second than this, chance alone makes seconds with less than half of them.
+_DIP_LEAST_MEAN = 10
+# Seconds with errors that lie no further apart are one event; more events than the second number become a single one.
+_ERRORS_APART = 3
+_MOST_ERROR_EVENTS = 5
+# No client writes such an interval; a damaged log must not cost memory.
+_LONGEST_INTERVAL = 3600
+_LATEST_SECOND = 10_000_000
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a reader of the numbers must know of.
+
+    :ivar run: number of the run; None in the load
+    :ivar at: seconds after the agreed instant; None before it
+    :ivar until: end of what lasts, likewise
+    :ivar host: where it was; None for what all clients together saw
+    :ivar phase: name of the phase that the run is of
+    """
+
+    run: int | None
+    at: float | None
+    until: float | None
+    what: str
+    host: str | None = None
+    phase: str = "run"
+
+    def __str__(self) -> str:
+        which = "load" if self.run is None else f"{self.phase} {self.run}"
+        if self.at is None:
+            when = "before the start"
+        elif self.until is None:
+            when = f"second {self.at:.0f}"
+        else:
+            when = f"seconds {self.at:.0f}\N{EN DASH}{self.until:.0f}"
+        host = f"{self.host}: " if self.host and self.host not in self.what else ""
+        return f"{which}, {when}: {host}{self.what}"
+
+
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """By time; what was before the start first."""
+    return sorted(events, key=lambda event: -1.0 if event.at is None else event.at)
+
+
+class Seconds:
+    """Counts of all clients of a run by second of the measured window, from the intervals of their histogram logs."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, dict[int, int]] = {}  # operation -> second -> operations
+        self._ends: dict[str, float] = {}  # client -> end of what its logs cover
+
+    def add(self, client: str, operation: str, interval: Interval) -> None:
+        """Takes one interval of a client's log."""
+        begin, end = interval.since_start, interval.since_start + interval.seconds
+        if not is_call(operation) or interval.seconds > _LONGEST_INTERVAL or not 0 <= begin < _LATEST_SECOND:
+            return
+        self._ends[client] = max(end, self._ends.get(client, 0))
+        # Clients look once a second, so an interval is a second but for some ms. One that was held up covers more.
+        first = round(begin)
+        covered = range(first, max(first + 1, round(end)))
+        counts = self._counts.setdefault(operation, {})
+        total, parts = interval.histogram.get_total_count(), len(covered)
+        for part, second in enumerate(covered):
+            counts[second] = counts.get(second, 0) + total * (part + 1) // parts - total * part // parts
+
+    def merge(self, other: Seconds) -> None:
+        """Adds what another one has counted of other clients."""
+        self._ends |= other._ends
+        for operation, seconds in other._counts.items():
+            counts = self._counts.setdefault(operation, {})
+            for second, count in seconds.items():
+                counts[second] = counts.get(second, 0) + count
+
+    def throughput(self, measured: float | None = None) -> list[int]:
+        """Operations without error of all clients, for each whole second that the logs of all of them cover.
+
+        `measured`: length of the measured window, where it is known.
+        """
+        ends = [*self._ends.values()] + ([measured] if measured is not None else [])
+        whole = round(min(ends) - 0.4) if self._ends else 0  # a last second of 0.9 s still tells the rate
+        names = [name for name in self._counts if not is_failure(name)]
+        return [max(0, calls({name: self._counts[name].get(second, 0) for name in names})) for second in range(whole)]
+
+    def errors(self) -> dict[int, int]:
+        """Operations that failed, for each second that has any."""
+        names = [name for name in self._counts if is_failure(name)]
+        failed = {
+            second: calls({name: self._counts[name].get(second, 0) for name in names})
+            for second in sorted({second for name in names for second in self._counts[name]})
+        }
+        return {second: count for second, count in failed.items() if count > 0}
+
+    def events(self, run: int | None, warmup: float, measured: float | None, phase: str = "run") -> list[Event]:
+        """The dips and the errors of the run."""
+        throughput = self.throughput(measured)
+        result = []
+        for first, end in dips(throughput):
+            lowest, mean = min(throughput[first:end]), sum(throughput) / len(throughput)
+            what = f"throughput below half of the mean (down to {lowest:,.0f} of {mean:,.0f} op/s)"
+            result.append(Event(run, warmup + first, warmup + end, what, phase=phase))
+        errors = self.errors()
+        stretches = list(_stretches(sorted(errors), _ERRORS_APART))
+        if len(stretches) > _MOST_ERROR_EVENTS:
+            stretches = [(stretches[0][0], stretches[-1][1])]
+        for first, end in stretches:
+            here = [count for second, count in errors.items() if first <= second < end]
+            seconds = f", in {len(here)} seconds" if len(here) < end - first else ""
+            what = f"{sum(here):,.0f} failed operations{seconds}"
+            result.append(Event(run, warmup + first, warmup + end, what, phase=phase))
+        return result
+
+
+def dips(throughput: Sequence[int]) -> list[tuple[int, int]]:
+    """First second of each dip, and the first one after it."""
+    mean = sum(throughput) / len(throughput) if throughput else 0.0
+    if mean < _DIP_LEAST_MEAN:
+        return []
+    result = []
+    for low, seconds in groupby(range(len(throughput)), key=lambda second: throughput[second] < DIP_SHARE * mean):
+        stretch = list(seconds)
+        if low and len(stretch) >= DIP_SECONDS:
+            result.append((stretch[0], stretch[-1] + 1))
+    return result
+
+
+def _stretches(seconds: Sequence[int], apart: int) -> Iterator[tuple[int, int]]:
+    """Joins seconds less than `apart` from each other: first second, and the first one after the stretch."""
+    begin = previous = None
+    for second in seconds:
+        if begin is None or previous is None:
+            begin = second
+        elif second - previous >= apart:
+            yield begin, previous + 1
+            begin = second
+        previous = second
+    if begin is not None and previous is not None:
+        yield begin, previous + 1

@@ -1,0 +1,118 @@
+"""The pauses of a JVM's garbage collector, from its own log.
+
+Two formats, which all collectors of docs/versions.md write: unified logging (JDK 9 and newer, JEP 158 and 271;
+`-Xlog:gc*:…:time,uptime`), whose lines bear the time of a pause's end, and JDK 8's (`-XX:+PrintGCDateStamps`), which
+begins a line when the pause begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from dohyo.evidence.text_file import Warn, lines
+
+_UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
+# ZGC says of which generation a pause is: Y (y within a major collection) or O.
+_UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d+(?:\.\d+)?)ms)?$")
+_JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
+_JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
+# Of a whole line, and not of one of its parts: only the line's end or the CPU times come behind it.
+_JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Time in which the collector let no thread of the application run.
+
+    :ivar at: its begin in seconds since 1970, on the clock of the host
+    :ivar ms: how long it took
+    """
+
+    at: float
+    ms: float
+
+    @property
+    def end(self) -> float:
+        """In seconds since 1970, likewise."""
+        return self.at + self.ms / 1000
+
+
+@dataclass(frozen=True)
+class GcLog:
+    """What the log of one JVM holds.
+
+    :ivar begin: the oldest line's time in seconds since 1970; what was before it may have been rotated away
+    :ivar pauses: in the order of time
+    """
+
+    begin: float
+    pauses: list[Pause]
+
+
+def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
+    """Reads the log of one JVM and what was rotated out of it; None, reported through `warn`, where that is no log."""
+    begins: list[float] = []
+    pauses: list[Pause] = []
+    for path in paths:
+        found = _Reader()
+        pauses += found.pauses(line.rstrip() for _, line in lines(path, warn))
+        if found.begin is None:
+            warn(f"{path}: no line of a JVM's log of garbage collection in it")
+        else:
+            begins.append(found.begin)
+    return GcLog(min(begins), sorted(pauses, key=lambda pause: pause.at)) if begins else None
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self) -> None:
+        self.begin: float | None = None
+        self._open: set[int] = set()  # unified: collections in a pause
+        self._since: float | None = None  # JDK 8: begin of a pause whose line was interrupted by another thread's
+
+    def pauses(self, text: Iterable[str]) -> Iterator[Pause]:
+        for line in text:
+            if stamp := _UNIFIED.match(line):
+                self._begin(stamp)
+                if pause := _UNIFIED_PAUSE.search(line, stamp.end()):
+                    yield from self._unified(stamp, pause)
+            elif (stamp := _JDK8.match(line)) or self._since is not None:
+                self._begin(stamp)
+                yield from self._jdk8(stamp, line)
+
+    def _begin(self, stamp: re.Match[str] | None) -> None:
+        if self.begin is None and stamp:
+            self.begin = _seconds(stamp)
+
+    def _unified(self, stamp: re.Match[str], pause: re.Match[str]) -> Iterator[Pause]:
+        number = int(pause["id"])
+        if pause["ms"] is None:
+            self._open.add(number)
+            return
+        self._open.discard(number)
+        end = _seconds(stamp)
+        # A full collection may lie within the pause of a young one that failed, and is part of it then.
+        if end is not None and not any(other < number for other in self._open):
+            ms = float(pause["ms"])
+            yield Pause(end - ms / 1000, ms)
+
+    def _jdk8(self, stamp: re.Match[str] | None, line: str) -> Iterator[Pause]:
+        if stamp and _JDK8_PAUSE.search(line):
+            self._since = _seconds(stamp)
+        # A pause's line names its parts first, the whole last; a concurrent phase that ends meanwhile breaks it in two
+        if self._since is not None and (whole := _JDK8_SECONDS.search(line)):
+            yield Pause(self._since, float(whole["seconds"]) * 1000)
+            self._since = None
+
+
+def _seconds(stamp: re.Match[str]) -> float | None:
+    try:
+        time = datetime.fromisoformat(stamp["time"])
+    except ValueError:
+        return None
+    return time.timestamp() if time.tzinfo else None

@@ -1,0 +1,103 @@
+"""Rows against seconds: how a load went on, which tells whether a system slows down as its tables grow.
+
+It is computed from the interval histogram logs of all clients, which count the inserts of each second; docs/method.md.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+from dohyo.evidence.hdr_log import Interval
+from dohyo.operations import is_call, is_failure
+
+# The logs have a value for each second: the tenths of a load that is shorter than this are not told apart by it.
+SHORTEST_SECONDS = 10.0
+TENTHS = 10
+# Inserts are kept by tenths of a second, so that intervals of several clients that are some ms apart add up, and memory
+# does not depend on how many clients there are.
+_BINS_PER_SECOND = 10
+# No client writes such an interval, or one so late; a damaged log must not cost memory.
+_LONGEST_INTERVAL = 3600.0
+_LATEST_SECOND = 10_000_000.0
+
+
+@dataclass(frozen=True)
+class LoadCurve:
+    """How a load went on, over all clients.
+
+    :ivar rows: how many were inserted in all
+    :ivar tenths: seconds after the beginning at which 10 %, 20 %, … 100 % of them were there
+    :ivar slowdown: seconds of the last tenth by those of the first one, 1.0 where rows against seconds are a straight
+        line; None for a load of less than `SHORTEST_SECONDS`
+    :ivar points: rows that were there, by second; for load.csv
+    """
+
+    rows: int
+    tenths: list[float]
+    slowdown: float | None
+    points: list[tuple[float, int]] = field(default_factory=list, repr=False)
+
+
+class Inserted:
+    """Inserts of all clients of a load over time, from the intervals of their histogram logs."""
+
+    def __init__(self) -> None:
+        self._bins: dict[int, float] = {}  # tenth of a second -> inserts
+
+    def add(self, operation: str, interval: Interval) -> None:
+        """Takes one interval of a client's log; its inserts are spread evenly over it."""
+        begin, end = interval.since_start, interval.since_start + interval.seconds
+        if not is_call(operation) or is_failure(operation):
+            return
+        if interval.seconds > _LONGEST_INTERVAL or not 0 <= begin < _LATEST_SECOND:
+            return
+        count = interval.histogram.get_total_count()
+        first = round(begin * _BINS_PER_SECOND)
+        covered = range(first, max(first + 1, round(end * _BINS_PER_SECOND)))
+        for position in covered:
+            self._bins[position] = self._bins.get(position, 0.0) + count / len(covered)
+
+    def merge(self, other: Inserted) -> None:
+        """Adds the inserts of other clients."""
+        for position, count in other._bins.items():
+            self._bins[position] = self._bins.get(position, 0.0) + count
+
+    def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
+        """How the rows became more; None where that is not known.
+
+        :param rows: how many the load inserted; an operation stands for as many of them as any other, also where a
+            batch at the end is smaller
+        :param measured: seconds that the load took, of the client that took longest
+        """
+        if not self._bins or not rows or not measured or measured < 0:
+            return None
+        # What a damaged log has after the end is left out.
+        last = int(min(max(self._bins), (measured + 1) * _BINS_PER_SECOND))
+        inserted = [0.0, *accumulate(self._bins.get(position, 0.0) for position in range(last + 1))]
+        if inserted[-1] <= 0:
+            return None
+
+        def at(share: float) -> float:
+            """Seconds after which that share was there; a straight line between the ends of two bins."""
+            wanted = share * inserted[-1]
+            upper = max(1, bisect_left(inserted, wanted))
+            low, high = inserted[upper - 1 : upper + 1]
+            inside = (wanted - low) / (high - low) if high > low else 1.0
+            return min((upper - 1 + inside) / _BINS_PER_SECOND, measured)
+
+        tenths = [*(at(tenth / TENTHS) for tenth in range(1, TENTHS)), measured]
+        whole_seconds = range(0, last + 1, _BINS_PER_SECOND)
+        points = [
+            (float(position // _BINS_PER_SECOND), round(rows * inserted[position] / inserted[-1]))
+            for position in whole_seconds
+            if position / _BINS_PER_SECOND < measured
+        ]
+        steps = [later - earlier for earlier, later in pairwise([0.0, *tenths])]
+        return LoadCurve(
+            rows=rows,
+            tenths=[round(each, 3) for each in tenths],
+            slowdown=steps[-1] / steps[0] if measured >= SHORTEST_SECONDS and steps[0] > 0 else None,
+            points=[*points, (round(measured, 3), rows)],
+        )

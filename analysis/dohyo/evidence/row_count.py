@@ -1,0 +1,43 @@
+"""Whether the tables hold, at the end of a trial, what its load and the inserts of its runs have put there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dohyo.evidence.json_values import whole
+
+
+def problem(loaded: int, rows: Mapping[str, Any], reports: Iterable[tuple[str, Mapping[str, Any]]]) -> str | None:
+    """What is wrong with the rows that the servers have counted; None if nothing is, or if they were not counted.
+
+    Every acknowledged insert must be there. One that failed or timed out may be there or not, so that the rows lie
+    between two bounds.
+
+    :param loaded: records of the load
+    :param rows: rows by table, as the servers say (`counted.json`)
+    :param reports: what each client said of each run and probe (its host, and `client.json`)
+    """
+    counted = {str(table): whole(count) for table, count in rows.items()}
+    known = [count for count in counted.values() if count is not None]
+    if not known or len(known) < len(counted):
+        return None
+    used: dict[str, int] = {}
+    uncertain = 0
+    silent = False
+    for host, report in reports:
+        inserted = whole(report.get("inserted"))
+        # A client that died has not said how far it came: then there is no upper bound.
+        silent |= inserted is None
+        used[host] = max(used.get(host, 0), inserted or 0)
+        uncertain += whole(report.get("unacknowledged_inserts")) or 0
+    found, most = sum(known), loaded + sum(used.values())
+    least = most - uncertain
+    if least <= found and (found <= most or silent):
+        return None
+    tables = ", ".join(f"{table} holds {count:,} rows" for table, count in counted.items())
+    expected = f"{least:,} to {most:,}" if uncertain else f"{most:,}"
+    inserts = f"{loaded:,} loaded, {sum(used.values()):,} inserted by the runs"
+    unsure = f", {uncertain:,} of these without the database's word" if uncertain else ""
+    what = f"{least - found:,} rows are missing" if found < least else f"there are {found - most:,} rows too many"
+    return f"{what} after the runs: {tables}, expected are {expected} ({inserts}{unsure})"

@@ -1,0 +1,184 @@
+"""Figures out of what a system's `stats` verb has kept: `ansible/roles/ROLE/meta/figures.yml` says which.
+
+    pending_compactions:
+      file: stats-metrics.json
+      keys: "*:name=PendingTasks,type=Compaction Value"
+      note: compactions still pending at the end
+
+`file` may have wildcards, where servers of a host have a file each.
+A figure is the sum of the values whose keys match `keys` (one pattern or several, `*` for anything), where it has them
+less the sum of `less`, divided by that of `per`, times `scale`. `take: max` is the largest of the values instead, as
+for percentiles, which do not add up. With a `note` a reader is told of every host on which the figure is not 0.
+With `counter: true` the values only ever grow, from the server's start on: the figure of a run is what they grew by in
+it. Others are taken as they were after the run.
+A name's end says the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); any other is a count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dohyo.evidence.json_values import number
+from dohyo.evidence.text_file import Warn, lines
+from dohyo.places import ANSIBLE
+from dohyo.scenario.systems import all_systems
+
+_NAMED = re.compile(r"[\w.\[\]-]+=")
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was found for a figure, on one host or on several."""
+
+    keys: list[float] = field(default_factory=list)
+    less: list[float] = field(default_factory=list)
+    per: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One entry of a role's figures.yml."""
+
+    name: str
+    file: str
+    keys: re.Pattern[str]
+    less: re.Pattern[str] | None = None
+    per: re.Pattern[str] | None = None
+    scale: float = 1
+    take_max: bool = False
+    counter: bool = False
+    note: str = ""
+
+    def find(self, pairs: Iterable[tuple[str, float]]) -> Values:
+        """Picks its values out of those of its file."""
+        found = Values()
+        for key, value in pairs:
+            for pattern, into in ((self.keys, found.keys), (self.less, found.less), (self.per, found.per)):
+                if pattern and pattern.match(key):
+                    into.append(value)
+        return found
+
+    def of_run(self, before: Values | None, after: Values) -> Values:
+        """What a run has added to a counter, and what it has left of anything else.
+
+        :param before: None where that is not known
+        :returns: no values where the run's own are not known, as of a server that was started anew meanwhile
+        """
+        if not self.counter:
+            return after
+        if before is None:
+            return Values()
+        grown = [
+            [sum(later) - sum(earlier)] if later else []
+            for earlier, later in ((before.keys, after.keys), (before.less, after.less), (before.per, after.per))
+        ]
+        return Values() if any(value < 0 for values in grown for value in values) else Values(*grown)
+
+    def mean(self, runs: Sequence[Sequence[Values]]) -> float | None:
+        """The figure of a run in the mean over several, each with the values of its hosts; of a ratio that of them all
+        together, of a largest value the largest.
+        """
+        found = self.value([host for hosts in runs for host in hosts])
+        together = self.take_max or self.per is not None
+        return found if found is None or together or not runs else found / len(runs)
+
+    def value(self, hosts: Sequence[Values]) -> float | None:
+        """The figure of these hosts together; None where a part of it is not known, or nothing was counted."""
+        keys = [value for host in hosts for value in host.keys]
+        if self.take_max:
+            return max(keys) * self.scale if keys else None
+        if not all(host.keys and (host.less or not self.less) for host in hosts):
+            return None
+        result = (sum(keys) - sum(value for host in hosts for value in host.less)) * self.scale
+        if self.per is None:
+            return result
+        per = sum(value for host in hosts for value in host.per)
+        return result / per if per else None
+
+
+@cache
+def figures_of(system: str) -> tuple[Figure, ...]:
+    """The figures of a system, in the order in which they are shown; none for one that says nothing or is not known."""
+    role = all_systems()[system].role if system in all_systems() else None
+    path = ANSIBLE / "roles" / str(role) / "meta" / "figures.yml"
+    if not path.is_file():
+        return ()
+    entries: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    return tuple(
+        Figure(
+            name=name,
+            file=entry["file"],
+            keys=_pattern(entry["keys"]),
+            less=_pattern(entry["less"]) if "less" in entry else None,
+            per=_pattern(entry["per"]) if "per" in entry else None,
+            scale=entry.get("scale", 1),
+            take_max=entry.get("take") == "max",
+            counter=entry.get("counter", False),
+            note=entry.get("note", ""),
+        )
+        for name, entry in entries.items()
+    )
+
+
+def _pattern(keys: str | list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(key) for key in ([keys] if isinstance(keys, str) else keys)))
+
+
+def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:
+    """Keys and numbers of a file that a `stats` verb has kept; none where it is not there or (reported) broken.
+
+    JSON gives `OBJECT KEY` paths, in which an object of a list goes by its `name`, as a JMX bean does. Lines of text
+    are `key=value` (as many as tabs divide), `key<tab>value`, or a Prometheus sample (`metric{labels} value`); those
+    that are none of them are passed over. `true` is 1 and `false` 0.
+    """
+    if not path.is_file():
+        return []
+    text = "".join(line for _, line in lines(path, warn))
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return list(_json_pairs(json.loads(text), ""))
+        except ValueError as error:
+            warn(f"{path}: cannot be read as JSON: {error}")
+            return []
+    return [(key, value) for key, word in _text_pairs(text) if (value := _number(word)) is not None]
+
+
+def _json_pairs(content: Any, path: str) -> Iterator[tuple[str, float]]:
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _json_pairs(value, f"{path} {key}".lstrip())
+    elif isinstance(content, list):
+        for item in content:
+            name = item.get("name", "") if isinstance(item, dict) else ""
+            yield from _json_pairs(item, f"{path} {name}".strip())
+    elif (value := _number(content)) is not None:
+        yield path, value
+
+
+def _text_pairs(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        words = line.split("\t")
+        if line.startswith("#"):
+            continue
+        if _NAMED.match(line):
+            for word in words:
+                key, _, value = word.partition("=")
+                yield key, value
+        elif len(words) == 2:
+            yield words[0], words[1]
+        else:
+            key, _, value = line.rpartition(" ")
+            yield key, value
+
+
+def _number(value: Any) -> float | None:
+    return {"true": 1.0, "false": 0.0}[value] if value in ("true", "false") else number(value)

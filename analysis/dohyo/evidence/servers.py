@@ -1,0 +1,289 @@
+"""What the servers say of a trial: pauses of their JVMs in each run, and figures out of their own statistics.
+
+The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, and what the role's `stats` has kept:
+`stats/load` after the load has settled, `stats/PHASE-RUN` after each run, and `stats/PHASE-RUN-before` where the
+servers settled before it. Trials from before that have what was kept in the end, in the folder itself.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dohyo.evidence import gc_log
+from dohyo.evidence.events import Event
+from dohyo.evidence.gc_log import Pause
+from dohyo.evidence.server_figures import Figure, Values, figures_of, pairs
+from dohyo.evidence.text_file import Warn
+from dohyo.figures import named
+
+# The phase and the number of a run; of the load there is one alone.
+_Key = tuple[str, int | None]
+# As many as a percentile needs to be one of them and not the largest.
+_ENOUGH_FOR_P99 = 100
+# More of them are told by the longest.
+_MOST_PAUSES_TOLD = 5
+_MOST_HOSTS_TOLD = 5
+
+
+@dataclass(frozen=True)
+class Window:
+    """The measured window of a run, in seconds since 1970 on the controller's clock.
+
+    :ivar phase: name of the phase that the run is of
+    :ivar run: its number; None for a load that is measured
+    :ivar agreed: the instant at which the clients began, warm-up included
+    :ivar offsets_ms: the clock of a host against the controller's; 0 for those not in it
+    """
+
+    phase: str
+    run: int | None
+    agreed: float
+    begin: float
+    end: float
+    offsets_ms: Mapping[str, float]
+
+    @property
+    def key(self) -> _Key:
+        """What tells it from the trial's other windows."""
+        return (self.phase, self.run)
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """Pauses of one JVM, or of all JVMs of the same kind, that touch the measured window of a run.
+
+    :ivar process: which of several JVMs on a host it is, as in "datanode"; None for the server itself
+    :ivar longest_at: when the longest began, in seconds after the agreed instant
+    :ivar share: of the window's time, of all JVMs together, that they took
+    """
+
+    process: str | None
+    phase: str
+    run: int | None
+    count: int
+    total_ms: float
+    longest_ms: float | None
+    longest_at: float | None
+    p99_ms: float | None
+    share: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """The load, a run or a probe, after which statistics are kept.
+
+    :ivar name: of its folder
+    :ivar counts: whether its phase's figures have anything of it
+    """
+
+    name: str
+    phase: str
+    counts: bool
+
+
+@dataclass(frozen=True)
+class PhaseFigures:
+    """Figures of the runs of a phase that count: counters as they grew in a run, others as they were after it.
+
+    :ivar runs: how many they are the mean of
+    """
+
+    phase: str
+    runs: int
+    figures: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Server:
+    """The servers on one host, or (host None) on all hosts together. A figure of None: not known.
+
+    :ivar figures: since the start, as they were last
+    """
+
+    host: str | None
+    figures: dict[str, float | None] = field(default_factory=dict)
+    phases: list[PhaseFigures] = field(default_factory=list)
+    pauses: list[Pauses] = field(default_factory=list)
+
+
+class Servers:
+    """The servers of one trial."""
+
+    def __init__(self, folder: Path, system: str, windows: Sequence[Window], steps: Sequence[Step], warn: Warn) -> None:
+        """Reads `folder`, the trial's `server`; files that are missing or broken are at most a warning.
+
+        :param steps: in the order of time, the load first
+        """
+        self._figures = figures_of(system)
+        self._windows = windows
+        self._steps = steps
+        self._values: dict[str, list[Values]] = {}  # host -> of each figure, in the end
+        self._of_steps: dict[str, list[list[Values]]] = {}  # host -> of each step -> of each figure
+        # host -> process and window -> pauses, at seconds after the agreed instant
+        self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
+        for host in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if host.is_dir():
+                self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
+                self._pauses[host.name] = _in_windows(host, windows, warn)
+
+    def all(self) -> list[Server]:
+        """One entry per host that said anything, then, where they are several, one of all together."""
+        hosts = [host for host in self._values if self._pauses[host] or any(each.keys for each in self._values[host])]
+        groups = [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else [])
+        return [
+            Server(group[0] if len(group) == 1 else None, self._of(group), self._phases(group), self._paused(group))
+            for group in groups
+        ]
+
+    def notes(self) -> list[str]:
+        """A sentence for each figure that a reader must not miss, with hosts and values."""
+        found: list[str] = []
+        for position, figure in enumerate(self._figures):
+            if figure.note:
+                values = {host: figure.value([of_host[position]]) for host, of_host in self._values.items()}
+                found += _told(figure, {host: value for host, value in values.items() if value})
+        return found
+
+    def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
+        """The pauses of a run that operations cannot have missed.
+
+        :param p99_ms: of the clients' slowest operation type; a single event tells of all pauses above it
+        :param timeout_ms: after which an operation counts as failed; longer pauses have an event each
+        """
+        found: list[tuple[Pause, str, str | None]] = [
+            (pause, host, process)
+            for host, of_host in self._pauses.items()
+            for (process, key), pauses in of_host.items()
+            for pause in pauses
+            if key == (phase, run)
+        ]
+        found.sort(key=lambda each: -each[0].ms)
+        failing = [each for each in found if timeout_ms is not None and each[0].ms > timeout_ms]
+        events = []
+        for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
+            limit = named("ms", timeout_ms)
+            what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
+            until = pause.end if pause.ms >= 1000 else None  # an event shows whole seconds
+            events.append(Event(run, pause.at, until, what, host, phase))
+        if p99_ms is not None and not failing and (above := [each for each in found if each[0].ms > p99_ms]):
+            pause, host, process = above[0]
+            hosts = len({host for _, host, _ in above})
+            others = f", the longest of {len(above):,}" if len(above) > 1 else ""
+            where = f" on {hosts} hosts" if hosts > 1 else ""
+            what = f"{_which(process)} of {named('ms', pause.ms)}{others}{where} above the p99 of {named('ms', p99_ms)}"
+            events.append(Event(run, pause.at, None, what, host, phase))
+        return events
+
+    def _read(self, host: Path, warn: Warn) -> tuple[list[Values], list[list[Values]]]:
+        """The last values of a host, and those of each step."""
+        last = self._kept(host, warn)
+        before: list[Values | None] = [Values() for _ in self._figures]  # servers are started anew for the load
+        of_steps = []
+        for step in self._steps:
+            stats = host / "stats"
+            if (stats / f"{step.name}-before").is_dir():
+                before = list(self._kept(stats / f"{step.name}-before", warn))
+            after = self._kept(stats / step.name, warn)
+            of_steps.append(
+                [
+                    each.of_run(earlier, later) if later is not None else Values()
+                    for each, earlier, later in zip(self._figures, before, after, strict=True)
+                ]
+            )
+            before = list(after)
+            last = [later or earlier for earlier, later in zip(last, after, strict=True)]
+        return [each or Values() for each in last], of_steps
+
+    def _kept(self, folder: Path, warn: Warn) -> list[Values | None]:
+        """The values of each figure in a folder of statistics; None where its file is not there, or broken."""
+        files = {
+            name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
+            for name in sorted({each.file for each in self._figures})
+        }
+        return [each.find(files[each.file]) if files[each.file] else None for each in self._figures]
+
+    def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
+        """Of the phases after which anything was kept."""
+        found = []
+        for phase in dict.fromkeys(step.phase for step in self._steps if step.counts):
+            places = [i for i, step in enumerate(self._steps) if step.counts and step.phase == phase]
+            figures = {
+                figure.name: figure.mean([[self._of_steps[host][i][position] for host in hosts] for i in places])
+                for position, figure in enumerate(self._figures)
+            }
+            if any(value is not None for value in figures.values()):
+                found.append(PhaseFigures(phase, len(places), figures))
+        return found
+
+    def _of(self, hosts: Sequence[str]) -> dict[str, float | None]:
+        return {
+            figure.name: figure.value([self._values[host][position] for host in hosts])
+            for position, figure in enumerate(self._figures)
+        }
+
+    def _paused(self, hosts: Sequence[str]) -> list[Pauses]:
+        result = []
+        for process in sorted({key[0] for host in hosts for key in self._pauses[host]}, key=lambda name: name or ""):
+            for window in self._windows:
+                key = (process, window.key)
+                if jvms := [self._pauses[host][key] for host in hosts if key in self._pauses[host]]:
+                    found = sorted((pause for jvm in jvms for pause in jvm), key=lambda pause: pause.ms)
+                    result.append(_summed(process, window, found, len(jvms)))
+        return result
+
+
+def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple[str | None, _Key], list[Pause]]:
+    """Process and run → pauses, of every JVM whose log covers the run."""
+    logs: dict[str | None, list[Path]] = {}
+    for path in sorted(host.glob("gc*.log*")):
+        if match := re.fullmatch(r"gc(?:-(\w+))?\.log.*", path.name):
+            logs.setdefault(match[1], []).append(path)
+    result: dict[tuple[str | None, _Key], list[Pause]] = {}
+    for process, paths in logs.items() if windows else ():
+        if log := gc_log.read(paths, warn):
+            for window in windows:
+                offset = window.offsets_ms.get(host.name, 0.0) / 1000
+                if log.begin > window.begin + offset:
+                    which = window.phase if window.run is None else f"{window.phase} {window.run}"
+                    warn(f"{paths[0]}: begins only after {which} has; its older part may have been rotated away")
+                    continue
+                result[process, window.key] = [
+                    Pause(pause.at - offset - window.agreed, pause.ms)
+                    for pause in log.pauses
+                    if pause.end > window.begin + offset and pause.at < window.end + offset
+                ]
+    return result
+
+
+def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: int) -> Pauses:
+    """:param pauses: from the shortest to the longest, of so many JVMs"""
+    total = sum(pause.ms for pause in pauses)
+    longest = pauses[-1] if pauses else None
+    # The smallest value that 99 % of them do not exceed (nearest rank).
+    p99 = pauses[math.ceil(0.99 * len(pauses)) - 1].ms if len(pauses) >= _ENOUGH_FOR_P99 else None
+    return Pauses(
+        process=process,
+        phase=window.phase,
+        run=window.run,
+        count=len(pauses),
+        total_ms=total,
+        longest_ms=longest.ms if longest else None,
+        longest_at=longest.at if longest else None,
+        p99_ms=p99,
+        share=total / 1000 / (window.end - window.begin) / jvms,
+    )
+
+
+def _which(process: str | None) -> str:
+    return f"GC pause of the {process}" if process else "GC pause"
+
+
+def _told(figure: Figure, values: Mapping[str, float]) -> Iterable[str]:
+    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
+    told = [f"{host} {named(figure.name, value)}" for host, value in ordered[:_MOST_HOSTS_TOLD]]
+    more = [f"{len(ordered) - _MOST_HOSTS_TOLD} more"] if len(ordered) > _MOST_HOSTS_TOLD else []
+    return [f"{figure.note}: {', '.join(told + more)}"] if told else []

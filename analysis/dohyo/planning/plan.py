@@ -1,0 +1,134 @@
+"""From a scenario to its trials, in order, and to the variables that ansible/trial.yml takes for each."""
+
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dohyo.figures import point_name
+from dohyo.scenario import phases, search
+from dohyo.scenario.scenario import Scenario
+
+# What a canary takes, in seconds (docs/method.md).
+CANARY_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One system, started fresh, loaded once and taken through its phases ``repeats`` times.
+
+    :ivar scenario: at the trial's point of the matrix
+    :ivar round: from 1
+    """
+
+    name: str
+    system: str
+    scenario: Scenario
+    round: int = 1
+
+    @property
+    def label(self) -> str:
+        """What it is called while it goes on."""
+        which = f"round {self.round}" if self.scenario.number("rounds") > 1 else ""
+        return " ".join(filter(None, (self.system, point_name(self.scenario.point), which)))
+
+
+def canary_seconds(scenario: Scenario) -> int:
+    """What measuring the hosts adds to each trial; 0 where it is not asked for."""
+    return CANARY_SECONDS if scenario["canary"] == "true" else 0
+
+
+def trials(scenario: Scenario) -> list[Trial]:
+    """The trials in the order of measuring; the number in the name keeps folders in that order."""
+    once = scenario.points or tuple((system, scenario) for system in scenario.systems)
+    rounds = scenario.number("rounds")
+    width = max(2, len(str(len(once) * rounds)))
+    planned = [(system, point, turn) for turn in range(1, rounds + 1) for system, point in once]
+    return [
+        Trial(_folder(f"{number:0{width}d}-{system}", point), system, point, turn)
+        for number, (system, point, turn) in enumerate(planned, start=1)
+    ]
+
+
+# The number alone tells trials apart, so that a name may be cut; file systems take 255 bytes, tools print less.
+_LONGEST_NAME = 100
+
+
+def _folder(name: str, scenario: Scenario) -> str:
+    """The name with the point behind it, in characters that a shell takes as they are."""
+    point = "".join(f"-{key}={value}" for key, value in scenario.point.items())
+    return name + re.sub(r"[^A-Za-z0-9._=+-]+", "_", point)[: _LONGEST_NAME - len(name)]
+
+
+def course(scenario: Scenario) -> str:
+    """What is measured of a trial, in words."""
+    if not scenario.phases:
+        return f"the load of {scenario.number('recordcount'):,} records"
+    windows = {}
+    for name in scenario.phases:
+        phase = scenario.of(name)
+        window = f"{phase.duration} s" if phase.duration else f"{phase.number('operationcount'):,} operations"
+        windows[name] = f"{phase.warmup} s warm-up + {window}"
+    if scenario.phases == [phases.RUN]:
+        runs = windows[phases.RUN]
+    elif len(set(windows.values())) == 1:
+        runs = f"{', '.join(windows)}: {windows[scenario.phases[0]]}{' each' if len(windows) > 1 else ''}"
+    else:
+        runs = ", ".join(f"{name} {window}" for name, window in windows.items())
+    return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", search.words(scenario))))
+
+
+def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
+    """The extra variables of ``ansible-playbook trial.yml``.
+
+    :param folder: where the trial's evidence goes
+    :param keep: leave the servers up at the end
+    """
+    scenario = trial.scenario
+    return {
+        "trial_system": trial.system,
+        "trial_name": trial.name,
+        "trial_point": dict(scenario.point),
+        "trial_round": trial.round,
+        "trial_rounds": scenario.number("rounds"),
+        "trial_dir": str(folder),
+        # What the roles read of it is the same in all phases.
+        "trial_properties": scenario.client_properties,
+        **phases_of(scenario),
+        "trial_repeats": scenario.repeats,
+        "trial_discard": scenario.number("discard"),
+        "trial_settle": scenario["settle"],
+        "trial_settle_flush": scenario["settle.flush"] == "true",
+        "trial_settle_cache": scenario["settle.cache"],
+        "trial_warmup": scenario.warmup,
+        "trial_duration": scenario.duration,
+        "trial_conditions": scenario.conditions,
+        "trial_client_heap": scenario["client_heap"],
+        "trial_strict": scenario["strict_conditions"] == "true",
+        "trial_keep": keep,
+        "trial_canary": scenario["canary"] == "true",
+        **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
+        # What the trial is a part of, for the summary alone.
+        **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
+        **scenario.role_variables,
+    }
+
+
+def phases_of(scenario: Scenario) -> dict[str, Any]:
+    """The variables that say what the clients do in the load and in each phase after it."""
+    load = _phase(scenario, phases.INSERT)
+    runs = [_phase(scenario, name) for name in scenario.phases]
+    # Servers make room for the connections of the phase with the most threads.
+    return {"trial_load": load, "trial_phases": runs, "trial_threads": max(each["threads"] for each in [load, *runs])}
+
+
+def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
+    """A phase of the clients as trial.yml takes it."""
+    phase = scenario.of(name)
+    return {
+        "name": name,
+        "properties": phase.client_properties,
+        "threads": phase.number("threadcount"),
+        "warmup": phase.warmup,
+        "duration": phase.duration,
+    }

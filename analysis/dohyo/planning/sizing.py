@@ -1,0 +1,375 @@
+"""What a scenario takes of its hosts: disk and memory per system, the time in all, and whether that fits.
+
+Formulas and their sources are in docs/sizing.md. What differs between systems is said by their roles (tasks/needs.yml),
+which ansible/plan.yml asks without asking any host.
+"""
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from dohyo.ansible.playbook import Event, play
+from dohyo.bad_input import BadInputError
+from dohyo.figures import UNKNOWN, point_name, size
+from dohyo.planning import plan
+from dohyo.scenario import properties, search
+from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.phases import INSERT
+from dohyo.scenario.scenario import Caches, Scenario
+
+MIB = 2**20
+# A client's process beyond its heap (ansible/roles/client/tasks/preflight.yml).
+CLIENT_MIB = 200
+# Assumed for the estimate of time, from the run in README.md (2 cores with clients and server on them): what a trial
+# takes beside its load and its runs, and records of 1 KB per second that a host loads. Larger hosts load faster.
+TRIAL_SECONDS = 60
+LOAD_RATE = 6000
+MOST_RECORDS = 2**62
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one system needs of a database host.
+
+    :ivar system: its name
+    :ivar memory: bytes of memory without any data: heap or buffers, and the process around them
+    :ivar record_disk: bytes of disk for one copy of a record, with the room to reorganise it
+    :ivar record_memory: bytes of memory for one copy of a record that are needed whatever is asked for (an index)
+    :ivar log: largest size of the log beside the data, bytes
+    :ivar spread: the copies are divided over all hosts; else a host that has any has a copy of everything
+    :ivar cache: bytes that its own read cache holds; 0 where it has none
+    """
+
+    system: str
+    memory: int
+    record_disk: float
+    record_memory: float
+    log: int
+    spread: bool
+    cache: int = 0
+
+    def copies(self, records: int, replication: int, hosts: int) -> float:
+        """Copies of records that a host holds."""
+        return records * replication / hosts if self.spread else float(records)
+
+    def disk_on(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
+        """Bytes of disk on a host: copies × record_disk, and the log, which is never larger than what was written."""
+        copies = self.copies(records, replication, hosts)
+        return copies * self.record_disk + min(copies * record_bytes, self.log)
+
+    def cached(self, replication: int, hosts: int) -> int:
+        """Bytes of records, one copy of each, whose copies just fill the caches of all hosts."""
+        return self.cache * hosts // replication if self.spread else self.cache
+
+    def memory_on(self, records: int, replication: int, hosts: int) -> float:
+        """Bytes of memory on a host, in which it serves: memory + copies × record_memory."""
+        return self.memory + self.copies(records, replication, hosts) * self.record_memory
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A scenario's needs on its hosts."""
+
+    scenario: Scenario
+    hosts: Hosts
+    needs: Sequence[Needs]
+
+    def disk(self, needs: Needs, records: int | None = None) -> float:
+        """Bytes of disk per host; for the scenario's records or for another number of them."""
+        count = self.scenario.number("recordcount") if records is None else records
+        replication = self.scenario.number("replication")
+        return needs.disk_on(count, self.scenario.record_bytes, replication, self.hosts.count)
+
+    def memory(self, needs: Needs, records: int | None = None) -> float:
+        """Bytes of memory per host, with the client's where that runs there; for the scenario's records or others."""
+        count = self.scenario.number("recordcount") if records is None else records
+        client = properties.heap_bytes(self.scenario["client_heap"]) + CLIENT_MIB * MIB if self.hosts.clients else 0
+        return needs.memory_on(count, self.scenario.number("replication"), self.hosts.count) + client
+
+    def fits(self, needs: Needs, records: int | None = None) -> bool:
+        """Whether a system has room on the hosts, as far as is known of them."""
+        return not self._lacks(needs, records)
+
+    def largest(self, needs: Needs) -> int:
+        """The largest number of records with which a system has room; 0 if it has none even for one."""
+        low, high = 0, MOST_RECORDS
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.fits(needs, middle) else (low, middle - 1)
+        return low
+
+    def check(self) -> None:
+        """Refuses what cannot fit.
+
+        :raises BadInputError: naming for each such system what is needed, what is there and what would fit
+        """
+        problems = []
+        for needs in self.needs:
+            if lacks := self._lacks(needs):
+                most = self.largest(needs)
+                would = (
+                    f"at most {self._shown(most)} fit"
+                    if most
+                    else "not even one record fits; make its heap or buffers smaller"
+                )
+                problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
+        if problems:
+            least = min(map(self.largest, self.needs))
+            for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
+            raise BadInputError(
+                f"no room for the databases on {self.hosts.where}{self._where()} with"
+                f" {self._shown(self.scenario.number('recordcount'))} and replication={self.scenario['replication']}:"
+                + "".join(f"\n  {problem}" for problem in problems)
+                + f"\nload fewer records, choose others with --systems, or take larger hosts{for_all}"
+            )
+
+    def _where(self) -> str:
+        point = point_name(self.scenario.point)
+        return f" at {point}" if point else ""
+
+    def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
+        asked = (
+            ("memory", self.memory(needs, records), self.hosts.memory),
+            ("disk", self.disk(needs, records), self.hosts.disk),
+        )
+        return [
+            f"{size(wanted)} of {what} ({size(there)} are there)"
+            for what, wanted, there in asked
+            if there is not None and wanted > there
+        ]
+
+    def _shown(self, records: int) -> str:
+        data = records * self.scenario.record_bytes
+        # Four digits, rounded down: what is offered must fit.
+        data -= data % 10 ** max(0, len(str(data)) - 4)
+        return f"{records:,} records (datasize={size(data).replace(',', '').replace(' ', '')})"
+
+    # ---- time -------------------------------------------------------------------------------------------------------
+
+    def load_seconds(self, needs: Needs) -> float:
+        """Estimated time of the load: every copy is work for its host; a target rate may take longer."""
+        replication = self.scenario.number("replication")
+        records = self.scenario.number("recordcount")
+        load = self.scenario.of(INSERT)
+        target = float(load["target"]) * load.number("batchsize")
+        throttled = records / target if target else 0.0
+        return max(needs.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
+
+    def run_seconds(self) -> float:
+        """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it."""
+        seconds = 0.0
+        for phase in map(self.scenario.of, self.scenario.phases):
+            rate = float(phase["target"]) or LOAD_RATE * self.hosts.count
+            seconds += phase.warmup + (phase.duration or phase.number("operationcount") / rate)
+        return seconds
+
+    def trial_seconds(self, needs: Needs) -> float:
+        """Estimated time of a trial: canary, start, load, settling, stop, the runs, and as many probes as may be."""
+        runs = self.scenario.repeats * self.run_seconds()
+        fixed = TRIAL_SECONDS + plan.canary_seconds(self.scenario)
+        return fixed + self.load_seconds(needs) + runs + sum(search.lengths(self.scenario))
+
+
+def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
+    """Has the roles say what the scenario's systems need.
+
+    :param inventory: None for this machine, or for ``hosts.count`` hosts that are there on paper only
+    :param check: called often; may raise to end it
+    :raises BadInputError: if a role cannot say it
+    """
+    found: dict[str, list[Event]] = {}
+
+    def watch(event: Event) -> None:
+        if event["event"] == "needs":
+            found.setdefault(str(event["system"]), []).append(event)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if inventory is None and hosts.count > 1:
+            inventory = folder / "paper.json"
+            names = {f"node{number}": None for number in range(1, hosts.count + 1)}
+            groups = {"database": {"hosts": names}, "client": {"hosts": names}}
+            inventory.write_text(json.dumps({"all": {"children": groups, "vars": {"dohyo_home": name}}}))
+        extra_vars = folder / "plan.json"
+        # Of a single record, so that memory is that without data; what records add is a figure of its own.
+        variables = {
+            "plan_systems": scenario.systems,
+            "trial_properties": {**scenario.client_properties, "recordcount": "1"},
+            "trial_conditions": scenario.conditions,
+            **plan.phases_of(scenario),
+            **scenario.role_variables,
+        }
+        extra_vars.write_text(json.dumps(variables))
+        failure = play("plan.yml", inventory, folder, check=check, extra_vars=extra_vars, watch=watch)
+        if failure is not None:
+            raise BadInputError(f"the roles could not say what their systems need: {failure.task}: {failure.message}")
+    return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
+
+
+def caches(inventory: Path | None) -> Caches:
+    """What asks the roles for the caches that datasize=0.6*cache is a multiple of, once for each different answer.
+
+    :param inventory: as of :func:`ask`
+    """
+    known: dict[str, dict[str, int]] = {}
+
+    def cached(scenario: Scenario, hosts: Hosts) -> dict[str, int]:
+        alike = json.dumps([scenario.systems, hosts.count, _what_matters(scenario)], sort_keys=True)
+        if alike not in known:
+            replication = scenario.number("replication")
+            needs = ask(scenario, hosts, inventory).needs
+            known[alike] = {each.system: each.cached(replication, hosts.count) for each in needs}
+        return known[alike]
+
+    return cached
+
+
+# What a role's answer does not depend on, so that points which differ in nothing else need not be asked for each.
+_NO_MATTER = ("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution")
+
+
+def ask_points(
+    scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None
+) -> list[Sizes]:
+    """The sizes at each point of the matrix, of the systems that are measured there; parameters as of :func:`ask`."""
+    points: dict[str, tuple[Scenario, list[str]]] = {}
+    for trial in plan.trials(scenario):
+        _, names = points.setdefault(point_name(trial.scenario.point), (trial.scenario, []))
+        names += [] if trial.system in names else [trial.system]
+    known: dict[tuple[str, str], Needs] = {}
+    result = []
+    for point, names in points.values():
+        alike = json.dumps(_what_matters(point), sort_keys=True)
+        if missing := [name for name in names if (alike, name) not in known]:
+            asked = replace(point, values={**point.values, "systems": ",".join(missing)})
+            known |= {(alike, needs.system): needs for needs in ask(asked, hosts, inventory, check).needs}
+        result.append(Sizes(point, hosts, [known[alike, name] for name in names]))
+    return result
+
+
+def _what_matters(scenario: Scenario) -> list[Any]:
+    properties = {key: value for key, value in scenario.client_properties.items() if key not in _NO_MATTER}
+    return [properties, scenario.conditions, scenario.role_variables]
+
+
+def _needs(system: str, events: Sequence[Event]) -> Needs:
+    # Hosts differ in what runs on them besides (HBase's master): the one with the most decides.
+    most = max(events, key=lambda event: int(event["memory_mb"]))
+    return Needs(
+        system,
+        int(most["memory_mb"]) * MIB,
+        float(most["record_disk"]),
+        float(most["record_memory"]),
+        int(most["log_mb"]) * MIB,
+        bool(most["spread"]),
+        int(most["cache_mb"]) * MIB,
+    )
+
+
+def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
+    """Prints what would be measured, in order, with the time, memory and disk it would take.
+
+    :param points: the sizes at each point of the matrix
+    """
+    hosts = points[0].hosts
+
+    def say(text: str) -> None:
+        console.print(Text(text), soft_wrap=True)
+
+    there = ", ".join(
+        f"{size(known)} of {what}" if known is not None else f"{what} not known (host_{what}=… says it)"
+        for what, known in (("memory", hosts.memory), ("disk", hosts.disk))
+    )
+    each = f"{_count(hosts.count, 'database host')}, each {there}"
+    say(f"plan of {scenario.name} for {hosts.where}: {each}; nothing is started")
+    texts = [text for sizes in points for text in (_data(sizes.scenario), _caches(sizes.scenario)) if text]
+    for text in dict.fromkeys(texts):
+        say(text)
+    at = {(point_name(each.scenario.point), needs.system): (each, needs) for each in points for needs in each.needs}
+    trials = plan.trials(scenario)
+    courses = [_course(trial.scenario) for trial in trials]
+    if several := len(trials) > len(scenario.systems):
+        say(_count_trials(scenario, trials))
+    # What many trials have in common stands above their table once.
+    if once := several and len(set(courses)) == 1:
+        say(f"each: {courses[0]}")
+    rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
+    seconds = 0.0
+    for trial, course in zip(trials, courses, strict=True):
+        sizes, needs = at[point_name(trial.scenario.point), trial.system]
+        fits = "" if sizes.fits(needs) else "  does not fit"
+        times = sizes.trial_seconds(needs)
+        seconds += times
+        cells = [about(times), size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
+        rows.append([trial.name, *([] if once else [course]), *cells])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() or UNKNOWN)
+    if len(points) > 1:
+        memory = max(sizes.memory(needs) for sizes, needs in at.values())
+        disk = max(sizes.disk(needs) for sizes, needs in at.values())
+        say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
+    canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
+    say(
+        f"in all about {about(seconds)}: an estimate from warm-ups and windows, {TRIAL_SECONDS} s per trial to start,"
+        f" settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded per second and host (README's figures of"
+        " 2 cores; larger hosts are faster)"
+    )
+    say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
+
+
+def _course(scenario: Scenario) -> str:
+    """What a trial goes through."""
+    measured = plan.course(scenario)
+    return f"start, load, settle, {measured}, stop" if scenario.phases else f"start, {measured}, settle, stop"
+
+
+def _data(scenario: Scenario) -> str:
+    """How much is loaded at a point of the matrix."""
+    scale = f", scale {scenario['scale']} of {int(scenario.full['recordcount']):,} records" if scenario.full else ""
+    computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
+    return (
+        f"{scenario.number('recordcount'):,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
+        f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
+    )
+
+
+def _caches(scenario: Scenario) -> str:
+    """Which cache the records at a point of the matrix are a multiple of."""
+    there = sorted((cache, system) for system, cache in scenario.caches.items() if cache)
+    if not there:
+        return ""
+    least, *others = (f"{size(cache)} of {system}" for cache, system in there)
+    none = [system for system, cache in scenario.caches.items() if not cache]
+    return (
+        f"cache = {least}"
+        + (f", the smallest; {', '.join(others)}" if others else "")
+        + (f"; without one of their own: {', '.join(none)}" if none else "")
+    )
+
+
+def _count_trials(scenario: Scenario, trials: Sequence[plan.Trial]) -> str:
+    rounds = scenario.number("rounds")
+    points = Counter(trial.system for trial in trials)
+    systems = ", ".join(f"{system} at {_count(count // rounds, 'point')}" for system, count in points.items())
+    return f"{_count(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
+
+
+def _count(number: int, one: str, several: str = "") -> str:
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def about(seconds: float) -> str:
+    """A time as one says it: two units at most."""
+    minutes = max(1, round(seconds / 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 24 else f"{hours // 24:,} d {hours % 24} h"

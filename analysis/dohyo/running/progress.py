@@ -1,0 +1,245 @@
+"""What people see while an experiment works: phase, system, elapsed and remaining time, current rate and p99."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from dohyo.ansible.playbook import Event
+from dohyo.evidence.hdr_log import IntervalTail, Second
+from dohyo.evidence.rows import PROBE
+from dohyo.planning.plan import Trial, canary_seconds
+from dohyo.scenario import phases, search
+from dohyo.scenario.scenario import Scenario
+
+# Without a terminal.
+SECONDS_BETWEEN_LINES = 10
+# First guesses in seconds, from two cores; each phase of a trial replaces them for the trials after it.
+_GUESSES = {"deploy": 30.0, "start": 20.0, "schema": 5.0, "settle": 10.0, "stop": 10.0}
+_GUESSED_RECORDS_PER_SECOND = 15_000
+_LOOK = 3.0
+# Between two phases Ansible needs a moment for its tasks.
+_AROUND_A_RUN = 8.0
+
+_WORDS = {
+    "deploy": "provisioning",
+    "canary": "measuring the hosts (canary)",
+    "start": "starting the servers",
+    "schema": "creating the tables",
+    "load": "loading",
+    "settle": "settling (flush, compactions)",
+    "stop": "stopping the servers",
+}
+
+
+# A phase and the number of its run, which is 0 for what is no run.
+_Step = tuple[str, int]
+
+
+class Forecast:
+    """How long things take: guesses first, then what was seen, in proportion to the guesses."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._ratios: dict[str, float] = {}  # seen / guessed, by phase
+        self._here: list[tuple[_Step, float]] = [(("deploy", 0), _GUESSES["deploy"])]
+        self._position = 0
+        self._after = [_guesses(trial.scenario) for trial in trials]
+
+    def begin(self, trials: Sequence[Trial]) -> None:
+        """The first of these trials begins; the others are still to come."""
+        self._here, *self._after = (_guesses(trial.scenario) for trial in trials)
+        self._position = 0
+
+    def enter(self, phase: str, run: int) -> None:
+        """A phase begins; what lies between it and the one before is over."""
+        steps = [step for step, _ in self._here]
+        if (phase, run) in steps[self._position :]:
+            self._position = steps.index((phase, run), self._position)
+
+    def learn(self, phase: str, seconds: float) -> None:
+        """A phase has ended after that time; nothing is learned from one that is not a part of every trial."""
+        (expected, _), guess = self._here[self._position]
+        if phase == expected:
+            self._ratios[phase] = seconds / guess
+
+    def remaining(self, elapsed: float) -> float:
+        """Seconds to the end of the experiment, of which some have passed in this phase."""
+        here, *rest = (self._expected(step) for step in self._here[self._position :])
+        return (
+            max(0.0, here - elapsed) + sum(rest) + sum(self._expected(step) for steps in self._after for step in steps)
+        )
+
+    def _expected(self, step: tuple[_Step, float]) -> float:
+        (phase, _), guess = step
+        return guess * self._ratios.get(phase, 1.0)
+
+
+def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
+    """The steps of a trial, with a guess for each."""
+    runs = {}
+    for name in scenario.phases:
+        phase = scenario.of(name)
+        seconds = phase.duration or phase.number("operationcount") / _GUESSED_RECORDS_PER_SECOND
+        runs[name] = phase.warmup + seconds + _AROUND_A_RUN
+    load = scenario.number("recordcount") / _GUESSED_RECORDS_PER_SECOND
+    fixed = {phase: ((phase, 0), seconds) for phase, seconds in _GUESSES.items()}
+    measured: list[tuple[_Step, float]] = []
+    for run in range(1, scenario.repeats + 1):
+        for name, seconds in runs.items():
+            # The first run comes right after the load has settled.
+            if scenario["settle"] == "phases" and measured:
+                measured.append(fixed["settle"])
+            measured.append(((name, run), seconds))
+    for number, length in enumerate(search.lengths(scenario), start=1):
+        if scenario["settle"] == "phases":
+            measured.append(fixed["settle"])
+        measured.append(((PROBE, number), length + _AROUND_A_RUN))
+    # The hosts are looked at before they are measured, which counts as a start already.
+    canary = canary_seconds(scenario)
+    hosts: list[tuple[_Step, float]] = [(("start", 0), _LOOK), (("canary", 0), canary)] if canary else []
+    before = [*hosts, fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
+    return [*before, *measured, fixed["stop"]]
+
+
+class Progress:
+    """A live display on a terminal, a line every ten seconds elsewhere. Used as a context manager."""
+
+    def __init__(self, trials: Sequence[Trial], console: Console) -> None:
+        self._trials = trials
+        self._console = console
+        self._forecast = Forecast(trials)
+        self._began = time.monotonic()
+        self._next_line = self._began + SECONDS_BETWEEN_LINES
+        self._number = 0  # of the trial, from 1
+        self._phase = "deploy"
+        self._run = 0
+        self._phase_began = self._began
+        self._which = ""
+        self._cut_short = False
+        self._tail: IntervalTail | None = None
+        self._next_poll = self._began
+        self._second: Second | None = None
+        self._records = 0
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live = Live(get_renderable=self._render, console=self._console, transient=True, refresh_per_second=4)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, text: str, style: str = "") -> None:
+        """Prints a line that stays."""
+        self._console.print(Text(text, style), soft_wrap=True)
+
+    def trial(self, number: int, trials: Sequence[Trial]) -> None:
+        """The trial of that number, from 1, begins."""
+        self._number, self._trials = number, trials
+        self._enter("start", 0)
+        self._forecast.begin(trials[number - 1 :])
+        self._cut_short = False
+
+    def stopping(self, which: str) -> None:
+        """Servers are being stopped outside of a trial's own end; ``which`` says which, such as "of cassandra"."""
+        self._enter("stop", 0)
+        self._which = which
+
+    @property
+    def activity(self) -> str:
+        """What is going on, to be read after "while"."""
+        return f"in {self._doing()}" if self._run else self._doing()
+
+    def event(self, event: Event) -> None:
+        """Takes an event of Ansible's callback."""
+        if event["event"] == "failed" and not event.get("ignored"):
+            self._cut_short = True
+        if event["event"] == "note":
+            self.say(event["text"])
+        if event["event"] == "phase":
+            if event["phase"] != self._phase or (event["run"] or 0) != self._run:
+                self._enter(event["phase"], event["run"] or 0)
+            if folders := event.get("client_dirs"):
+                named = self._scenario.phases[0] if self._phase == PROBE else self._phase
+                phase = self._scenario.of(phases.INSERT if self._phase == "load" else named)
+                self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
+
+    def tick(self) -> None:
+        """To be called often: reads the clients' logs, and prints the line that is due without a terminal."""
+        now = time.monotonic()
+        if self._tail is not None and now >= self._next_poll:
+            self._next_poll = now + 1
+            for second in self._tail.poll():
+                self._second = second
+                self._records += second.records
+        if self._live is None and now >= self._next_line:
+            self._next_line = now + SECONDS_BETWEEN_LINES
+            self._console.print(
+                f"{datetime.now():%H:%M:%S} {self._where()} · {self._times()}{self._rate()}", soft_wrap=True
+            )
+
+    def _enter(self, phase: str, run: int) -> None:
+        now = time.monotonic()
+        # A trial that is deployed anew begins only then.
+        if not self._cut_short and phase != "deploy":
+            self._forecast.learn(self._phase, now - self._phase_began)
+        self._forecast.enter(phase, run)
+        self._phase, self._run, self._phase_began, self._which = phase, run, now, ""
+        self._tail, self._second, self._records = None, None, 0
+
+    @property
+    def _scenario(self) -> Scenario:
+        return self._trials[max(self._number, 1) - 1].scenario
+
+    def _doing(self) -> str:
+        """The phase, in words."""
+        if not self._run:
+            return _WORDS[self._phase]
+        if self._phase == PROBE:
+            return f"probe {self._run} of at most {self._scenario['search.probes']}"
+        name = "" if self._phase == phases.RUN else f"{self._phase}, "
+        return f"{name}run {self._run} of {self._scenario.repeats}"
+
+    def _where(self) -> str:
+        words = self._doing()
+        if self._run and self._second is None:
+            words += " (warming up)"
+        if self._number:
+            who = f"{self._trials[self._number - 1].label} (trial {self._number} of {len(self._trials)})"
+        else:
+            who = "all systems"
+        return f"{who} · {words} {self._which}".rstrip()
+
+    def _times(self) -> str:
+        now = time.monotonic()
+        left = self._forecast.remaining(now - self._phase_began)
+        return f"{clock(now - self._began)} elapsed, about {clock(left)} left"
+
+    def _rate(self) -> str:
+        if self._second is None:
+            return ""
+        p99 = f" · p99 {self._second.p99_ms:.2f} ms" if self._second.p99_ms is not None else ""
+        done = self._records / self._scenario.number("recordcount")
+        loaded = f" · {min(done, 1):.0%} of the records" if self._phase == "load" else ""
+        return f" · {self._second.records_per_second:,.0f} rec/s{p99}{loaded}"
+
+    def _render(self) -> RenderableType:
+        return Group(Text(self._where(), "bold cyan"), Text(f"  {self._times()}{self._rate()}"))
+
+
+def clock(seconds: float) -> str:
+    """62 → "1:02", 3723 → "1:02:03"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

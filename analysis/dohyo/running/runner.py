@@ -1,0 +1,385 @@
+"""The main job, from a checked scenario to the table: deploy, one trial after the other, stop, summary.
+
+Whatever happens on the way, the servers that this run started are stopped, everything gathered so far is kept and
+marked, and the table is printed.
+"""
+
+import shlex
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from dohyo import host
+from dohyo.ansible import available
+from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, play
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
+from dohyo.planning import sizing
+from dohyo.planning.plan import Trial, course, variables
+from dohyo.running.experiment import (
+    FREE_BYTES_FOR_EVIDENCE,
+    Experiment,
+    check_disk,
+    create,
+    new_folder,
+    now,
+    only_one,
+    read_json,
+    reopen,
+    write_json,
+)
+from dohyo.running.progress import Progress, clock
+from dohyo.scenario.hosts import Hosts, here
+from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.systems import all_systems
+from dohyo.summary.summary import summarise
+from dohyo.tables.files import write
+from dohyo.tables.table import render
+
+# Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
+STOP_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``run`` was asked for besides the scenario.
+
+    :ivar inventory: file or folder; None is the default one, this machine
+    :ivar named: the systems were named one by one, so that a skipped one is a failure
+    :ivar out: folder of the experiment; None is a new one below results/
+    :ivar hosts: what is known of the database hosts
+    """
+
+    inventory: Path | None = None
+    keep: bool = False
+    named: bool = False
+    out: Path | None = None
+    hosts: Hosts = field(default_factory=here)
+
+
+def run(scenario: Scenario, options: Options, console: Console) -> int:
+    """Measures a scenario and returns the exit code.
+
+    :raises BadInputError: before anything is started
+    :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
+    """
+    with only_one():
+        folder = new_folder(scenario, options.out)
+        try:
+            check_disk(folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
+            signals = Signals()
+            _check_size(scenario, options, signals)
+            _build_client(signals)
+        except BaseException:
+            # Nothing was started, so nothing shall be left.
+            folder.rmdir()
+            raise
+        experiment = create(
+            scenario,
+            folder,
+            {
+                "inventory": str(options.inventory) if options.inventory else None,
+                "keep": options.keep,
+                "named": options.named,
+                "host": host.hardware(),
+                "versions": host.versions(),
+            },
+            options.hosts,
+        )
+        return _Measurement(experiment, experiment.trials, options, signals, console).carry_out()
+
+
+def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
+    """Shows what :func:`run` would do, and returns the exit code; starts nothing.
+
+    :raises BadInputError: if the hosts have no room for it
+    """
+    hosts = options.hosts.stated(scenario.values)
+    if options.inventory is not None and hosts.count != options.hosts.count:
+        raise BadInputError(_other_count(scenario, options))
+    sizes = sizing.ask_points(scenario, hosts, options.inventory)
+    sizing.show(scenario, sizes, console)
+    for at_point in sizes:
+        at_point.check()
+    return 0
+
+
+def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
+    """Refuses what the hosts have no room for, as far as is known of them; this machine is looked at."""
+    hosts = options.hosts.stated(scenario.values)
+    if hosts.count != options.hosts.count:
+        raise BadInputError(_other_count(scenario, options))
+    known = options.hosts if options.inventory is None else hosts
+    # Of hosts of which nothing is known deploy.yml finds out.
+    if known.memory is None and known.disk is None:
+        return
+    for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
+        sizes.check()
+
+
+def _other_count(scenario: Scenario, options: Options) -> str:
+    return (
+        f"host_count={scenario['host_count']}: {options.hosts.where} has {options.hosts.count} database host(s);"
+        " leave it out, or plan for hosts that are not there with --plan and without --inventory"
+    )
+
+
+def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -> int:
+    """Repeats the trials of an experiment that are not done, and returns the exit code.
+
+    :param scenario_name: must be the experiment's, if given
+    :raises BadInputError: before anything is started
+    :raises Interruption: like :func:`run`
+    """
+    with only_one():
+        experiment, inventory = reopen(name)
+        if scenario_name not in (None, experiment.scenario.name):
+            raise BadInputError(f"{name} is an experiment with {experiment.scenario.name}, not with {scenario_name}")
+        todo = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
+        check_disk(experiment.folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
+        signals = Signals()
+        if not todo:
+            console.print(f"all trials of {name} are done")
+        else:
+            _build_client(signals)
+            for trial in todo:
+                experiment.set_aside(trial)
+                experiment.mark(trial, "pending")
+            experiment.update(status="running", finished=None)
+        named = bool(read_json(experiment.folder / "experiment.json").get("named"))
+        return _Measurement(experiment, todo, Options(inventory, keep, named), signals, console).carry_out()
+
+
+def _build_client(signals: Signals) -> None:
+    """JDK 17, Maven and the built client; takes no time when they are there."""
+    if execute([SETUP, "client"], None, check=signals.check) != 0:
+        raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
+
+
+class _Measurement:
+    """Carries out an experiment."""
+
+    def __init__(
+        self, experiment: Experiment, todo: list[Trial], options: Options, signals: Signals, console: Console
+    ) -> None:
+        self.experiment = experiment
+        self.todo = todo
+        self.options = options
+        self.signals = signals
+        self.console = console
+        self.failed_while = ""
+        # By system: why it cannot be had, "" for one that can.
+        self.unavailable: dict[str, str] = {}
+        # By role: the variables with which it was installed last.
+        self.deployed: dict[str, Mapping[str, Any]] = {}
+        self.progress = Progress(todo, console)
+
+    def carry_out(self) -> int:
+        """Measures what is to do, prints the summary and returns the exit code."""
+        interrupted = 0
+        if self.todo:
+            self._announce()
+            try:
+                with self.progress:
+                    self._measure()
+            except Interruption as interruption:
+                interrupted = interruption.exit_code
+        valid = self._conclude(interrupted != 0)
+        return interrupted or (0 if valid else 1)
+
+    def _announce(self) -> None:
+        scenario = self.experiment.scenario
+        courses = list(dict.fromkeys(course(trial.scenario) for trial in self.todo))
+        systems = ", ".join(dict.fromkeys(trial.system for trial in self.todo))
+        counts = sorted({trial.scenario.number("recordcount") for trial in self.todo})
+        records = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        trials = f" · {len(self.todo)} trials" if scenario.matrix or scenario.number("rounds") > 1 else ""
+        self.progress.say(
+            f"{scenario.name}: {systems}{trials} · {records} records"
+            f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
+        )
+        for key in scenario.unused:
+            self.progress.say(f"matrix.{key}: none of these systems has it, so there are no points of it", "yellow")
+        for key in scenario.ignored:
+            self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
+
+    def _measure(self) -> None:
+        """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""
+        kept = False
+        left_by = ""
+        for trial in self.todo:
+            # The summary also tells what a trial that never began would have measured.
+            self._write_variables(trial, keep=False)
+        try:
+            ready = self._provisioned()
+            for number, trial in enumerate(ready, start=1):
+                keep = self.options.keep and trial is ready[-1]
+                if left_by:
+                    # The next system must have the machine for itself.
+                    self._stop(f"of {left_by}")
+                self.progress.trial(number, ready)
+                failure = self._trial(trial, keep)
+                if failure is not None:
+                    self._failed(trial, failure)
+                left_by = trial.label if failure is not None else ""
+                kept = keep and failure is None
+        except Interruption as interruption:
+            for trial in self.todo:
+                if self.experiment.state(trial) in ("pending", "running"):
+                    self.experiment.mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
+            raise
+        finally:
+            if not kept:
+                self._stop()
+        if kept:
+            self._show_kept(ready[-1])
+        self.signals.check()
+
+    def _provisioned(self) -> list[Trial]:
+        """Installs what the trials need on the hosts; returns the trials whose system is there."""
+        ready: list[Trial] = []
+        # What is installed depends on the roles' variables, which may be dimensions of the matrix.
+        by_variables: dict[str, list[Trial]] = {}
+        for trial in self.todo:
+            by_variables.setdefault(repr(sorted(trial.scenario.role_variables.items())), []).append(trial)
+        # The first trial's come last, so that it finds them in place.
+        for trials in reversed(by_variables.values()):
+            ready += self._installed(trials)
+        return [trial for trial in self.todo if trial in ready]
+
+    def _installed(self, trials: list[Trial]) -> list[Trial]:
+        """The trials, alike in their roles' variables, whose system could be installed."""
+        failure = self._deploy(trials)
+        if failure is None:
+            return self._available(trials)
+        systems = list(dict.fromkeys(trial.system for trial in trials))
+        if len(systems) == 1:
+            for trial in trials:
+                self._failed(trial, failure)
+            return []
+        # One system's failure must not cost the others their measurement.
+        ready = []
+        for system in systems:
+            ready += self._installed([trial for trial in trials if trial.system == system])
+        return ready
+
+    def _available(self, trials: list[Trial]) -> list[Trial]:
+        """The trials whose system can be had; the others are skipped."""
+        for trial in trials:
+            if reason := self.unavailable.get(trial.system):
+                self.experiment.mark(trial, "skipped", reason)
+                self.progress.say(f"{trial.label} skipped: {reason}", "yellow")
+        return [trial for trial in trials if not self.unavailable.get(trial.system)]
+
+    def _deploy(self, trials: list[Trial]) -> Failure | None:
+        """Installs the systems of trials that are alike in their roles' variables."""
+        folder = self.experiment.folder / "deploy"
+        folder.mkdir(exist_ok=True)
+        extra_vars = folder / "deploy.json"
+        # Preflight asks whether there is room for the data.
+        largest = max((trial.scenario for trial in trials), key=lambda s: s.data_bytes * s.number("replication"))
+        size = {"trial_properties": largest.client_properties, "trial_conditions": largest.conditions}
+        names = list(dict.fromkeys(trial.system for trial in trials))
+        write_json(extra_vars, {"deploy_systems": names, **size, **largest.role_variables})
+        self.deployed |= {all_systems()[name].role: largest.role_variables for name in names}
+        return self._play("deploy.yml", folder, extra_vars)
+
+    def _trial(self, trial: Trial, keep: bool) -> Failure | None:
+        folder = self.experiment.trial_folder(trial)
+        extra_vars = self._write_variables(trial, keep)
+        self.experiment.mark(trial, "running")
+        began = time.monotonic()
+        failure = None
+        if self.deployed.get(all_systems()[trial.system].role) != trial.scenario.role_variables:
+            # Not every role can keep several versions beside each other: the last one that was installed is there.
+            failure = self._deploy([trial])
+        failure = failure or self._play("trial.yml", folder, extra_vars)
+        if failure is None:
+            self.experiment.mark(trial, "done")
+            self.progress.say(f"{trial.label}: measured in {clock(time.monotonic() - began)}", "green")
+        return failure
+
+    def _write_variables(self, trial: Trial, keep: bool) -> Path:
+        folder = self.experiment.trial_folder(trial)
+        write_json(folder / "trial.json", variables(trial, folder, keep))
+        return folder / "trial.json"
+
+    def _failed(self, trial: Trial, failure: Failure) -> None:
+        self.experiment.mark(trial, "failed", f"{self.failed_while}: {failure}")
+        self.progress.say(f"{trial.label} failed while {self.failed_while}: {failure}", "red")
+        self.progress.say(f"  the full log: {shown(failure.log)}")
+
+    def _play(self, name: str, folder: Path, extra_vars: Path) -> Failure | None:
+        # By task, because the playbook goes on to stop the servers before it says that the trial has failed.
+        activities: dict[str, str] = {}
+        keep_reason = available.watcher(self.unavailable)
+
+        def watch(event: Event) -> None:
+            self.progress.event(event)
+            keep_reason(event)
+            if event["event"] == "failed":
+                activities[str(event["task"])] = self.progress.activity
+
+        failure = play(
+            name,
+            self.options.inventory,
+            folder,
+            check=self.signals.check,
+            extra_vars=extra_vars,
+            watch=watch,
+            tick=self.progress.tick,
+        )
+        self.failed_while = activities.get(failure.task if failure else "", self.progress.activity)
+        return failure
+
+    def _stop(self, which: str = "") -> None:
+        """Stops all servers and clients that this checkout has started, whatever signals come."""
+        self.progress.stopping(which)
+        folder = self.experiment.folder / "stop"
+        folder.mkdir(exist_ok=True)
+        with self.signals.held_back("already stopping the servers, please wait"):
+            failure = play(
+                "stop.yml",
+                self.options.inventory,
+                folder,
+                check=lambda: None,
+                tick=self.progress.tick,
+                timeout=STOP_SECONDS,
+            )
+        if failure is not None:
+            self.progress.say(f"the servers could not be stopped: {failure}", "red")
+            self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
+
+    def _show_kept(self, trial: Trial) -> None:
+        conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
+        endpoints = ", ".join(map(str, conditions.get("endpoints", [])))
+        self.progress.say(f"{trial.label} stays up at {endpoints}; stop it with: {self._stop_command()}")
+
+    def _stop_command(self) -> str:
+        inventory = f" -i {shlex.quote(str(self.options.inventory))}" if self.options.inventory else ""
+        return f"cd {shlex.quote(str(ANSIBLE))} && ../.venv/bin/ansible-playbook stop.yml{inventory}"
+
+    def _conclude(self, interrupted: bool) -> bool:
+        """Writes and prints the summary; returns whether every trial has valid numbers."""
+        summary = summarise(self.experiment.folder)
+        for trial, measured in zip(self.experiment.trials, summary.trials, strict=True):
+            # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
+            if self.experiment.state(trial) == "done" and measured.status != "ok":
+                self.experiment.mark(trial, "invalid", measured.reason)
+        fine = ("ok",) if self.options.named else ("ok", "skipped")
+        statuses = [trial.status for trial in summary.trials]
+        valid = "ok" in statuses and all(status in fine for status in statuses)
+        self.experiment.update(status="done" if valid else "interrupted" if interrupted else "failed", finished=now())
+        write(summary, self.experiment.folder)
+        render(summary, self.console)
+        folder = shown(self.experiment.folder)
+        self.console.print(Text(f"evidence, summary.json, .csv, .md, and load.csv: {folder}"), soft_wrap=True)
+        if not valid:
+            name = folder if self.experiment.folder.parent != RESULTS else self.experiment.folder.name
+            self.console.print(Text(f"to repeat only what did not finish: ./run.sh --resume {name}"), soft_wrap=True)
+        return valid

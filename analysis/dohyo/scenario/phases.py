@@ -1,0 +1,102 @@
+"""The phases of a trial: its runs after the load, by name, and what may differ between them. docs/scenarios.md."""
+
+import re
+from collections.abc import Sequence
+
+from dohyo.bad_input import BadInputError, unknown
+from dohyo.scenario import properties, systems
+
+# What a scenario calls the load; folders and rows call it "load".
+INSERT = "insert"
+# The phase of a scenario that names none.
+RUN = "run"
+
+PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
+_NO_MIX = dict.fromkeys(PROPORTIONS, "0")
+# What a phase has because of its name; its own properties come before it, those of the scenario after it.
+IMPLIED = {
+    "update": {**_NO_MIX, "updateproportion": "1"},
+    "read": {**_NO_MIX, "readproportion": "1"},
+    # A target rate is meant for the runs; a load has one where insert.target says so.
+    INSERT: {"target": "0"},
+}
+
+# Steps of every trial, which events and folders call by these names.
+_STEPS = (
+    "deploy", "canary", "start", "schema", "load", "settle", "probe", "stats", "stop", "matrix", "variant", "full",
+)  # fmt: skip
+# Why a property of these groups is the same in all phases, and which ones of them are not.
+_FIXED_GROUPS = {
+    "Experiment": "it is one for all phases of a trial",
+    "Hosts that are not there yet": "it says what the hosts are",
+    "Conditions": "the servers are started and the tables are made with it",
+    "Search for the highest rate": "it is of a trial with a single phase",
+    "Records": "all phases work on the records that the load has made",
+    "Only read by the stock client": "only the stock client reads it",
+}
+_DIFFER = {"duration", "warmuptime"}
+_FIXED = {
+    "client_heap": "the memory is set aside before the servers are started",
+    "dataintegrity": _FIXED_GROUPS["Records"],
+    "aerospike.layout": _FIXED_GROUPS["Records"],
+    "aerospike.inline": "its role reads it when the servers are started",
+    "mysql.connections": "its role reads it when the servers are started",
+}
+# The load asks for nothing, and ends when all records are there.
+_NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmuptime", "readbeforewrite"}
+
+
+def split(text: str) -> list[str]:
+    """The runs that a value of the property ``phases`` names, in order; the load is none of them.
+
+    There are none where the load itself is what is measured (``phases=insert``).
+    """
+    named = [name.strip() for name in text.split(",")]
+    return named[1:] if named[0] == INSERT else named
+
+
+def check(text: str) -> None:
+    """Checks a value of the property ``phases``.
+
+    :raises BadInputError: naming the phase that cannot be, and why
+    """
+    named = split(text)
+    for name in named:
+        if name == INSERT:
+            raise BadInputError(f"phases={text}: insert is the load, which comes first; inserts of a run are"
+                                " insertproportion=1 in a phase of another name")  # fmt: skip
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
+            raise BadInputError(
+                f"phases={text}: '{name}' must be of lower-case letters, digits and -, begin with a letter and have at"
+                " most 40 characters"
+            )
+        if name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known()):
+            raise BadInputError(f"phases={text}: '{name}' means something else to Dohyo; choose another name")
+        if named.count(name) > 1:
+            raise BadInputError(
+                f"phases={text}: '{name}' is named twice; repeats=N measures all again, and any other name such as"
+                f" {name}-again takes the scenario's mix"
+            )
+
+
+def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Property:
+    """The property that PHASE.KEY is about.
+
+    :param named: the trial's runs
+    :raises BadInputError: if there is no such phase, no such property, or if it cannot differ from phase to phase
+    """
+    known = properties.find(key)
+    if known is None and key not in systems.role_variables():
+        raise unknown("property", f"{phase}.{key}", properties.known(), "docs/properties.md lists all")
+    if phase not in (INSERT, *named):
+        there = [INSERT, *named]
+        raise unknown("phase", phase, there, f"of {phase}.{key}; phases={','.join(there)} names those that there are")
+    if known is None:
+        reason = "the servers are started with a role's variables"
+    else:
+        reason = _FIXED.get(key) or ("" if key in _DIFFER else _FIXED_GROUPS.get(known.group, ""))
+        if phase == INSERT and (key in _NOT_OF_THE_LOAD or known.group == "Mix of operations"):
+            reason = "the load inserts every record once, and ends then"
+    if known is None or reason:
+        raise BadInputError(f"{phase}.{key}: cannot be of one phase, because {reason}; say {key} without a phase")
+    return known

@@ -1,0 +1,253 @@
+"""Figures that others have published of a scenario: a reference to print below or beside ours, and nothing else.
+
+They stand in `workloads/published/NAME.yml`, one file per scenario, whose form docs/workloads.md explains. An
+experiment keeps copies of its files, so that the summary needs nothing but the experiment's own folder. They are of
+other hardware and versions: no statistic of ours may take them in, which is why they are types of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dohyo.bad_input import BadInputError, unknown
+from dohyo.places import WORKLOADS
+
+FOLDER = WORKLOADS / "published"
+_NUMBERS = (
+    "operations", "records", "ops_per_second", "records_per_second", "mean_ms", "p50_ms", "p95_ms", "p99_ms",
+    "p99_9_ms", "max_ms", "seconds",
+)  # fmt: skip
+_RATIOS = ("l1_cache_hit_ratio",)
+_ASCENDING = ("p50_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One published line. None: not published; nothing is computed from what is.
+
+    :ivar of: what was measured, such as "A, 40 GB"
+    :ivar system: the system, or its variant, in the publication's words
+    :ivar seconds: how long the whole took
+    :ivar l1_cache_hit_ratio: of 1; two where the least and the most were published
+    :ivar at: beside which of our rows it stands: a dimension of a table → the values that it has there
+    """
+
+    of: str
+    system: str
+    operations: int | None = None
+    records: int | None = None
+    ops_per_second: float | None = None
+    records_per_second: float | None = None
+    mean_ms: float | None = None
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+    p99_9_ms: float | None = None
+    max_ms: float | None = None
+    seconds: float | None = None
+    l1_cache_hit_ratio: list[float] | None = None
+    at: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A published table's shape, in which ours is shown too.
+
+    :ivar rows: what makes a row: dimensions of the matrix, `phase`, `system`; where several of our points are in one
+        row, it is that with the highest rate
+    :ivar columns: names of numbers as in a figure; `READ p99_ms` is of that operation type, else counts and rates are
+        of all operations, and latencies of the only type or of `operation`
+    :ivar operation: whose latencies a phase with several types shows
+    :ivar phases: those that are shown, in that order; all but the load where empty
+    """
+
+    rows: list[str]
+    columns: list[str]
+    operation: str = ""
+    phases: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published of one scenario.
+
+    :ivar name: of the file, without its ending
+    :ivar facts: what is not a line of numbers, a sentence each
+    """
+
+    name: str
+    title: str
+    hardware: str
+    versions: str
+    conditions: str = ""
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+
+    @property
+    def heading(self) -> str:
+        """What a reader must know before the first number."""
+        return f"published, on other hardware: {self.hardware} · {self.versions}"
+
+    def table_of(self, figure: Figure) -> Table | None:
+        """The first table whose rows are told apart by all that says where the figure stands."""
+        return next((table for table in self.tables if figure.at and figure.at.keys() <= set(table.rows)), None)
+
+    @property
+    def text(self) -> list[str]:
+        """What else there is to say, a line each."""
+        return [f"{self.title}: {self.conditions}" if self.conditions else self.title, *self.facts]
+
+
+def files(scenario: str, named: str = "") -> list[Path]:
+    """The files that belong to a scenario.
+
+    :param scenario: its name, which is that of a file, or of none
+    :param named: the property `published`: names of other files instead, separated by commas
+    :raises BadInputError: if there is none of a given name
+    """
+    there = {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
+    for name in filter(None, named.split(",")):
+        if name not in there:
+            raise unknown("published figures", name, there, "there are: " + ", ".join(there))
+    return [there[name] for name in (named or scenario).split(",") if name in there]
+
+
+def load(path: Path) -> Published:
+    """Reads and checks a file of published figures.
+
+    :raises BadInputError: naming the file, the line of figures, and what is wrong with it
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise BadInputError(f"cannot read the published figures {path}: {error}") from error
+    try:
+        _known(content, Published, optional=("conditions", "tables", "figures", "facts"), derived=("name",))
+        lines = _list(content, "figures")
+        found = Published(
+            name=path.stem,
+            **{key: _text(content, key) for key in content.keys() - {"tables", "figures", "facts"}},
+            tables=[_table(table, number) for number, table in enumerate(_list(content, "tables"), start=1)],
+            figures=[_figure(line, number) for number, line in enumerate(lines, start=1)],
+            facts=[_sentence(fact) for fact in _list(content, "facts")],
+        )
+        for number, figure in enumerate(found.figures, start=1):
+            if figure.at and not found.table_of(figure):
+                raise BadInputError(f"line {number} of the figures: at: {', '.join(figure.at)}: no table has such rows")
+        if not found.figures and not found.facts:
+            raise BadInputError("there are neither figures nor facts in it")
+    except BadInputError as error:
+        raise BadInputError(f"the published figures {path}: {error}") from error
+    return found
+
+
+def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
+    """The published figures whose files are in a folder, in the order of their names; a broken one is a warning."""
+    found = []
+    for path in sorted(folder.glob("*.yml")):
+        try:
+            found.append(load(path))
+        except BadInputError as error:
+            warn(str(error))
+    return found
+
+
+def _figure(line: Any, number: int) -> Figure:
+    try:
+        _known(line, Figure, optional=(*_NUMBERS, *_RATIOS, "at"))
+        if not line.keys() & {*_NUMBERS, *_RATIOS}:
+            raise BadInputError("has no number; a sentence belongs to the facts")
+        for key in line.keys() & set(_NUMBERS):
+            counts = key in ("operations", "records")
+            if type(line[key]) not in ((int,) if counts else (int, float)) or not 0 < line[key] < math.inf:
+                raise BadInputError(f"{key}: {line[key]}: must be a {'whole ' if counts else ''}number above 0")
+        ascending = [line[key] for key in _ASCENDING if key in line]
+        if ascending != sorted(ascending) or line.get("mean_ms", 0) > line.get("max_ms", math.inf):
+            raise BadInputError(f"{', '.join(key for key in _ASCENDING if key in line)} do not ascend")
+        return Figure(
+            _text(line, "of"),
+            _text(line, "system"),
+            **{key: line[key] for key in _NUMBERS if key in line},
+            l1_cache_hit_ratio=_ratio(line, "l1_cache_hit_ratio"),
+            at=_at(line.get("at", {})),
+        )
+    except BadInputError as error:
+        raise BadInputError(f"line {number} of the figures: {error}") from error
+
+
+def _ratio(line: dict[str, Any], key: str) -> list[float] | None:
+    if key not in line:
+        return None
+    found = line[key] if isinstance(line[key], list) else [line[key]]
+    numbers = all(type(each) in (int, float) and 0 <= each <= 1 for each in found)
+    if not numbers or len(found) not in (1, 2) or found != sorted(found):
+        raise BadInputError(f"{key}: {line[key]}: must be a number from 0 to 1, or a list of the least and the most")
+    return found
+
+
+def _at(content: Any) -> dict[str, list[str]]:
+    if not isinstance(content, dict):
+        raise BadInputError(f"at: {content}: must be a mapping of dimensions to values")
+    return {
+        str(key): [str(each) for each in (value if isinstance(value, list) else [value])]
+        for key, value in content.items()
+    }
+
+
+def _table(content: Any, number: int) -> Table:
+    try:
+        _known(content, Table, optional=("operation", "phases"))
+        found = Table(
+            rows=[str(each) for each in _list(content, "rows")],
+            columns=[str(each) for each in _list(content, "columns")],
+            operation=_text(content, "operation") if "operation" in content else "",
+            phases=[str(each) for each in _list(content, "phases")],
+        )
+        for key in ("rows", "columns"):
+            if not getattr(found, key):
+                raise BadInputError(f"{key}: must not be empty")
+        for column in found.columns:
+            if (name := column.rpartition(" ")[2]) not in (*_NUMBERS, *_RATIOS):
+                raise unknown("column", name, (*_NUMBERS, *_RATIOS), "there are: " + ", ".join((*_NUMBERS, *_RATIOS)))
+    except BadInputError as error:
+        raise BadInputError(f"table {number}: {error}") from error
+    return found
+
+
+def _known(content: Any, of: type, optional: Sequence[str], derived: Sequence[str] = ()) -> None:
+    """Refuses an object with other keys than a type has fields, or without those that it must have."""
+    if not isinstance(content, dict):
+        raise BadInputError(f"{content!r}: must be a mapping of keys to values")
+    allowed = [each.name for each in fields(of) if each.name not in derived]
+    for key in content:
+        if key not in allowed:
+            raise unknown("key", str(key), allowed, "there are: " + ", ".join(allowed))
+    for key in allowed:
+        if key not in content and key not in optional:
+            raise BadInputError(f"{key} is missing")
+
+
+def _text(content: dict[str, Any], key: str) -> str:
+    if not isinstance(content[key], str) or not content[key].strip():
+        raise BadInputError(f"{key}: {content[key]}: must be some text; in quotes, where it would be a number")
+    return " ".join(content[key].split())
+
+
+def _list(content: dict[str, Any], key: str) -> list[Any]:
+    found = content.get(key, [])
+    if not isinstance(found, list):
+        raise BadInputError(f"{key}: must be a list")
+    return found
+
+
+def _sentence(fact: Any) -> str:
+    if not isinstance(fact, str):
+        raise BadInputError(f"facts: {fact}: must be some text; in quotes, where it has a colon")
+    return " ".join(fact.split())

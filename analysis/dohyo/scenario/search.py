@@ -1,0 +1,114 @@
+"""The search for the highest rate under bounds: what a scenario asks of it; summary/probes.py has what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dohyo.bad_input import BadInputError
+from dohyo.operations import READ_MODIFY_WRITE
+from dohyo.scenario import slo
+
+if TYPE_CHECKING:
+    from dohyo.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a trial is to search for.
+
+    :ivar slo: text of the bounds
+    :ivar probes: how many it may take
+    :ivar duration: seconds of the measured window of each
+    :ivar precision: see `dohyo.summary.knee.Knee`
+    """
+
+    slo: str
+    probes: int
+    duration: int
+    precision: float
+
+
+def asked(scenario: Scenario) -> Settings | None:
+    """What a scenario asks for; None where it has no search."""
+    if scenario["search"] == "none":
+        return None
+    return Settings(
+        slo=scenario["slo"],
+        probes=scenario.number("search.probes"),
+        duration=scenario.number("search.duration") or _run(scenario).duration,
+        precision=float(scenario["search.precision"]),
+    )
+
+
+def _run(scenario: Scenario) -> Scenario:
+    """The scenario as the runs of its only phase have it. Probes are alike but for their rate and their length."""
+    return scenario.of(scenario.phases[0])
+
+
+def check(scenario: Scenario) -> None:
+    """Checks what no single property of a search can tell.
+
+    :raises BadInputError: naming what is missing or cannot be together
+    """
+    if scenario["search"] != "none" and not scenario.phases:
+        raise BadInputError(
+            f"search={scenario['search']} with phases={scenario['phases']}: a search has the mix of a phase after the"
+            " load, and there is none; name one, such as phases=insert,run"
+        )
+    settings = asked(scenario)
+    if settings is None:
+        # search=none on the command line turns off what a file asks for.
+        given = [key for key in scenario.values if key == "slo" or key.startswith("search.")]
+        if given and "search" not in scenario.values:
+            raise BadInputError(
+                f"{given[0]}={scenario[given[0]]}: nothing is searched for without search=max; add it, or leave out"
+                f" {', '.join(given)}"
+            )
+        return
+    if not settings.slo:
+        raise BadInputError("search=max: slo is missing; say what must hold at the rate, such as slo=p99<10ms")
+    if len(scenario.phases) > 1:
+        raise BadInputError(
+            f"search=max with phases={scenario['phases']}: a search has the mix of one phase; name that one alone, such"
+            f" as phases={scenario.phases[-1]}, and do an experiment for each of the others"
+        )
+    run = _run(scenario)
+    if float(run["target"]):
+        raise BadInputError(
+            f"search=max and target={run['target']}: the search begins at what the systems do without a target"
+            " rate; leave one out"
+        )
+    if not settings.duration:
+        raise BadInputError(
+            "search=max: nothing ends a probe, as operationcount does not fit every rate; set search.duration=60s"
+        )
+    mixed = _mix(run)
+    for bound in slo.bounds(settings.slo):
+        if bound.operation and bound.operation not in mixed:
+            raise BadInputError(
+                f"slo={settings.slo}: there is no {bound.operation} in the mix, which has {', '.join(mixed)}; leave"
+                " that bound out, or set its proportion"
+            )
+
+
+def _mix(run: Scenario) -> list[str]:
+    """YCSB's names of the operations in the mix. A read-modify-write shows as its two halves, too."""
+    names = [name for key, name in slo.OPERATIONS.items() if float(run[f"{key}proportion"])]
+    halves = ["READ", "UPDATE"] if READ_MODIFY_WRITE in names else []
+    return list(dict.fromkeys([*halves, *names]))
+
+
+def lengths(scenario: Scenario) -> list[int]:
+    """Seconds of each probe that there may be, warm-up and window; how many are needed shows only on the way."""
+    settings = asked(scenario)
+    return [_run(scenario).warmup + settings.duration] * settings.probes if settings else []
+
+
+def words(scenario: Scenario) -> str:
+    """What a search adds to a trial, for people; empty without one."""
+    settings = asked(scenario)
+    if settings is None:
+        return ""
+    window = f"{_run(scenario).warmup} s warm-up + {settings.duration} s"
+    return f"at most {settings.probes} × ({window}) for the highest rate with {settings.slo}"

@@ -1,0 +1,55 @@
+"""The property slo: bounds on percentiles of the latency that a rate must hold, such as p99<10ms,read.p99.9<500us."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dohyo.operations import READ_MODIFY_WRITE
+
+# What a bound may call the operations of a mix, as the properties of their shares do, and YCSB's names for them.
+OPERATIONS = {
+    "read": "READ",
+    "update": "UPDATE",
+    "insert": "INSERT",
+    "scan": "SCAN",
+    "readmodifywrite": READ_MODIFY_WRITE,
+}
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
+_UNITS_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+_BOUND = re.compile(
+    rf"(?:({'|'.join(OPERATIONS)})\.)?({'|'.join(map(re.escape, reversed(PERCENTILES)))})"
+    r"<([0-9]{1,9}(?:\.[0-9]{1,9})?)(us|ms|s)"
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One condition on the latencies.
+
+    :ivar operation: YCSB's name; None: every operation of the mix
+    :ivar percentile: one of `PERCENTILES`
+    """
+
+    operation: str | None
+    percentile: str
+    limit_ms: float
+
+
+def bounds(text: str) -> list[Bound]:
+    """The bounds of a text such as "p99<10ms,read.p99.9<500us"; blanks and upper case do not matter.
+
+    :raises ValueError: if it is not one
+    """
+    found = []
+    for part in plain(text).split(","):
+        match = _BOUND.fullmatch(part)
+        if match is None or float(match[3]) == 0:
+            raise ValueError(f"'{part}' is no bound on a percentile")
+        found.append(Bound(OPERATIONS.get(match[1]), match[2], float(match[3]) * _UNITS_MS[match[4]]))
+    return found
+
+
+def plain(text: str) -> str:
+    """The text of bounds as it is kept: without blanks, in lower case."""
+    return "".join(text.split()).lower()

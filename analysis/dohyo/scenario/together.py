@@ -1,0 +1,129 @@
+"""Whether the values of a scenario go together, each of which is good by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dohyo.bad_input import BadInputError
+from dohyo.scenario import key_columns, phases, search
+
+if TYPE_CHECKING:
+    from dohyo.scenario.scenario import Scenario
+
+
+def check(scenario: Scenario) -> None:
+    """Checks what no single value can tell.
+
+    :raises BadInputError: naming what is missing or cannot be together
+    """
+    if "recordcount" not in scenario.values:
+        raise BadInputError("recordcount is missing; a scenario says how many records are loaded, or datasize=40GB")
+    if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
+        given = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
+        raise BadInputError(
+            f"phases={scenario['phases']} with {given}: there is no run to repeat or to discard, as the load is what is"
+            " measured, and it is done once; rounds=N loads N times, each time into empty tables of fresh servers"
+        )
+    if scenario.number("discard") >= scenario.repeats:
+        raise BadInputError(
+            f"discard={scenario['discard']} with repeats={scenario['repeats']}: nothing would be left; repeats must be"
+            " the larger one"
+        )
+    _check_records(scenario)
+    load = scenario.of(phases.INSERT)
+    for phase in [phases.INSERT, *scenario.phases]:
+        try:
+            _check_batch(scenario.of(phase))
+            if phase != phases.INSERT:
+                _check_run(scenario.of(phase), load)
+        except BadInputError as error:
+            # A scenario that says nothing of phases has one run, and needs no name for it.
+            if "phases" not in scenario.values and not scenario.phase_values:
+                raise
+            raise BadInputError(f"phase {phase}: {error}") from error
+    search.check(scenario)
+
+
+def _check_records(scenario: Scenario) -> None:
+    """Checks what is loaded."""
+    records = scenario.number("recordcount")
+    _at_most(scenario, "tablecount", records, "recordcount")
+    _check_key(scenario)
+    _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
+    _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
+    if scenario["fieldlengthdistribution"] == "constant":
+        if "fieldlengthhistogram" in scenario.values:
+            raise BadInputError("fieldlengthhistogram needs fieldlengthdistribution=histogram")
+    elif scenario["dataintegrity"] == "true":
+        raise BadInputError("dataintegrity=true needs fieldlengthdistribution=constant")
+    else:
+        _at_most(scenario, "minfieldlength", scenario.number("fieldlength"), "fieldlength")
+
+
+def _check_key(scenario: Scenario) -> None:
+    """Checks what the columns of a key do not go with."""
+    columns = key_columns.parse(scenario["keycolumns"])
+    if not columns:
+        return
+    given = f"keycolumns={scenario['keycolumns']}"
+    if scenario["insertorder"] != "ordered":
+        raise BadInputError(
+            "partitions and keycolumns need insertorder=ordered: the columns are made from the record's number"
+        )
+    if scenario["keysalt"] != "none":
+        raise BadInputError(
+            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) have no place for a salt; leave one of the"
+            " two out"
+        )
+    fields = {f"{scenario['fieldnameprefix']}{number}".lower() for number in range(scenario.number("fieldcount"))}
+    if same := next((column.name for column in columns if column.name in fields), None):
+        raise BadInputError(f"{given}: a field is called {same}, too; rename the column")
+    if scenario.number("recordcount") > key_columns.records(columns):
+        raise BadInputError(
+            f"recordcount={scenario['recordcount']}: {given} makes {key_columns.records(columns)} different keys; give"
+            " the last column a larger type, or the others more values"
+        )
+
+
+def _check_batch(phase: Scenario) -> None:
+    if phase["keycolumns"] and phase["cassandra.batchread"] == "in":
+        raise BadInputError(
+            f"cassandra.batchread=in with keycolumns={phase['keycolumns']}: IN asks for every combination of the"
+            " columns' values, not for the batch's records; use cassandra.batchread=async"
+        )
+    records, tables = phase.number("recordcount"), phase.number("tablecount")
+    _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
+
+
+def _check_run(run: Scenario, load: Scenario) -> None:
+    """Checks a phase after the load as a whole."""
+    shares = {key: float(run[key]) for key in phases.PROPORTIONS}
+    # 0.333 three times is meant to be one.
+    if abs(sum(shares.values()) - 1) > 0.0011:
+        summands = " + ".join(
+            f"{key}={run[key]}" + ("" if key in run.values else " (default)")
+            for key in phases.PROPORTIONS
+            if shares[key] or key in run.values
+        )
+        raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
+    _at_most(run, "minscanlength", run.number("maxscanlength"), "maxscanlength")
+    # Also said by the client, but not before the data is loaded.
+    if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential"):
+        raise BadInputError(
+            f"requestdistribution={run['requestdistribution']}: has one newest record, so it needs tablecount=1,"
+            f" not {run['tablecount']}"
+        )
+    if run.duration == 0 and run.number("operationcount") == 0:
+        raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
+    if run.number("batchsize") > 1 and shares["scanproportion"] > 0:
+        raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
+    if run["requestdistribution"] == "ranges" and run["threadcount"] != load["threadcount"]:
+        raise BadInputError(
+            f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread works on the records that it"
+            f" has loaded, so it must be that of the load, which is {load['threadcount']}"
+        )
+
+
+def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:
+    if scenario.number(key) > limit:
+        raise BadInputError(f"{key}={scenario[key]}: must be at most {limit}, which is {name}")

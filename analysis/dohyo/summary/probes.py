@@ -1,0 +1,154 @@
+"""What the probes of a search for the highest rate have come to, and the rate to try next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dohyo.evidence.json_values import mapping, number, text, whole
+from dohyo.evidence.rows import Row
+from dohyo.operations import INTENDED, OVERALL, is_call, is_failure
+from dohyo.scenario import slo
+from dohyo.scenario.search import Settings
+from dohyo.summary import knee
+from dohyo.summary.knee import Knee, Tried
+
+# Fields of a row that the percentiles of bounds are.
+FIELDS = {name: f"{name.replace('.', '_')}_ms" for name in slo.PERCENTILES}
+
+
+def stated(content: Any) -> Settings | None:
+    """The settings in a trial's trial.json; None where there are none."""
+    facts = mapping(content)
+    settings = Settings(
+        slo=text(facts.get("slo")),
+        probes=whole(facts.get("probes")) or 0,
+        duration=whole(facts.get("duration")) or 0,
+        precision=number(facts.get("precision")) or 0.0,
+    )
+    try:
+        slo.bounds(settings.slo)
+    except ValueError:
+        return None
+    return settings
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One rate that was tried.
+
+    :ivar target: operations per second asked of all clients together; None: not known
+    :ivar held: None: it is not valid, and says nothing about the rate
+    :ivar reason: why it did not hold, or is not valid
+    """
+
+    number: int
+    target: float | None = None
+    achieved: float | None = None
+    held: bool | None = None
+    reason: str | None = None
+    rows: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search has come to. Rates are operations per second of all clients together.
+
+    :ivar closed_loop: mean of the runs before it, which had no target rate
+    :ivar maximum: the highest rate that held, below every one that did not
+    :ivar unmet: the lowest rate that did not hold
+    :ivar next_target: the rate to try next; None when the search is over
+    """
+
+    slo: str
+    closed_loop: float | None = None
+    maximum: float | None = None
+    unmet: float | None = None
+    next_target: float | None = None
+    conclusion: str = ""
+    probes: list[Probe] = field(default_factory=list)
+
+    @property
+    def best(self) -> Probe | None:
+        """The probe of the maximum."""
+        return next((probe for probe in self.probes if probe.held and probe.target == self.maximum), None)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run or a probe has left: its rows, or why they do not count."""
+
+    rows: Sequence[Row]
+    problems: Sequence[str]
+    number: int = 0
+    target: float | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Operations per second that succeeded."""
+        return next((row.ops_per_second for row in self.rows if row.operation == OVERALL), None)
+
+
+def result(settings: Settings, runs: Measured, probes: Sequence[Measured]) -> Search:
+    """What the search has come to, and what is to be tried next.
+
+    :param runs: what was measured before, without a target rate
+    :param probes: in the order in which they were measured
+    """
+    start = max(runs.rate or 0.0, 0.0)
+    judged = [_judged(settings, probe) for probe in probes]
+    tried = [
+        Tried(probe.target, (probe.reason,) if probe.reason else ())
+        for probe in judged
+        if probe.held is not None and probe.target is not None
+    ]
+    state = Knee(settings.slo, start, settings.probes, settings.precision, tuple(tried))
+    problems = [*runs.problems, *(probe.reason or "" for probe in judged if probe.held is None)]
+    if not problems and not start:
+        problems = ["the runs before it have no rate to begin at"]
+    next_target = None if problems else state.next_target()
+    if problems:
+        sofar = f"; before that, {state.conclusion()}" if start and tried else ""
+        conclusion = f"the search for {settings.slo} was ended: {problems[0]}{sofar}"
+    elif next_target is not None:
+        conclusion = f"the search for {settings.slo} is not finished"
+    else:
+        conclusion = state.conclusion()
+    return Search(
+        slo=settings.slo,
+        closed_loop=runs.rate,
+        maximum=state.held.target if state.held else None,
+        unmet=state.unmet.target if state.unmet else None,
+        next_target=next_target,
+        conclusion=conclusion,
+        probes=judged,
+    )
+
+
+def _judged(settings: Settings, probe: Measured) -> Probe:
+    held: bool | None = None
+    reason: str | None = None
+    if probe.problems:
+        reason = probe.problems[0]
+    elif probe.target is None or probe.target <= 0 or probe.rate is None:
+        reason = f"probe-{probe.number}: its rate is not known"
+    else:
+        try:
+            broken = knee.broken(slo.bounds(settings.slo), intended(probe.rows), probe.target, probe.rate)
+        except ValueError as error:
+            reason = f"probe-{probe.number}: {error}"
+        else:
+            held = not broken
+            reason = " and ".join(broken) or None
+    return Probe(probe.number, probe.target, probe.rate, held, reason, list(probe.rows))
+
+
+def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
+    """Percentiles in ms from the intended start, by operation, of those that succeeded."""
+    found = {}
+    for row in rows:
+        name = row.operation.removeprefix(INTENDED)
+        if name != row.operation and is_call(name) and not is_failure(name) and not name.endswith("-NOT_FOUND"):
+            found[name] = {percentile: getattr(row, of) for percentile, of in FIELDS.items()}
+    return found

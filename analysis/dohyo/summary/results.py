@@ -1,0 +1,208 @@
+"""What comes out: rows of numbers, the trials that they belong to, and their written forms.
+
+The schema of `summary.json` is described in docs/summary-json.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from dohyo.evidence.canary import Canary, Comparison
+from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.events import Event
+from dohyo.evidence.load_curve import LoadCurve
+from dohyo.evidence.rows import LOAD, Row
+from dohyo.evidence.servers import Server
+from dohyo.figures import point_name
+from dohyo.scenario.published import Published
+from dohyo.summary.probes import Search
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA_VERSION = 1
+# ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
+Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What must be equal for a comparison to be fair, and what else a reader needs. None: not known."""
+
+    version: str | None = None
+    nodes: int | None = None
+    replication: str | None = None
+    write_acks: str | None = None
+    read_acks: str | None = None
+    durability: str | None = None
+    compression: str | None = None
+    write_copies: int | None = None  # copies that acknowledge a write
+    read_copies: int | None = None  # copies that answer a read
+    consistency: str | None = None  # strong, eventual, or what the system itself says
+    clients: int | None = None
+    start_skew_ms: float | None = None  # between the first and the last client to begin, worst of the repeats
+    end_skew_ms: float | None = None  # and to end
+    clock_error_ms: float | None = None  # how exactly the clocks of the clients' hosts are known
+    threads: int | None = None  # per client
+    batchsize: int | None = None
+    inflight: int | None = None
+    read_before_write: bool | None = None  # an update first reads its record; None also where there are no updates
+    target: float | None = None  # operations/s asked of each client; None: as fast as possible
+    recordcount: int | None = None  # loaded before the run
+    scale: float | None = None  # share of the scenario's records and operations, where it was not all of them
+    full_recordcount: int | None = None  # what that is a share of
+    record_bytes: int | None = None
+    warmup_seconds: float | None = None
+    measured_seconds: float | None = None  # mean over the repeats, of the client that took longest
+    heap: str | None = None
+    memory: str | None = None  # of a server without a heap: its own bound on caches or data
+    jdk: str | None = None
+    gc: str | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One system at one point of the matrix: its numbers or the reason why there are none."""
+
+    name: str
+    system: str
+    title: str
+    status: Status
+    reason: str | None = None
+    point: dict[str, str] = field(default_factory=dict)  # of the matrix: dimension -> value
+    round: int | None = None  # from 1, where there are several; None also for what is merged from all of them
+    conditions: Conditions = Conditions()
+    by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)  # what differs: phase -> condition
+    deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
+    notes: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)  # of the whole cluster
+    load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
+    load: LoadCurve | None = None  # rows against seconds
+    clients: list[Client] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    servers: list[Server] = field(default_factory=list)  # what they say themselves
+    events: list[Event] = field(default_factory=list)
+    canary: Canary | None = None  # what the hosts could do before it
+    search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
+
+    def is_aside(self, row: Row) -> bool:
+        """Whether a row is beside what was to be measured: of the load before it, or of runs that do not count."""
+        return row.discarded or (row.phase == LOAD and not self.load_is_measured)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All trials of an experiment, or all groups of logs of `dohyo tabulate`."""
+
+    name: str
+    trials: list[Trial]
+    merged: list[Trial] = field(default_factory=list)  # with several rounds: a system at a point, over all of them
+    unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
+    canary: Comparison | None = None  # were the hosts the same before all trials?
+    published: list[Published] = field(default_factory=list)  # by others, on other hardware: a reference alone
+
+    @property
+    def compared(self) -> list[Trial]:
+        """What a reader compares: trials, or where there are several rounds what these come to together."""
+        return self.merged or self.trials
+
+    @property
+    def dimensions(self) -> list[str]:
+        """Those of the matrix, in order."""
+        return list(dict.fromkeys(key for trial in self.trials for key in trial.point))
+
+    def json(self) -> str:
+        """As in docs/summary-json.md."""
+        content = {"schema": SCHEMA_VERSION, **asdict(self)}
+        for trial in content["trials"]:
+            if trial["load"]:
+                del trial["load"]["points"]  # one for each second; load.csv has them
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+    def frame(self) -> pl.DataFrame:
+        """Rows of the whole cluster, then, where there are several, of each client and each node, then of each probe of
+        a search; `scope` says which.
+
+        A trial without rows of the run has one line with a status and no numbers.
+        """
+        import polars as pl  # noqa: PLC0415  half a second, which `dohyo --help` and the live display need not wait for
+
+        records: list[dict[str, Any]] = []
+        scopes = [("cluster", trial) for trial in self.trials] + [("rounds", trial) for trial in self.merged]
+        for scope, trial in scopes:
+            of_trial = {
+                "name": self.name,
+                "trial": trial.name,
+                "system": trial.system,
+                "title": trial.title,
+                "status": trial.status,
+                "reason": trial.reason,
+                "round": trial.round,
+                **{f"matrix.{key}": value for key, value in trial.point.items()},
+            }
+            conditions = asdict(trial.conditions)
+            for line in _lines(trial, scope):
+                records.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
+        columns = [*_COLUMNS, *(f"matrix.{key}" for key in self.dimensions)]
+        return pl.DataFrame(records, schema=columns, infer_schema_length=None)
+
+    def csv(self) -> str:
+        """`frame()` as comma-separated values with a header."""
+        return self.frame().write_csv()
+
+    def load_csv(self) -> str:
+        """Rows against seconds of all loads as comma-separated values: a line for each second, and one for the end."""
+        import polars as pl  # noqa: PLC0415  as above
+
+        lines = [
+            (trial.system, point_name(trial.point), trial.round or 1, second, rows)
+            for trial in self.trials
+            if trial.load
+            for second, rows in trial.load.points
+        ]
+        return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
+
+
+_OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
+_OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")
+_OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
+# Names of rows, clients, nodes and conditions are distinct but for host and state: all are columns of one line.
+_COLUMNS = [
+    *("name", "trial", "system", "title", "status", "reason", "round", "scope", "host", "state"),
+    *(each.name for each in fields(Row)),
+    *_OF_CLIENT[2:],
+    *_OF_NODE[2:],
+    *_OF_PROBE,
+    *(each.name for each in fields(Conditions)),
+]
+
+
+def _lines(trial: Trial, scope: str) -> list[dict[str, Any]]:
+    """What tells the lines of a trial in summary.csv apart."""
+    lines: list[dict[str, Any]] = [{"scope": scope, **asdict(row)} for row in trial.rows]
+    # A failed trial with a good load still needs the line that says that it failed.
+    if all(row.phase == LOAD for row in trial.rows) and trial.status != "ok":
+        lines.insert(0, {"scope": scope})
+    if len(trial.clients) > 1:
+        for client in trial.clients:
+            of_client = {"scope": "client", **{name: getattr(client, name) for name in _OF_CLIENT}}
+            lines += [{**of_client, **asdict(row)} for row in client.rows] or [of_client]
+    if len(trial.clients) > 1 or len(trial.nodes) > 1:
+        lines += [{"scope": "node", **{name: getattr(node, name) for name in _OF_NODE}} for node in trial.nodes]
+    return lines + _probe_lines(trial)
+
+
+def _probe_lines(trial: Trial) -> list[dict[str, Any]]:
+    search = trial.search
+    if search is None or trial.status != "ok":
+        return []
+    lines = []
+    for probe in search.probes:
+        values = (search.slo, probe.number, probe.target, probe.held, probe.reason, probe == search.best)
+        of_probe = {"scope": "probe", **dict(zip(_OF_PROBE, values, strict=True))}
+        lines += [{**of_probe, **asdict(row)} for row in probe.rows] or [of_probe]
+    return lines

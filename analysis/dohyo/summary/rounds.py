@@ -1,0 +1,76 @@
+"""What a system did at a point of the matrix in all rounds, added up."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dohyo.evidence.conducted import furthest
+from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.rows import Row, Run, rows
+from dohyo.figures import point_name
+from dohyo.summary.phase import Part, place
+from dohyo.summary.results import Trial
+
+# What counts of a trial, or of several: the runs of each part, and the histograms of all of them.
+Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
+
+
+def rows_of(measured: Counted) -> list[Row]:
+    """Its rows, part by part."""
+    parts = sorted(measured, key=place)
+    return [row for part in parts for row in rows(part[0], *measured[part], discarded=part[1])]
+
+
+class Rounds:
+    """Adds up what a system did at a point of the matrix in all rounds."""
+
+    def __init__(self) -> None:
+        self.trials: list[Trial] = []
+        self.measured: Counted = {}
+
+    def add(self, trial: Trial, measured: Counted) -> None:
+        """Takes a trial; one that is not "ok" has nothing that counts but its load."""
+        self.trials.append(trial)
+        for part, (runs, latencies) in measured.items():
+            all_runs, all_latencies = self.measured.setdefault(part, ([], {}))
+            all_runs += runs
+            for name, of_trial in latencies.items():
+                all_latencies.setdefault(name, Latencies()).add_all(of_trial)
+
+    def merged(self) -> Trial:
+        """A trial with the numbers of all that are ok, and with the reasons of those that are not."""
+        bad = [trial for trial in self.trials if trial.status != "ok"]
+        first = next((trial for trial in self.trials if trial.status == "ok"), self.trials[0])
+        every = [trial.conditions for trial in self.trials]
+        windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
+        return replace(
+            first,
+            name=f"{first.system} {point_name(first.point)}".rstrip(),
+            status=bad[0].status if bad else "ok",
+            reason="; ".join(f"round {trial.round}: {trial.reason}" for trial in bad) or None,
+            round=None,
+            conditions=replace(
+                first.conditions,
+                measured_seconds=statistics.fmean(windows) if windows else None,
+                start_skew_ms=furthest(each.start_skew_ms for each in every),
+                end_skew_ms=furthest(each.end_skew_ms for each in every),
+                clock_error_ms=furthest(each.clock_error_ms for each in every),
+            ),
+            deviations=_each_once(self.trials, "deviations"),
+            notes=_each_once(self.trials, "notes"),
+            rows=rows_of(self.measured),
+            # These are of each round: the servers were others.
+            clients=[],
+            nodes=[],
+            servers=[],
+            events=[],
+            canary=None,
+            search=None,
+            load=None,
+        )
+
+
+def _each_once(trials: Sequence[Trial], name: str) -> list[str]:
+    return list(dict.fromkeys(text for trial in trials for text in getattr(trial, name)))

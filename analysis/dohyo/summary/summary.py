@@ -1,0 +1,465 @@
+"""From an experiment's evidence (`results/<id>/raw`) to its summary.
+
+Everything in a summary can be recomputed from the evidence: `summarise` reads nothing else and writes nothing.
+A trial gets numbers only when all its clients report a valid run and their logs agree with each other.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from dohyo.evidence import canary, row_count
+from dohyo.evidence.conducted import Client, furthest, nodes
+from dohyo.evidence.conducted import client as conducted_client
+from dohyo.evidence.events import Event
+from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
+from dohyo.evidence.over_time import MOST_SLOTS
+from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
+from dohyo.evidence.servers import Servers, Step
+from dohyo.figures import point_name, scaled
+from dohyo.figures import size as size_of
+from dohyo.operations import is_call, is_failure
+from dohyo.scenario import published
+from dohyo.scenario.properties import find as find_property
+from dohyo.summary import in_parallel, knee, probes
+from dohyo.summary.batch import Batch, add_all
+from dohyo.summary.phase import Part, Phase, parts_of
+from dohyo.summary.probes import Search
+from dohyo.summary.results import Conditions, Status, Summary, Trial
+from dohyo.summary.rounds import Counted, Rounds, rows_of
+
+# What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
+# number of clients or a property given by hand can still differ.
+FAIR = (
+    "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "clients", "threads", "batchsize", "inflight", "read_before_write", "recordcount", "record_bytes",
+)  # fmt: skip
+_READ_BACK = (
+    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "heap", "memory", "jdk", "gc",
+)  # fmt: skip
+_COUNTED = ("nodes", "write_copies", "read_copies")
+# What may differ from phase to phase of a trial; what is said in one breath stays together.
+_OF_A_PHASE = (
+    ("threads",), ("batchsize",), ("inflight",), ("read_before_write",), ("target",),
+    ("measured_seconds", "warmup_seconds"),
+)  # fmt: skip
+
+# Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
+# nothing about disks.
+SMALL_DATA_BYTES = 1_000_000_000
+
+# Clients that began further apart than this did not load the system together. An operation takes milliseconds and a
+# measured window tens of seconds.
+_MAX_SKEW_MS = 1000.0
+
+
+def summarise(experiment: Path) -> Summary:
+    """Summarises all trials of an experiment.
+
+    `experiment`: the folder with `raw/<trial>/…` and perhaps `published/`. Trials that did not finish, and files that
+    are missing or broken, become reasons and warnings. Raises FileNotFoundError when there is no `raw` folder.
+    """
+    raw = experiment / "raw"
+    if not raw.is_dir():
+        raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
+    warnings: list[str] = []
+    trials: list[Trial] = []
+    rounds: dict[tuple[str, str], Rounds] = {}
+    for folder in sorted(raw.iterdir()):
+        if folder.is_dir():
+            evidence = _Evidence(folder, warnings)
+            trial = evidence.trial()
+            trials.append(trial)
+            if trial.round is not None:
+                rounds.setdefault((trial.system, point_name(trial.point)), Rounds()).add(trial, evidence.measured)
+    merged = [each.merged() for each in rounds.values()]
+    reference = published.kept(experiment / "published", warnings.append)
+    return Summary(
+        name=experiment.resolve().name,
+        trials=trials,
+        merged=merged,
+        unequal=unequal(merged or trials),
+        notes=_notes(trials),
+        warnings=warnings,
+        canary=canary.compare({trial.name: trial.canary for trial in trials}),
+        published=reference,
+    )
+
+
+def read_trial(folder: Path) -> Trial:
+    """Summarises one trial from its folder in `raw/`, as far as it has come."""
+    return _Evidence(folder, []).trial()
+
+
+def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
+    """The conditions that are not the same (or not known) for all trials that ran: condition → trial → value.
+
+    Trials are compared within a point of the matrix, that is where they agree in the dimensions that all of them have.
+    """
+    ran = [trial for trial in trials if trial.rows]
+    shared = [key for key in ran[0].point if all(key in trial.point for trial in ran)] if ran else []
+    points: dict[tuple[str, ...], list[Trial]] = {}
+    for trial in ran:
+        points.setdefault(tuple(trial.point[key] for key in shared), []).append(trial)
+    result: dict[str, dict[str, str]] = {}
+    for name in FAIR:
+        for at_point in points.values():
+            values = {trial.name: _stated(trial, name) for trial in at_point}
+            if len(set(values.values())) > 1:
+                result.setdefault(name, {}).update(values)
+    return result
+
+
+def _stated(trial: Trial, name: str) -> str:
+    """A condition in words, phase by phase where it differs from phase to phase."""
+    value = getattr(trial.conditions, name)
+    phases = [f"{phase} {own[name]}" for phase, own in trial.by_phase.items() if own.get(name) is not None]
+    return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)
+
+
+def _notes(trials: Sequence[Trial]) -> list[str]:
+    scales = {(trial.conditions.scale, trial.conditions.full_recordcount) for trial in trials}
+    notes = [
+        f"{scaled(scale, full)}: not the full scenario" for scale, full in sorted(s for s in scales if None not in s)
+    ]
+    sizes = {(trial.conditions.recordcount, trial.conditions.record_bytes) for trial in trials}
+    for records, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
+        size = records * record_bytes
+        if size < SMALL_DATA_BYTES:
+            data = f"{records:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {size_of(size)}"
+            notes.append(f"small data: {data}: fits every cache; not a sizing result")
+    return notes
+
+
+class _Evidence:
+    """Reads one trial's folder."""
+
+    def __init__(self, folder: Path, warnings: list[str]) -> None:
+        self.folder = folder
+        self.warnings = warnings
+        self.measured: Counted = {}
+        self._settings = self._read("trial.json")
+        self._properties = mapping(self._settings.get("trial_properties"))
+        self._discard = whole(self._settings.get("trial_discard")) or 0
+
+    def trial(self) -> Trial:
+        facts = self._read("conditions.json")
+        hosts = canary.read(self._read("canary.json"))
+        folders = self._folders()
+        most_slots = max(1, MOST_SLOTS // max(1, len(folders)))  # a bound for all of them together
+        phases = [Phase(folder, self._discard, self._warn, most_slots) for folder in folders]
+        latencies: dict[Part, dict[str, Latencies]] = {}
+        clients = self._clients(phases, latencies)
+        load = [phase for phase in phases if phase.kind == LOAD]
+        runs = [phase for phase in phases if phase.kind != LOAD]
+        # Where there is nothing after the load, it is what is measured, and has numbers only in a trial that is good.
+        aside, measured_phases = ([], load) if self._load_is_measured else (load, runs)
+        counted = [phase for phase in measured_phases if not phase.discarded]
+        status, reason = self._judged(phases, measured_phases)
+
+        shown = [phase for phase in measured_phases if status == "ok"]
+        if not any(phase.problems for phase in aside):
+            shown += aside
+        self.measured = {
+            part: ([phase.run for phase in shown if phase.part == part], latencies[part]) for part in parts_of(shown)
+        }
+        result = rows_of(self.measured)
+        measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
+        system = str(self._settings.get("trial_system") or self.folder.name)
+        conditions, by_phase = self._conditions(facts, counted or load)
+        several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
+        windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
+        servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
+        return Trial(
+            name=self.folder.name,
+            system=system,
+            title=str(facts.get("title") or system),
+            status=status,
+            reason=reason,
+            point={str(key): str(value) for key, value in mapping(self._settings.get("trial_point")).items()},
+            round=whole(self._settings.get("trial_round")) if several_rounds else None,
+            conditions=conditions,
+            by_phase=by_phase,
+            deviations=[str(difference) for difference in listing(facts.get("differences"))],
+            notes=[
+                *(str(note) for note in listing(facts.get("notes"))),
+                *self._settled(runs),
+                *self._remarks(phases),
+                *servers.notes(),
+                *(hosts.problems if hosts else ()),
+            ],
+            rows=result,
+            load_is_measured=self._load_is_measured,
+            load=next(
+                (phase.inserted.curve(phase.run.records, phase.run.seconds) for phase in load if phase in shown), None
+            ),
+            clients=[
+                replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
+                for client in clients
+            ],
+            nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
+            servers=servers.all(),
+            events=[
+                event
+                for phase in phases
+                for event in phase.events(
+                    self._warmup(phase),
+                    self._pauses(servers, phase, result) if phase in measured_phases else [],
+                    measured=phase in measured_phases,
+                )
+            ],
+            canary=hosts,
+            search=self._search(counted),
+        )
+
+    def _steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
+        """What the trial did, one after the other."""
+        in_time = sorted(runs, key=lambda run: (run.number or 0, self._planned.index(run.kind)))
+        return [
+            *(Step(phase.name, phase.kind, counts=not phase.discarded) for phase in [*load, *in_time]),
+            *(Step(folder.name, PROBE, counts=False) for folder in self._numbered([PROBE])),
+        ]
+
+    def _pauses(self, servers: Servers, phase: Phase, measured: Sequence[Row]) -> list[Event]:
+        """Pauses of the servers' JVMs that are long beside what the clients measured."""
+        calls = [row for row in measured if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
+        known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
+        stated = find_property("operationtimeout")
+        timeout = self._properties.get("operationtimeout", stated.default if stated else None)
+        return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
+
+    def _clients(self, phases: Sequence[Phase], latencies: dict[Part, dict[str, Latencies]]) -> list[Client]:
+        """Reads all clients' folders into the phases and `latencies`."""
+        result = []
+        counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
+        conducted = counted or [phase.conducted for phase in phases]
+        hosts = sorted({host for phase in phases for host in phase.hosts()})
+        size = sum(log.stat().st_size for phase in phases for log in phase.folder.glob("*/*.hdr"))
+        batches = [Batch(copy.deepcopy(phases), part) for part in in_parallel.divided(hosts, size)]
+        for batch in in_parallel.each(Batch.read, batches):
+            self.warnings += batch.warnings
+            for phase, read in zip(phases, batch.phases, strict=True):
+                phase.add(read)
+            add_all(latencies, batch.latencies)
+            result += [conducted_client(host, conducted, of_client) for host, of_client in batch.clients]
+        return result
+
+    def _judged(self, phases: Sequence[Phase], measured: Sequence[Phase]) -> tuple[Status, str | None]:
+        """The trial's status, and why it is not "ok".
+
+        :param measured: the runs, or the load where there are none to be
+        """
+        status, reason = self._state()
+        problems = [problem for phase in phases for problem in phase.problems]
+        wanted = self._settings.get("trial_repeats")
+        if status == "ok" and self._load_is_measured and not measured:
+            problems.append("the load has left no results")
+        for name in self._planned:
+            left = sum(run.kind == name for run in measured)
+            if status == "ok" and isinstance(wanted, int) and left != wanted:
+                which = "" if name == RUN else f"{name}: "
+                problems.append(f"{which}{left} of {wanted} repeats have left results")
+        problems += filter(None, [self._row_count()])
+        if status == "ok" and problems:
+            return "invalid", _first(problems)
+        if status == "failed" and (broken := [run for run in measured if run.conducted.failure]):
+            # It was measured, and conducting says best why that does not count; the trial may know of a dead
+            # server besides.
+            why = broken[0].conducted.failure
+            also = (reason or "").partition(why)[2]
+            return "invalid", f"{broken[0].name}: {why}{also}"
+        return status, reason or (_first(problems) if problems else None)
+
+    def _row_count(self) -> str | None:
+        """What is wrong with the rows that were counted after the last run."""
+        loaded = whole(self._properties.get("recordcount"))
+        # Counted only where runs have inserted records.
+        if loaded is None or not (self.folder / "counted.json").is_file():
+            return None
+        hosts = [host for run in self._numbered([*self._planned, PROBE]) for host in run.iterdir() if host.is_dir()]
+        # A broken file is warned of where the run is read.
+        reports = [(host.name, read_object(host / "client.json", lambda _: None)) for host in hosts]
+        return row_count.problem(loaded, mapping(self._read("counted.json").get("rows")), reports)
+
+    def _warmup(self, phase: Phase) -> float:
+        stated = [number(client.report.get("warmup_seconds")) for client in phase.clients]
+        known = [seconds for seconds in stated if seconds is not None]
+        return known[0] if known else number(self._settings_of(phase.kind).get("warmup")) or 0.0
+
+    def _state(self) -> tuple[Status, str | None]:
+        state = self._read("state.json")
+        status = str(state.get("status", "pending"))
+        reason = state.get("reason")
+        if status == "done":
+            return "ok", None
+        if status not in get_args(Status):
+            return "failed", f"unknown state {status!r} in state.json"
+        default = {"pending": "not started", "running": "not finished", "interrupted": "interrupted"}
+        return cast(Status, status), str(reason or default.get(status, "no reason was recorded"))
+
+    @property
+    def _planned(self) -> list[str]:
+        """Names of the phases after the load, in order; experiments from before there were any have runs alone."""
+        stated = self._settings.get("trial_phases")
+        return [str(mapping(phase).get("name")) for phase in stated] if isinstance(stated, list) else [RUN]
+
+    @property
+    def _load_is_measured(self) -> bool:
+        return not self._planned
+
+    def _settled(self, runs: Sequence[Phase]) -> list[str]:
+        """What is to be said of where reads came from: after the load, and where servers settled again before runs."""
+        files = [self.folder, *(phase.folder for phase in runs)]
+        settled = [read_object(folder / "settled.json", self._warn) for folder in files]
+        return list(dict.fromkeys(str(note) for each in settled for note in listing(each.get("notes"))))
+
+    def _folders(self) -> list[Path]:
+        """Those of the load, then those of each phase's runs."""
+        load = self.folder / LOAD
+        return [*([load] if load.is_dir() else []), *self._numbered(self._planned)]
+
+    def _numbered(self, names: Sequence[str]) -> list[Path]:
+        """The folders of runs, by name in that order, then by number."""
+        found = [(path, re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)) for path in self.folder.iterdir()]
+        runs = [
+            (names.index(match[1]), int(match[2]), path)
+            for path, match in found
+            if match is not None and match[1] in names and path.is_dir()
+        ]
+        return [path for _, _, path in sorted(runs)]
+
+    def _conditions(
+        self, facts: Mapping[str, Any], runs: Sequence[Phase]
+    ) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+        """The conditions, and those that differ from phase to phase."""
+        kinds = list(dict.fromkeys(run.kind for run in runs))
+        of = {kind: self._conditions_of(facts, [run for run in runs if run.kind == kind]) for kind in kinds}
+        conditions = self._conditions_of(facts, runs)
+        by_phase: dict[str, dict[str, Any]] = {}
+        for names in _OF_A_PHASE:
+            values = {kind: [getattr(of[kind], name) for name in names] for kind in kinds}
+            # A window ends when the operations do that began in it.
+            if len({tuple(value and round(value, 1) for value in each) for each in values.values()}) > 1:
+                conditions = replace(conditions, **dict.fromkeys(names))
+                for kind in kinds:
+                    by_phase.setdefault(kind, {}).update(zip(names, values[kind], strict=True))
+        return conditions, by_phase
+
+    def _conditions_of(self, facts: Mapping[str, Any], phases: Sequence[Phase]) -> Conditions:
+        """What the server and the clients report; what they do not, from the trial's settings."""
+        settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
+        properties = mapping(settings.get("properties"))
+        clients = phases[0].clients if phases else []
+        reports = [client.report for client in clients]
+        seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
+        stated: dict[str, Any] = {name: str(facts[name]) for name in _READ_BACK if facts.get(name) is not None}
+        stated |= {name: facts[name] for name in _COUNTED if isinstance(facts.get(name), int)}
+        return Conditions(
+            **stated,
+            clients=len(clients) or None,
+            start_skew_ms=furthest(phase.conducted.start_skew_ms for phase in phases),
+            end_skew_ms=furthest(phase.conducted.end_skew_ms for phase in phases),
+            clock_error_ms=furthest(phase.conducted.offset_error_ms() for phase in phases),
+            threads=_same(reports, "threads") or whole(settings.get("threads")),
+            batchsize=_same(reports, "batchsize") or whole(properties.get("batchsize", 1)),
+            inflight=_same(reports, "inflight") or whole(properties.get("inflight", 1)),
+            read_before_write=_read_before_write(reports),
+            target=_target(reports),
+            recordcount=whole(self._properties.get("recordcount")),
+            scale=number(self._settings.get("trial_scale")),
+            full_recordcount=whole(mapping(self._settings.get("trial_full")).get("recordcount")),
+            record_bytes=self._record_bytes(),
+            warmup_seconds=number(settings.get("warmup")),
+            measured_seconds=statistics.fmean(seconds)
+            if seconds and (phases[0].kind != LOAD or self._load_is_measured)
+            else None,
+        )
+
+    def _settings_of(self, kind: str) -> dict[str, Any]:
+        """What the trial was to do in a phase, or in its load."""
+        whole_trial = {
+            "properties": self._properties,
+            "threads": self._settings.get("trial_threads"),
+            "warmup": self._settings.get("trial_warmup"),
+        }
+        stated = [mapping(phase) for phase in listing(self._settings.get("trial_phases"))]
+        if kind == LOAD:
+            # Its first record counts already.
+            return whole_trial | mapping(self._settings.get("trial_load")) | {"warmup": 0}
+        return whole_trial | next((phase for phase in stated if phase.get("name") == kind), {})
+
+    def _record_bytes(self) -> int | None:
+        # YCSB's own defaults: 10 fields of 100 bytes.
+        count = whole(self._properties.get("fieldcount", 10))
+        length = whole(self._properties.get("fieldlength", 100))
+        return count * length if count is not None and length is not None else None
+
+    def _remarks(self, phases: Sequence[Phase]) -> list[str]:
+        remarks = []
+        for phase in phases:
+            for client in phase.clients:
+                skew = number(client.report.get("skew_ms"))
+                if skew is not None and abs(skew) > _MAX_SKEW_MS:
+                    remarks.append(f"{phase.name} on {client.host} began {skew:,.0f} ms after the agreed instant")
+        return remarks
+
+    def _search(self, runs: Sequence[Phase]) -> Search | None:
+        """What its probes have come to; nothing else of the trial has anything of them.
+
+        :param runs: what counts of the runs before
+        """
+        settings = probes.stated(self._settings.get("trial_search"))
+        if settings is None:
+            return None
+        tried = []
+        for phase in (Phase(folder, 0, self._warn) for folder in self._numbered([PROBE])):
+            latencies: dict[str, Latencies] = {}
+            for host in sorted(phase.hosts()):
+                phase.read(host, latencies, self._warn)
+            measured = rows(PROBE, [phase.run], latencies)
+            targets = [number(client.report.get("target")) for client in phase.clients]
+            known = [target for target in targets if target is not None]
+            # Each client was given its share of it.
+            target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
+            tried.append(probes.Measured(measured, phase.problems, phase.number or 0, target))
+        before = probes.Measured(
+            rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
+        )
+        return probes.result(settings, before, tried)
+
+    def _warn(self, message: str) -> None:
+        self.warnings.append(message)
+
+    def _read(self, name: str) -> dict[str, Any]:
+        return read_object(self.folder / name, self._warn)
+
+
+def _first(problems: Sequence[str]) -> str:
+    return problems[0] if len(problems) == 1 else f"{problems[0]} (and {len(problems) - 1} more)"
+
+
+def _same(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
+    """The value that all clients report, None when they do not agree."""
+    values = {whole(report.get(key)) for report in reports}
+    return values.pop() if len(values) == 1 else None
+
+
+def _read_before_write(reports: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether all clients' updates read first; None where there are none, or the clients do not say it alike."""
+    values = {report.get("readbeforewrite") for report in reports}
+    value = values.pop() if len(values) == 1 else None
+    return value if isinstance(value, bool) else None
+
+
+def _target(reports: Sequence[Mapping[str, Any]]) -> float | None:
+    values = {number(report.get("target")) for report in reports}
+    target = values.pop() if len(values) == 1 else None
+    return target if target else None  # YCSB's 0 means no target

@@ -1,0 +1,190 @@
+"""What rounds, clients and nodes did each: small tables below that of all together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.rows import RUN, Row
+from dohyo.figures import UNKNOWN, milliseconds, rate, whole
+from dohyo.operations import OVERALL, is_call, is_failure, order
+from dohyo.summary.results import Trial
+
+# Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
+MOST_LINES = 20
+_AT_EACH_END = 5
+TOTAL = "all"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table in words: the first two columns to the left, the others to the right.
+
+    :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
+        broken between them, and has the first two again
+    """
+
+    title: str
+    heads: list[str]
+    lines: list[list[str]]
+    groups: tuple[int, ...] = ()
+
+    def is_sum(self, line: Sequence[str]) -> bool:
+        """Whether the line is the sum of those above it."""
+        return line[1] == TOTAL
+
+
+def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
+    """The tables that there is something to put into: none for one round of a single client with a single server."""
+    several_clients = [trial for trial in trials if len(trial.clients) > 1]
+    several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
+    found = []
+    if rounds := [trial for trial in trials if trial.round is not None]:
+        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if not trial.is_aside(row)))
+        heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in ("op/s", "rec/s"))]
+        found.append(Grid("Rounds", heads, [_round(trial, phases) for trial in rounds]))
+    if several_clients:
+        operations = _operations(several_clients)
+        heads = [
+            "system",
+            "client",
+            "start ms",
+            "offset ms",
+            *(f"{_head(phase)}rec/s" for phase in _phases(operations)),
+        ]
+        heads += [f"{_head(phase)}{name} {at}" for phase, name in operations for at in ("p50", "p99")]
+        lines = [line for trial in several_clients for line in _clients(trial, label(trial), operations)]
+        found.append(Grid("Clients", [*heads, "errors"], lines))
+    if several:
+        heads = ["system", "node", "state", "CPU s", "cores", "µs/record", "memory MB"]
+        found.append(Grid("Nodes", heads, [line for trial in several for line in _nodes(trial, label(trial))]))
+    return found
+
+
+def _round(trial: Trial, phases: Sequence[str]) -> list[str]:
+    """The rates of one round, in the order of measuring."""
+    units = ("ops_per_second", "records_per_second")
+    cells = [rate(_of(trial.rows, phase, OVERALL, unit)) for phase in phases for unit in units]
+    return [trial.name, str(trial.round), *cells]
+
+
+# A phase and an operation type in it.
+_Operation = tuple[str, str]
+
+
+def _operations(trials: Sequence[Trial]) -> list[_Operation]:
+    """Phase by phase, without what failed or was not found."""
+    names = dict.fromkeys(
+        (row.phase, row.operation) for trial in trials for row in trial.rows if not trial.is_aside(row)
+    )
+    phases = _phases(names)
+    plain = [
+        (phase, name)
+        for phase, name in names
+        if is_call(name) and not is_failure(name) and not name.endswith("-NOT_FOUND")
+    ]
+    return sorted(plain, key=lambda each: (phases.index(each[0]), order(each[1])))
+
+
+def _phases(operations: Iterable[_Operation]) -> list[str]:
+    return list(dict.fromkeys(phase for phase, _ in operations)) or [RUN]
+
+
+def _head(phase: str) -> str:
+    return "" if phase == RUN else f"{phase} "
+
+
+def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list[list[str]]:
+    ordered = list(trial.clients)
+    hidden: list[Client] = []
+    if len(ordered) > MOST_LINES:
+        ordered.sort(key=lambda client: _rate(client.rows, _phases(operations)[0]) or 0.0)
+        hidden = ordered[_AT_EACH_END:-_AT_EACH_END]
+        ordered = ordered[:_AT_EACH_END] + ordered[-_AT_EACH_END:]
+    lines = [
+        [
+            label,
+            client.host if client.state in (None, "ended") else f"{client.host} ({client.state})",
+            _signed(client.start_ms),
+            _offset(client),
+            *_numbers(client.rows, operations),
+        ]
+        for client in ordered
+    ]
+    if hidden:
+        between = [label, f"({len(hidden)} between them)", *[""] * (len(operations) * 2 + len(_phases(operations)) + 3)]
+        lines.insert(_AT_EACH_END, between)
+    skew = trial.conditions.start_skew_ms
+    spread = UNKNOWN if skew is None else f"skew {skew:.1f}"
+    error = trial.conditions.clock_error_ms
+    worst = UNKNOWN if error is None else f"± {error:.1f}"
+    lines.append([label, TOTAL, spread, worst, *_numbers(trial.rows, operations)])
+    return lines
+
+
+def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]:
+    """Records per second of each phase, p50 and p99 of each operation, errors."""
+    phases = _phases(operations)
+    cells = [rate(_rate(rows, phase)) for phase in phases]
+    for phase, name in operations:
+        cells += [milliseconds(_of(rows, phase, name, "p50_ms")), milliseconds(_of(rows, phase, name, "p99_ms"))]
+    errors = _sum([_of(rows, phase, OVERALL, "errors") for phase in phases])
+    return [*cells, whole(None if errors is None else int(errors))]
+
+
+def _rate(rows: Sequence[Row], phase: str) -> float | None:
+    return _of(rows, phase, OVERALL, "records_per_second")
+
+
+def _of(rows: Sequence[Row], phase: str, operation: str, name: str) -> float | None:
+    found = [
+        getattr(row, name) for row in rows if (row.phase, row.operation) == (phase, operation) and not row.discarded
+    ]
+    return found[0] if found else None
+
+
+def _offset(client: Client) -> str:
+    if client.offset_ms is None:
+        return UNKNOWN
+    error = "" if client.offset_error_ms is None else f" ± {client.offset_error_ms:.1f}"
+    return f"{_signed(client.offset_ms)}{error}"
+
+
+def _signed(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{round(value, 1) + 0.0:+.1f}"  # and no -0.0
+
+
+def _nodes(trial: Trial, label: str) -> list[list[str]]:
+    # A system may run on some of the hosts only; the others have no figures.
+    nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
+    lines = [
+        [
+            label,
+            node.host,
+            node.state or UNKNOWN,
+            *_figures(node.cpu_seconds, node.cpu_cores, node.cpu_us_per_record, node.memory_mb),
+        ]
+        for node in nodes
+    ]
+    columns: list[Callable[[Node], float | None]] = [
+        lambda node: node.cpu_seconds,
+        lambda node: node.cpu_cores,
+        lambda node: node.cpu_us_per_record,
+        lambda node: node.memory_mb,
+    ]
+    return [*lines, [label, TOTAL, "", *_figures(*(_sum([of(node) for node in nodes]) for of in columns))]]
+
+
+def _figures(cpu: float | None, cores: float | None, per_record: float | None, memory: float | None) -> list[str]:
+    return [
+        UNKNOWN if cpu is None else f"{cpu:,.1f}",
+        UNKNOWN if cores is None else f"{cores:,.2f}",
+        UNKNOWN if per_record is None else f"{per_record:,.1f}",
+        UNKNOWN if memory is None else f"{memory:,.0f}",
+    ]
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

@@ -1,0 +1,16 @@
+"""The files of a summary, which stand beside the evidence in the experiment's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dohyo.summary.results import Summary
+from dohyo.tables import table
+
+
+def write(summary: Summary, experiment: Path) -> None:
+    """Writes summary.json, summary.csv, load.csv and summary.md into the experiment's folder."""
+    (experiment / "summary.json").write_text(summary.json(), encoding="utf-8")
+    (experiment / "summary.csv").write_text(summary.csv(), encoding="utf-8")
+    (experiment / "load.csv").write_text(summary.load_csv(), encoding="utf-8")
+    (experiment / "summary.md").write_text(table.markdown(summary), encoding="utf-8")

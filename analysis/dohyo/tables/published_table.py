@@ -1,0 +1,129 @@
+"""What others have published as tables: in the published shape, with ours beside it, and as a list of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dohyo.evidence.rows import LOAD, Row
+from dohyo.figures import COLUMNS, UNKNOWN, named, rate
+from dohyo.operations import OVERALL, is_call, is_failure
+from dohyo.scenario.published import Figure, Published, Table
+from dohyo.summary.results import Summary, Trial
+from dohyo.tables.cluster_table import Grid
+
+_PHASE, _SYSTEM = "phase", "system"
+_HEADS = {name: (head, write) for head, (name, write) in COLUMNS.items()}
+
+# One of our trials, and one of its phases.
+_Place = tuple["Trial", str]
+
+
+def grids(published: Published, summary: Summary) -> list[Grid]:
+    """The tables whose rows our experiment has, then a list of the figures that are in none of them."""
+    shaped = [table for table in published.tables if set(table.rows) - {_PHASE, _SYSTEM} <= set(summary.dimensions)]
+    in_shape = {
+        id(table): [each for each in published.figures if published.table_of(each) is table] for table in shaped
+    }
+    found = [_beside(published, table, in_shape[id(table)], summary) for table in shaped]
+    rest = [each for each in published.figures if not any(each in figures for figures in in_shape.values())]
+    return [*(grid for grid in found if grid.lines), *([_list(published, rest)] if rest else [])]
+
+
+def _list(published: Published, figures: Sequence[Figure]) -> Grid:
+    """In those columns of our own table in which any has a number."""
+    columns = {**{head: name for head, (name, _) in COLUMNS.items()}, "seconds": "seconds"}
+    known = {head: name for head, name in columns.items() if any(getattr(each, name, None) for each in figures)}
+    lines = [[each.of, each.system, *(_theirs(each, name) for name in known.values())] for each in figures]
+    return Grid(published.heading, ["published", "system", *known], lines)
+
+
+def _beside(published: Published, table: Table, figures: Sequence[Figure], summary: Summary) -> Grid:
+    """Our rows in our order, each with what was published of it, then what was published of others."""
+    ours = _places(table, summary)
+    known = [column for column in table.columns if any(_theirs(each, column) != UNKNOWN for each in figures)]
+    lines: list[list[str]] = []
+    beside: list[Figure] = []
+
+    def add(key: Sequence[str], place: _Place | None, figure: Figure | None) -> None:
+        cells = [" ".join(key), _of(figure, figures)]
+        for column in table.columns:
+            cells.append(UNKNOWN if place is None else _ours(column, table, *place))
+            cells += [_theirs(figure, column)] if column in known else []
+        lines.append(cells)
+
+    for key, place in ours.items():
+        of_row = dict(zip(table.rows, key, strict=True))
+        matching = [each for each in figures if all(of_row[name] in values for name, values in each.at.items())]
+        beside += matching
+        add(key, place, matching[0] if matching else None)
+    for each in figures:
+        if each not in beside:
+            add([each.at[name][0] for name in table.rows if name in each.at], None, each)
+    heads = [part for column in table.columns for part in (_head(column), *(["publ."] if column in known else []))]
+    groups = tuple(2 if column in known else 1 for column in table.columns)
+    title = f"{published.title}: ours, " + (
+        f"and beside it (publ.) what was {published.heading}" if known else "likewise"
+    )
+    return Grid(title, [" ".join(table.rows), "publ.", *heads], lines, groups)
+
+
+def _places(table: Table, summary: Summary) -> dict[tuple[str, ...], _Place]:
+    """Where we have measured what makes a row; of several places that with the highest rate."""
+    found: dict[tuple[str, ...], _Place] = {}
+    for trial in summary.compared:
+        measured = list(dict.fromkeys(row.phase for row in trial.rows if not row.discarded))
+        shown = table.phases or [phase for phase in measured if phase != LOAD]
+        for phase in (phase for phase in shown if phase in measured):
+            at = {**trial.point, _PHASE: phase, _SYSTEM: trial.system}
+            key = tuple(at.get(name, UNKNOWN) for name in table.rows)
+            if key not in found or _rate(trial, phase) > _rate(*found[key]):
+                found[key] = (trial, phase)
+    return found
+
+
+def _rate(trial: Trial, phase: str) -> float:
+    rates = [row.ops_per_second for row in trial.rows if (row.phase, row.operation) == (phase, OVERALL)]
+    return rates[0] if rates and rates[0] is not None else 0
+
+
+def _ours(column: str, table: Table, trial: Trial, phase: str) -> str:
+    operation, _, name = column.rpartition(" ")
+    rows = {row.operation: row for row in trial.rows if row.phase == phase and not row.discarded}
+    if name == "seconds":
+        return rate(_seconds(rows.get(operation or OVERALL)))
+    if name not in _HEADS:
+        of_phase = [each.figures for server in trial.servers[-1:] for each in server.phases if each.phase == phase]
+        return named(name, of_phase[0].get(name) if of_phase else None)
+    if not operation and name.endswith("_ms"):
+        calls = [each for each in rows if is_call(each) and not is_failure(each) and not each.endswith("-NOT_FOUND")]
+        operation = table.operation if table.operation in calls else calls[0] if len(calls) == 1 else UNKNOWN
+    row: Any = rows.get(operation or OVERALL)
+    return UNKNOWN if row is None else _HEADS[name][1](getattr(row, name))
+
+
+def _seconds(row: Row | None) -> float | None:
+    """How long a run took in the mean, from its rate: of the load from the first insert to the last."""
+    if row is None or row.operations is None or not row.ops_per_second:
+        return None
+    return row.operations / row.repeats / row.ops_per_second
+
+
+def _theirs(figure: Figure | None, name: str) -> str:
+    """A number as it was published: digits of ours would claim, or lose, some of theirs."""
+    number = getattr(figure, name, None)
+    if isinstance(number, list):
+        return "\N{EN DASH}".join(f"{100 * each:g}" for each in number) + "%"
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def _of(figure: Figure | None, figures: Sequence[Figure]) -> str:
+    if figure is None:
+        return UNKNOWN
+    return figure.of if len({each.system for each in figures}) == 1 else f"{figure.of} · {figure.system}"
+
+
+def _head(column: str) -> str:
+    operation, _, name = column.rpartition(" ")
+    words = _HEADS[name][0] if name in _HEADS else name.removesuffix("_ratio").replace("_", " ")
+    return f"{operation} {words}".lstrip()

@@ -1,0 +1,81 @@
+"""What the searches for the highest rate have come to: two small tables below that of the whole cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dohyo.figures import UNKNOWN, milliseconds, rate
+from dohyo.operations import order
+from dohyo.scenario import slo
+from dohyo.summary.probes import Probe, Search, intended
+from dohyo.summary.results import Trial
+from dohyo.tables.cluster_table import Grid
+
+# An operation and one of its percentiles.
+_Column = tuple[str, str]
+
+
+def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[Grid], list[str]]:
+    """The maxima of all systems, all probes, and a sentence for each system; nothing without a search.
+
+    Only valid trials have numbers.
+    """
+    found = [(label(trial), trial.search) for trial in trials if trial.search and trial.status == "ok"]
+    if not found:
+        return [], []
+    columns = _columns([search for _, search in found])
+    heads = [f"{operation} {percentile}" for operation, percentile in columns]
+    maxima = [
+        [
+            system,
+            search.slo,
+            rate(search.closed_loop),
+            rate(search.maximum),
+            _share(search),
+            *_cells(search.best, columns),
+            str(len(search.probes)),
+        ]
+        for system, search in found
+    ]
+    probes = [
+        [system, str(probe.number), rate(probe.target), rate(probe.achieved), *_cells(probe, columns), _verdict(probe)]
+        for system, search in found
+        for probe in search.probes
+    ]
+    grids = [
+        Grid(
+            "Maximum under SLO (latencies from the intended start)",
+            ["system", "bound", "closed loop op/s", "under SLO op/s", "share", *heads, "probes"],
+            maxima,
+        ),
+        Grid("Probes", ["system", "probe", "target op/s", "achieved op/s", *heads, "held"], probes),
+    ]
+    return grids, [f"{system}: {search.conclusion}" for system, search in found]
+
+
+def _columns(searches: Sequence[Search]) -> list[_Column]:
+    """What is bounded, of all operations, and then the medians: the last ones go where there is no room."""
+    asked = {bound.percentile for search in searches for bound in slo.bounds(search.slo)}
+    operations = {name for search in searches for probe in search.probes for name in intended(probe.rows)}
+    bounded = [percentile for percentile in slo.PERCENTILES if percentile in asked]
+    return [
+        (operation, percentile)
+        for shown in (bounded, [] if "p50" in asked else ["p50"])
+        for operation in sorted(operations, key=order)
+        for percentile in shown
+    ]
+
+
+def _cells(probe: Probe | None, columns: Sequence[_Column]) -> list[str]:
+    latencies = intended(probe.rows) if probe else {}
+    return [milliseconds(latencies.get(operation, {}).get(percentile)) for operation, percentile in columns]
+
+
+def _share(search: Search) -> str:
+    return f"{search.maximum / search.closed_loop:.0%}" if search.maximum and search.closed_loop else UNKNOWN
+
+
+def _verdict(probe: Probe) -> str:
+    if probe.held is None:
+        return "invalid"  # the conclusion says why
+    return "yes" if probe.held else f"no: {probe.reason}"

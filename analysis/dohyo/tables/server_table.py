@@ -1,0 +1,101 @@
+"""What the servers say of a trial as tables: pauses of their JVMs, and figures out of their own statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dohyo.evidence.servers import Pauses
+from dohyo.figures import named, whole
+from dohyo.summary.results import Trial
+from dohyo.tables.cluster_table import MOST_LINES, TOTAL, Grid
+
+_UNITS = ("bytes", "ms", "seconds", "ratio")
+
+
+def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
+    """A table of all JVMs, and for each set of figures one of the systems that have it; none that would be empty."""
+    paused = [line for trial in trials for line in _paused(trial, label(trial))]
+    found = [Grid("Servers: garbage collection in the measured windows", _PAUSES, paused)] if paused else []
+    by_figures: dict[tuple[str, ...], list[Trial]] = {}
+    for trial in trials:
+        if names := _known(trial):
+            by_figures.setdefault(names, []).append(trial)
+    for names, of_these in by_figures.items():
+        heads = [_head(name) for name in names]
+        if by_phase := [line for trial in of_these for line in _phases(trial, label(trial), names)]:
+            found.append(Grid(_BY_PHASE, ["system", "phase", *heads], by_phase))
+        # Of a single host its phases say all.
+        by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
+        if lines := [line for trial in by_host for line in _figures(trial, label(trial), names)]:
+            found.append(Grid(_AT_THE_END, ["system", "node", *heads], lines))
+    return found
+
+
+_BY_PHASE = "Servers: their own figures of a run of each phase, all hosts together"
+_AT_THE_END = "Servers: their own figures since the start, at the end"
+
+
+_PAUSES = ["system", "JVM", "pauses", "total", "longest", "of the time"]
+
+
+def _paused(trial: Trial, label: str) -> list[list[str]]:
+    """All runs together. Of several JVMs only those that paused; where they are many, those that did longest."""
+    of_jvms: dict[tuple[str, str | None], list[Pauses]] = {}
+    for server in trial.servers:
+        for pauses in server.pauses if server.host else ():
+            of_jvms.setdefault((str(server.host), pauses.process), []).append(pauses)
+    shown = {jvm: runs for jvm, runs in of_jvms.items() if any(run.count for run in runs)}
+    ordered = (
+        sorted(shown, key=lambda jvm: -sum(run.total_ms for run in shown[jvm])) if len(shown) > MOST_LINES else shown
+    )
+    lines = [
+        [label, host if process is None else f"{host} {process}", *_summed(shown[host, process])]
+        for host, process in list(ordered)[:MOST_LINES]
+    ]
+    if len(shown) > MOST_LINES:
+        lines.append([label, f"({len(shown) - MOST_LINES} more)", *[""] * 4])
+    if len(of_jvms) > 1 or (of_jvms and not shown):
+        lines.append([label, TOTAL, *_summed([run for runs in of_jvms.values() for run in runs])])
+    return lines
+
+
+def _summed(runs: Sequence[Pauses]) -> list[str]:
+    longest = max((run.longest_ms for run in runs if run.longest_ms is not None), default=None)
+    total, share = sum(run.total_ms for run in runs), sum(run.share for run in runs) / len(runs)
+    return [
+        whole(sum(run.count for run in runs)),
+        named("total_ms", total),
+        named("longest_ms", longest),
+        named("share_ratio", share),
+    ]
+
+
+def _known(trial: Trial) -> tuple[str, ...]:
+    """Figures that any host has."""
+    names = dict.fromkeys(name for server in trial.servers for name in server.figures)
+    return tuple(name for name in names if any(server.figures[name] is not None for server in trial.servers))
+
+
+def _phases(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:
+    """Of all hosts together, which come last."""
+    return [
+        [label, phase.phase, *(named(name, phase.figures[name]) for name in names)]
+        for phase in trial.servers[-1].phases
+    ]
+
+
+def _figures(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:
+    hosts = [server for server in trial.servers if server.host]
+    together = [server for server in trial.servers if not server.host]
+    lines = [
+        [label, server.host or TOTAL, *(named(name, server.figures[name]) for name in names)]
+        for server in hosts[:MOST_LINES] + together
+    ]
+    if len(hosts) > MOST_LINES:
+        lines.insert(MOST_LINES, [label, f"({len(hosts) - MOST_LINES} more)", *[""] * len(names)])
+    return lines
+
+
+def _head(name: str) -> str:
+    words, _, unit = name.rpartition("_")
+    return (words if unit in _UNITS else name).replace("_", " ")

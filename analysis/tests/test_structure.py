@@ -1,0 +1,65 @@
+"""The packages of `dohyo` know each other in one direction only, as the data goes."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+import dohyo
+
+PACKAGE = Path(dohyo.__file__).parent
+# As the map of the packages lists them.
+ORDER = re.findall(r"^- (\w+):", dohyo.__doc__ or "", re.MULTILINE)
+
+
+def allowed(package: str) -> set[str]:
+    """What a package may import beside itself and the modules that stand beside the packages: its docstring says so."""
+    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # and there is nothing else
+    return set(re.findall(r"`dohyo\.(\w+)`", ast.unparse(docstring)))
+
+
+def imported(source: str) -> Iterator[str]:
+    """Modules of `dohyo` that a module imports anywhere, also for types alone, without the name `dohyo`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute here"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from (name.removeprefix("dohyo.") for name in names if name.startswith("dohyo."))
+
+
+def packages(files: Iterable[Path]) -> set[str]:
+    """The packages that modules import."""
+    return {name.partition(".")[0] for file in files for name in imported(file.read_text("utf-8"))} & set(ORDER)
+
+
+def test_imports_are_found_in_every_form() -> None:
+    source = """
+from dohyo import figures
+from dohyo.tables import table
+import dohyo.summary.knee
+import json
+def later():
+    from dohyo.running.runner import run
+"""
+    assert sorted(imported(source)) == ["figures", "running.runner.run", "summary.knee", "tables.table"]
+
+
+def test_the_map_has_all_packages_in_an_order_without_cycles() -> None:
+    assert set(ORDER) == {file.parent.name for file in PACKAGE.glob("*/*.py")}
+    for position, package in enumerate(ORDER):
+        assert allowed(package) <= set(ORDER[:position])
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_what_its_docstring_says(package: str) -> None:
+    assert packages((PACKAGE / package).glob("*.py")) - {package} == allowed(package)
+
+
+def test_what_every_package_may_import_imports_none_of_them() -> None:
+    assert packages(file for file in PACKAGE.glob("*.py") if file.stem != "cli") == set()
