@@ -37,7 +37,8 @@ def cli() -> None:
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
               help="Set a property of the scenario (docs/properties.md) or a role's variable; repeatable.")  # fmt: skip
-@click.option("--repeats", metavar="N", help="Runs per system.")
+@click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
+@click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
 @click.option("--scale", metavar="SHARE", help="Load and do only this share of the scenario's counts: 0.01.")
@@ -56,6 +57,7 @@ def run(
     systems_: str | None,
     inventory: str | None,
     assignments: tuple[str, ...],
+    rounds: str | None,
     repeats: str | None,
     duration: str | None,
     records: str | None,
@@ -71,7 +73,7 @@ def run(
 
     \b
     ./run.sh workloadA
-    ./run.sh workloadA --systems cassandra --records 1M --duration 5m --repeats 3
+    ./run.sh workloadA --systems cassandra --records 1M --duration 5m --rounds 3
     ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
     ./run.sh workloadA --set datasize=40GB --plan
 
@@ -85,8 +87,8 @@ def run(
         _list(chosen_inventory, Console())
         return 0
     changing = {
-        "--systems": systems_, "--inventory": inventory, "--set": assignments, "--repeats": repeats,
-        "--duration": duration, "--records": records, "--scale": scale, "--full": full,
+        "--systems": systems_, "--inventory": inventory, "--set": assignments, "--rounds": rounds,
+        "--repeats": repeats, "--duration": duration, "--records": records, "--scale": scale, "--full": full,
         "--plan": plan_, "--strict-conditions": strict, "--out": out,
     }  # fmt: skip
     if experiment is not None:
@@ -99,6 +101,7 @@ def run(
         assignments,
         {
             "systems": systems_,
+            "rounds": rounds,
             "repeats": repeats,
             "duration": duration,
             "recordcount": records,

@@ -21,7 +21,7 @@ from dohyo.places import JDK, LOCAL_HOME, ROOT
 from dohyo.scenario.systems import all_systems
 
 SMALL = [
-    "--records=2000", "--duration=3s", "--repeats=1", "--set=warmuptime=1", "--set=threadcount=2",
+    "--records=2000", "--duration=3s", "--rounds=1", "--set=warmuptime=1", "--set=threadcount=2",
     "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=mysql_buffer_pool=128m", "--set=client_heap=128m",
     "--set=canary=false",
 ]  # fmt: skip
@@ -241,11 +241,21 @@ def test_taken_ports_are_avoided_and_a_second_run_waits_its_turn(tmp_path: Path)
         assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
 
 
-def test_kept_servers_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadC", "--systems=mysql-innodb", "--keep", *SMALL)
+def test_kept_servers_of_the_last_round_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
+    twice = [option for option in SMALL if "rounds" not in option]
+    run = Run(tmp_path / "out", "workloadC", "--systems=mysql-innodb", "--keep", *twice)
     try:
         assert run.end() == 0
-        assert mix(run.trials()["mysql-innodb"]) == {"READ"}
+        summary = json.loads((run.out / "summary.json").read_text())
+        assert [(trial["name"], trial["round"], mix(trial)) for trial in summary["trials"]] == [
+            ("01-mysql-innodb", 1, {"READ"}),
+            ("02-mysql-innodb", 2, {"READ"}),
+        ]
+        (merged,) = summary["merged"]
+        rows = {(row["phase"], row["operation"]): row for row in merged["rows"]}
+        assert rows["run", "READ"]["repeats"] == 2
+        assert rows["load", "INSERT"]["records"] == 4000
+        assert "Rounds" in run.text
         (line,) = [line for line in run.text.splitlines() if "stays up at " in line]
         endpoint, _, command = line.partition("stays up at ")[2].partition("; stop it with: ")
         host, _, port = endpoint.rpartition(":")

@@ -14,7 +14,8 @@ from dohyo.places import ANSIBLE, ROOT
 
 QUICK = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text())
 SMALL = [
-    "--repeats=1", "--duration=3s", "--set=warmuptime=1", "--set=client_heap=128m", "--set=mysql_buffer_pool=128m",
+    "--rounds=1", "--repeats=1", "--duration=3s", "--set=warmuptime=1", "--set=client_heap=128m",
+    "--set=mysql_buffer_pool=128m",
     "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=canary=false",
     *(f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()),
 ]  # fmt: skip
@@ -38,76 +39,71 @@ def operations(trial: dict[str, Any]) -> set[str]:
 
 
 def test_heavyweights(tmp_path: Path) -> None:
-    part = ["--set=matrix.variant=4-tables", "--set=matrix.batchsize=100", "--set=matrix.fieldlength=10,100"]
-    trials = measured(tmp_path, "heavyweights", *part, "--scale=0.0001", "--systems=hbase")
-    assert [trial["point"] for trial in trials] == [
-        {"variant": "4-tables", "batchsize": "100", "fieldlength": length} for length in ("10", "100")
-    ]
-    for trial in trials:
-        assert {"load INSERT", "read READ"} <= operations(trial)
-        (read,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("read", "READ"))
-        # Batches of neighbours; the one at the end of a thread's range holds what is left.
-        assert read["records"] > 50 * read["operations"]
-        assert read["not_found"] == 0
+    part = ["--set=matrix.variant=4-tables", "--set=matrix.batchsize=100", "--set=matrix.fieldlength=10"]
+    (trial,) = measured(tmp_path, "heavyweights", *part, "--scale=0.0001", "--systems=hbase")
+    assert trial["point"] == {"variant": "4-tables", "batchsize": "100", "fieldlength": "10"}
+    assert {"load INSERT", "read READ"} <= operations(trial)
+    (read,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("read", "READ"))
+    # Batches of neighbours; the one at the end of a thread's range holds what is left.
+    assert read["records"] > 50 * read["operations"]
+    assert read["not_found"] == 0
     assert "published" in (tmp_path / "heavyweights" / "summary.md").read_text()
 
 
 def test_yokozuna(tmp_path: Path) -> None:
-    trials = measured(tmp_path, "yokozuna", "--scale=0.00001", "--set=threadcount=2")
+    trials = measured(tmp_path, "yokozuna", "--scale=0.00001", "--set=threadcount=2", "--set=settle=phases")
     aerospike = [] if available.ask(None)["aerospike"] else ["bins", "packed"]
     assert [trial["point"].get("variant") for trial in trials] == [*aerospike, "batches"]
     for trial in trials:
         assert {"load INSERT", "update UPDATE", "read READ"} <= operations(trial)
         assert trial["by_phase"]["update"]["read_before_write"] is True
+        # The updates come right after the load has settled.
+        folder = tmp_path / "yokozuna" / "raw" / trial["name"]
+        assert [file.parent.name for file in folder.glob("*/settled.json")] == ["read-1"]
 
 
 def test_hbase_cache(tmp_path: Path) -> None:
-    more = ["--set=settle=phases", "--set=a.batchsize=10", "--set=insert.threadcount=1"]
-    trials = measured(
-        tmp_path, "hbase-cache", "--set=matrix.datasize=1MB,2MB", "--set=threadcount=2", "--repeats=2", "--duration=2s",
+    more = ["--set=a.batchsize=10", "--set=insert.threadcount=1"]
+    (trial,) = measured(
+        tmp_path, "hbase-cache", "--set=matrix.datasize=1MB", "--set=threadcount=2", "--repeats=2", "--duration=2s",
         *more,
     )  # fmt: skip
-    assert [trial["point"] for trial in trials] == [{"datasize": "1MB"}, {"datasize": "2MB"}]
-    for trial in trials:
-        assert {"c READ", "update-only UPDATE", "a READ", "a UPDATE", "f READ-MODIFY-WRITE"} <= operations(trial)
-        rows = {(row["phase"], row["operation"], row["discarded"]): row for row in trial["rows"]}
-        for discarded in (True, False):
-            a = rows["a", "READ", discarded]
-            assert (a["repeats"], a["records"]) == (1, 10 * a["operations"])
-        assert ("c", "UPDATE", False) not in rows
-        assert trial["by_phase"]["a"]["batchsize"] == 10
-        folder = tmp_path / "hbase-cache" / "raw" / trial["name"]
-        settled = {file.parent.name for file in folder.glob("*-[12]/settled.json")}
-        assert settled == {f"{phase}-{n}" for phase in ("c", "update-only", "a", "f") for n in (1, 2)} - {"c-1"}
-        (client,) = (folder / "load").glob("*/client.json")
-        assert json.loads(client.read_text())["threads"] == 1
-        # Each mix has a hit ratio of its own, of the second repeat, in which everything is in the cache.
-        (server,) = trial["servers"]
-        of_phases = {each["phase"]: each for each in server["phases"]}
-        assert list(of_phases) == ["load", "c", "update-only", "a", "f"]
-        assert of_phases["c"]["runs"] == 1
-        assert of_phases["c"]["figures"]["l1_cache_hit_ratio"] > 0.9
+    assert trial["point"] == {"datasize": "1MB"}
+    assert {"c READ", "update-only UPDATE", "a READ", "a UPDATE", "f READ-MODIFY-WRITE"} <= operations(trial)
+    rows = {(row["phase"], row["operation"], row["discarded"]): row for row in trial["rows"]}
+    for discarded in (True, False):
+        a = rows["a", "READ", discarded]
+        assert (a["repeats"], a["records"]) == (1, 10 * a["operations"])
+    assert ("c", "UPDATE", False) not in rows
+    assert trial["by_phase"]["a"]["batchsize"] == 10
+    folder = tmp_path / "hbase-cache" / "raw" / trial["name"]
+    (client,) = (folder / "load").glob("*/client.json")
+    assert json.loads(client.read_text())["threads"] == 1
+    # Each mix has a hit ratio of its own, of the second repeat, in which everything is in the cache.
+    (server,) = trial["servers"]
+    of_phases = {each["phase"]: each for each in server["phases"]}
+    assert list(of_phases) == ["load", "c", "update-only", "a", "f"]
+    assert of_phases["c"]["runs"] == 1
+    assert of_phases["c"]["figures"]["l1_cache_hit_ratio"] > 0.9
     page = (tmp_path / "hbase-cache" / "summary.md").read_text()
     assert "datasize phase | publ. | operations | publ. |" in page
     assert "| 1MB c |" in page
 
 
 def test_hbase_read_variants(tmp_path: Path) -> None:
-    trials = measured(tmp_path, "hbase-read-variants", "--scale=0.0005", "--set=threadcount=4")
-    assert [trial["point"]["variant"] for trial in trials] == ["memstore", "hfile-gz", "hfile"]
-    assert [trial["conditions"]["compression"] for trial in trials] == ["none", "gz", "none"]
+    part = ["--set=matrix.variant=memstore,hfile-gz", "--set=threadcount=4"]
+    trials = measured(tmp_path, "hbase-read-variants", "--scale=0.0005", *part)
+    assert [trial["point"]["variant"] for trial in trials] == ["memstore", "hfile-gz"]
+    assert [trial["conditions"]["compression"] for trial in trials] == ["none", "gz"]
     folders = [tmp_path / "hbase-read-variants/raw" / trial["name"] for trial in trials]
-    memstore, *files = [json.loads((folder / "settled.json").read_text()) for folder in folders]
+    memstore, files = [json.loads((folder / "settled.json").read_text()) for folder in folders]
     assert (memstore["flushed"], memstore["store_files"]) == (False, 0)
-    assert memstore["rows"] == files[0]["rows"] == files[1]["rows"]
+    assert memstore["rows"] == files["rows"]
     assert "settle.flush=false: all records are in memstores, none in files" in trials[0]["notes"]
-    for each in files:
-        # Four regions of each of four tables.
-        assert (each["flushed"], each["store_files"], each["memstore_mb"]) == (True, 16, 0)
-    first, *others = [trial["servers"][0]["figures"] for trial in trials]
-    assert first["memstore_bytes"] > 0
-    assert all(other["memstore_bytes"] < first["memstore_bytes"] for other in others)
-    assert others[0]["disk_bytes"] < others[1]["disk_bytes"]
+    # Four regions of each of four tables.
+    assert (files["flushed"], files["store_files"], files["memstore_mb"]) == (True, 16, 0)
+    in_memory, in_files = [trial["servers"][0]["figures"]["memstore_bytes"] for trial in trials]
+    assert 0 <= in_files < in_memory
 
 
 def test_region_servers_of_one_host(tmp_path: Path) -> None:
@@ -153,10 +149,10 @@ def test_gc_matrix(tmp_path: Path) -> None:
 
 
 def test_insert_race(tmp_path: Path) -> None:
-    part = ["--set=matrix.variant=async-1,sync-1", "--systems=cassandra,mysql-innodb"]
+    part = ["--set=matrix.variant=async-1", "--systems=cassandra,mysql-innodb"]
     trials = measured(tmp_path, "insert-race", *part, "--scale=0.01")
-    assert [(trial["system"], trial["point"]["variant"], trial["conditions"]["inflight"]) for trial in trials] == [
-        ("cassandra", "async-1", 50), ("cassandra", "sync-1", 1), ("mysql-innodb", "sync-1", 1),
+    assert [(trial["system"], trial["point"], trial["conditions"]["inflight"]) for trial in trials] == [
+        ("cassandra", {"variant": "async-1"}, 50), ("mysql-innodb", {}, 1),
     ]  # fmt: skip
     folder = tmp_path / "insert-race"
     lines = list(csv.DictReader((folder / "load.csv").open(encoding="utf-8")))
@@ -166,8 +162,7 @@ def test_insert_race(tmp_path: Path) -> None:
         assert (insert["records"], trial["load_is_measured"], trial["load"]["rows"]) == (9000, True, 9000)
         assert trial["load"]["tenths"] == sorted(trial["load"]["tenths"])
         assert trial["load"]["tenths"][-1] == pytest.approx(trial["conditions"]["measured_seconds"], abs=0.001)
-        point = f"variant={trial['point']['variant']}"
-        points = [line for line in lines if (line["system"], line["point"]) == (trial["system"], point)]
+        points = [line for line in lines if line["system"] == trial["system"]]
         assert (points[0]["rows"], points[-1]["rows"]) == ("0", "9000")
         settled = json.loads((folder / "raw" / trial["name"] / "settled.json").read_text())
         assert sum(settled["rows"].values()) == 9000

@@ -266,6 +266,9 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     assert summary.notes == [f"{said}: not the full scenario"]
     for text in (rendered(summary), table.markdown(summary)):
         assert text.count(said) == 2  # among the conditions, and as a note
+    heads, *cells = [line.split("|")[1:-1] for line in table.markdown(summary).splitlines() if line.startswith("|")]
+    scale = [head.strip() for head in heads].index("scale")
+    assert {line[scale].strip() for line in cells[1:] if len(line) == len(heads)} == {"0.01"}
     conditions = json.loads(summary.json())["trials"][0]["conditions"]
     assert (conditions["scale"], conditions["full_recordcount"]) == (0.01, 500_000_000_000)
     # Counts beyond 32 bits go all the way.

@@ -62,7 +62,9 @@ def _beside(published: Published, table: Table, figures: Sequence[Figure], summa
             add([each.at[name][0] for name in table.rows if name in each.at], None, each)
     heads = [part for column in table.columns for part in (_head(column), *(["publ."] if column in known else []))]
     groups = tuple(2 if column in known else 1 for column in table.columns)
-    title = f"{published.title}: ours, " + (
+    scales = sorted({trial.conditions.scale for trial, _ in ours.values() if trial.conditions.scale is not None})
+    smaller = f" at scale {', '.join(f'{scale:g}' for scale in scales)}" if scales else ""
+    title = f"{published.title}: ours{smaller}, " + (
         f"and beside it (publ.) what was {published.heading}" if known else "likewise"
     )
     return Grid(title, [" ".join(table.rows), "publ.", *heads], lines, groups)

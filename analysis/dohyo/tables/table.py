@@ -152,7 +152,12 @@ def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
 
 def _heads(summary: Summary) -> list[str]:
     """Of the columns that say what a line is of."""
-    return ["operation", *summary.dimensions, "system"]
+    return ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
+
+
+def _is_scaled(summary: Summary) -> bool:
+    """Whether anything was of less than the full size, which every line says then."""
+    return any(trial.conditions.scale is not None for trial in summary.compared)
 
 
 def _head_lines(column: str) -> list[str]:
@@ -164,7 +169,9 @@ def _head_lines(column: str) -> list[str]:
 def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
     dimensions = summary.dimensions
     system = trial.system if dimensions else label(trial, summary)
-    return (operation, *(trial.point.get(key, "") for key in dimensions), system)
+    scale = trial.conditions.scale
+    scales = ["" if scale is None else f"{scale:g}"] if _is_scaled(summary) else []
+    return (operation, *(trial.point.get(key, "") for key in dimensions), *scales, system)
 
 
 def _lines(summary: Summary) -> list[_Line]:

@@ -29,7 +29,7 @@ options:
     type: str
     required: true
   measured:
-    description: It is a run, or a load that is measured; how exactly the clients of any other load begin does not matter.
+    description: It is a run, or a load that is measured; how exactly the clients of other loads begin does not matter.
     type: bool
     required: true
   ready_timeout:
