@@ -213,6 +213,7 @@ def main() -> None:
             rounds = [measured(READ_STATUS, log) for _ in range(options.rounds)]
             size = log.stat().st_size / 1e6
         show(f"status log of {size:,.0f} MB: MB/s", [size / each[0] for each in rounds])
+        show(f"status log of {size:,.0f} MB: MB per second of processor time", [size / each[2] for each in rounds])
         show(f"status log of {size:,.0f} MB: MB of memory", [each[1] for each in rounds])
 
 
