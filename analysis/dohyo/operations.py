@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 OVERALL = "OVERALL"
 READ_MODIFY_WRITE = "READ-MODIFY-WRITE"
@@ -16,6 +17,7 @@ _OF_THE_CLIENT = re.compile(
 )
 
 
+@lru_cache  # asked for every interval of a log
 def operation(metric: str) -> str | None:
     """The operation type behind a metric's name; None when it is none, or a second view of one.
 

@@ -106,6 +106,22 @@ def test_broken_lines_are_named_and_left_out(tmp_path: Path) -> None:
     assert latencies["READ"].count == whole["READ"].count - lost.histogram.get_total_count()
 
 
+def test_a_clock_that_jumps_is_named_and_every_operation_counts(tmp_path: Path) -> None:
+    lines = (RUN / "READ.hdr").read_text(encoding="utf-8").splitlines()
+    stamps = [at for at, line in enumerate(lines) if line[0].isdigit()]
+    for at in stamps[3:]:
+        lines[at] = f"{float(lines[at].partition(',')[0]) + 7200:.3f},{lines[at].partition(',')[2]}"
+    path = tmp_path / "READ.hdr"
+    path.write_text("\n".join([*lines, lines[stamps[0]]]) + "\n", encoding="utf-8")
+    latencies, warnings = merged(path)
+    assert [warning.removeprefix(f"{path}:").split(":")[0] for warning in warnings] == [
+        str(stamps[3] + 1),
+        str(len(lines) + 1),
+    ]
+    assert "jumped by +7,200 s" in warnings[0]
+    assert latencies["READ"].count > merged(RUN / "READ.hdr")[0]["READ"].count
+
+
 def test_gzip_and_missing(tmp_path: Path) -> None:
     packed = tmp_path / "READ.hdr.gz"
     packed.write_bytes(gzip.compress((RUN / "READ.hdr").read_bytes()))

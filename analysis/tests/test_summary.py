@@ -18,6 +18,7 @@ from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies, merge_log
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import Row
+from dohyo.summary import in_parallel
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
@@ -357,3 +358,14 @@ def test_evidence_of_the_wrong_types_does_not_crash(file: str, tmp_path: Path) -
             rendered(summarise(tmp_path))
     write_json(folder / file, [])
     write(summarise(tmp_path), tmp_path)
+
+
+def test_clients_read_by_several_processes_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2", "node3"))
+    (folder / "run-2/node3/READ.hdr").write_text("broken\n", encoding="utf-8")
+    alone = summarise(tmp_path)
+    monkeypatch.setattr(in_parallel, "WORTH_BYTES", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    together = summarise(tmp_path)
+    assert any("run-2/node3/READ.hdr:1: " in warning for warning in together.warnings)
+    assert together == alone

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_logs_of_one_folder_are_clients_of_one_run(tmp_path: Path) -> None:
     for client in ("a", "b"):
         copy("text/result.txt", tmp_path / f"{client}.out")
         copy("text/status.txt", tmp_path / f"{client}.err")
-    later = (tmp_path / "b.err").read_text(encoding="utf-8").replace("05:48:03:", "05:48:13:")
+    later = (tmp_path / "b.err").read_text(encoding="utf-8").replace("05:48:03:", "05:48:04:")
     (tmp_path / "b.err").write_text(later, encoding="utf-8")
     (of,) = collect([tmp_path]).trials
     (one,) = collect([STOCK / "text"]).trials
@@ -127,7 +128,7 @@ def test_warnings_go_to_stderr_and_the_table_to_stdout(tmp_path: Path, capsys: p
     content = (STOCK / "text/result.txt").read_bytes()
     (tmp_path / "cut.txt").write_bytes(content[:-200])
     (tmp_path / "program.jar").write_bytes(b"PK\x03\x04\0\0\0\0[READ], Operations, 5\n")
-    assert tabulate([tmp_path]) == 0
+    assert tabulate([tmp_path]) == 1
     out, err = capsys.readouterr()
     assert err.startswith(f"warning: {tmp_path / 'cut.txt'}:")
     assert "incomplete: cut.txt: the last line has no end and is left out" in out
@@ -152,3 +153,173 @@ def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr() == ("", f"nothing of YCSB in {tmp_path}\n")
     with pytest.raises(BadInputError, match="there is no folder"):
         tabulate([tmp_path / "missing"])
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+GO = """\
+***************** properties *****************
+"threadcount"="8"
+"recordcount"="1000"
+"dotransactions"="true"
+"readproportion"="0.5"
+"updateproportion"="0.5"
+**********************************************
+READ   - Takes(s): 10.0, Count: 125, OPS: 12.5, Avg(us): 2282, Min(us): 544, Max(us): 12510, 99th(us): 5000, \
+99.9th(us): 13000, 99.99th(us): 13000
+UPDATE - Takes(s): 9.4, Count: 110, OPS: 11.8, Avg(us): 693974, Min(us): 464331, Max(us): 1023933, 99th(us): 1020000, \
+99.9th(us): 1024000, 99.99th(us): 1024000
+Run finished, takes 44.39704297s
+READ   - Takes(s): 44.4, Count: 517, OPS: 11.6, Avg(us): 3331, Min(us): 455, Max(us): 271100, 99th(us): 11000, \
+99.9th(us): 272000, 99.99th(us): 272000
+UPDATE - Takes(s): 43.8, Count: 483, OPS: 11.0, Avg(us): 646926, Min(us): 421447, Max(us): 1283542, 99th(us): 0, \
+99.9th(us): 0, 99.99th(us): 0
+"""
+
+
+def test_go_ycsb_of_old_says_what_its_run_came_to_and_what_is_beyond_its_buckets(tmp_path: Path) -> None:
+    write(tmp_path / "go.log", GO)
+    summary = collect([tmp_path])
+    (of,) = summary.trials
+    reads, updates = row(of, "READ"), row(of, "UPDATE")
+    assert (reads.operations, updates.operations, row(of, "OVERALL").operations) == (517, 483, 1000)
+    assert row(of, "OVERALL").ops_per_second == pytest.approx(1000 / 44.397)
+    assert (reads.mean_ms, reads.p99_ms, reads.p99_9_ms, reads.max_ms) == (3.331, 11.0, 272.0, 271.1)
+    assert (updates.p99_ms, of.conditions.threads) == (None, 8)
+    assert (of.status, summary.warnings[0]) == (
+        "invalid",
+        f"{tmp_path}/go.log:12: UPDATE: 99th(us) of 0 is below the minimum: it is beyond the last bucket, 1.024 s",
+    )
+
+
+def test_go_ycsb_of_today_in_plain_text_and_json_with_errors_and_a_sum_of_all(tmp_path: Path) -> None:
+    values = {"Takes(s)": "84.1", "Count": "16236", "OPS": "193.0", "Avg(us)": "18222", "Min(us)": "12",
+              "Max(us)": "32991", "50th(us)": "18367", "90th(us)": "25311", "95th(us)": "25807", "99th(us)": "29215",
+              "99.9th(us)": "31727", "99.99th(us)": "32751"}  # fmt: skip
+    plain = ", ".join(f"{key}: {value}" for key, value in values.items())
+    names = ("READ  ", "READ_ERROR", "TOTAL ")
+    write(tmp_path / "plain/a.txt", "Run finished, takes 1m24.17s\n" + "".join(f"{n} - {plain}\n" for n in names))
+    rows = [{"Operation": name.strip(), **values} for name in names]
+    write(tmp_path / "json/a.txt", f"Run finished, takes 1m24.17s\n{json.dumps(rows, separators=(',', ':'))}\n")
+    first, second = collect([tmp_path]).trials
+    assert first.rows == second.rows
+    assert [each.operation for each in first.rows] == ["OVERALL", "READ", "READ-FAILED"]
+    assert row(first, "OVERALL").operations == 16236
+    assert row(first, "READ").p99_9_ms == 31.727
+    assert row(first, "READ").ops_per_second == pytest.approx(16236 / 84.17)
+
+
+def test_go_ycsb_that_broke_off_is_incomplete(tmp_path: Path) -> None:
+    write(tmp_path / "go.log", GO[: GO.index("Run finished")])
+    (of,) = collect([tmp_path]).trials
+    assert of.status == "incomplete"
+    assert "no line 'Run finished'" in (of.reason or "")
+    assert row(of, "READ").operations == 125
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("[OVERALL], Throughput(ops/sec), ", "[OVERALL], Throughput(ops/sec), -", "a 32-bit counter has overflowed"),
+        ("[READ], 99thPercentileLatency(us), ", "[READ], 99thPercentileLatency(us), 1.5", "averaged percentiles are"),
+        ("[READ], 95thPercentileLatency(us), ", "[READ], 95thPercentileLatency(us), 99999", "below a lower one"),
+        ("[READ], AverageLatency(us), ", "[READ], AverageLatency(us), 99999", "is above the maximum"),
+    ],
+)
+def test_numbers_that_cannot_be_true_are_named_with_line_and_reason(
+    old: str, new: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
+    lines = [f"{new}{li.removeprefix(old).split('.')[0]}" if li.startswith(old) else li for li in text.splitlines()]
+    assert lines != text.splitlines()
+    write(tmp_path / "a/result.txt", "\n".join(lines) + "\n")
+    copy("text/result.txt", tmp_path / "b/result.txt")
+    assert tabulate([tmp_path], "json") == 1
+    out, err = capsys.readouterr()
+    bad, good = json.loads(out)["trials"]
+    assert (bad["status"], good["status"]) == ("invalid", "ok")
+    assert reason in bad["reason"]
+    assert f"{tmp_path}/a/result.txt:" in err
+
+
+def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path: Path) -> None:
+    lines = ["[OVERALL], RunTime(ms), 1000", f"[OVERALL], Throughput(ops/sec), {5_000_000_000 - 2**32}.0"]
+    lines += ["[READ], Operations, 5000000000", "[READ], AverageLatency(us), 3.5", "[READ], MaxLatency(us), 9"]
+    write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
+    (of,) = collect([tmp_path]).trials
+    assert of.status == "invalid"
+    assert "[OVERALL] is of 705,032,704 operations, the others of 5,000,000,000" in (of.reason or "")
+
+
+def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:
+    """A stock client's output of both streams, of a run that began at so many minutes."""
+    status = (
+        f"Command line: {command}\n2026-11-21 05:{begin}:10:000 10 sec: 150 operations; \n"
+        f"2026-11-21 05:{begin}:50:000 50 sec: 300 operations; \n"
+    )
+    write(path, status + (STOCK / "text/result.txt").read_text(encoding="utf-8"))
+
+
+def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> None:
+    client(tmp_path / "a.log", "10")
+    client(tmp_path / "b.log", "30")
+    (of,) = collect([tmp_path]).trials
+    assert of.status == "invalid"
+    assert "a.log had ended at 2026-11-21 05:10:50, before b.log began at 2026-11-21 05:30:00" in (of.reason or "")
+    client(tmp_path / "b.log", "10")
+    (of,) = collect([tmp_path]).trials
+    assert (of.status, of.reason) == ("ok", None)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("-db basic -P workloads/workloadb -threads 2 -t",
+         "b.log is of another scenario than a.log: -P workloadb instead of -P workloada"),
+        ("-db other -P workloads/workloada -threads 2 -t",
+         "b.log is of another experiment than a.log: -db other instead of -db basic"),
+        ("-db basic -P workloads/workloada -p recordcount=5 -threads 2 -t",
+         "recordcount 5 instead of recordcount not given"),
+    ],
+)  # fmt: skip
+def test_a_client_of_another_scenario_or_experiment_is_named(command: str, reason: str, tmp_path: Path) -> None:
+    client(tmp_path / "a.log", "10", "-db basic -P /else/workloada -p insertstart=0 -threads 2 -t")
+    client(tmp_path / "b.log", "10", command)
+    (of,) = collect([tmp_path]).trials
+    assert of.status == "invalid"
+    assert reason in (of.reason or "")
+
+
+def test_a_clock_that_jumps_is_named_with_its_line_and_does_not_move_the_run(tmp_path: Path) -> None:
+    client(tmp_path / "a.log", "10")
+    text = (tmp_path / "a.log").read_text(encoding="utf-8").replace("05:10:50", "06:10:50")
+    write(tmp_path / "a.log", text)
+    summary = collect([tmp_path])
+    assert summary.warnings == [f"{tmp_path}/a.log:3: the clock of the client's host jumped by +3,600 s"]
+    assert summary.trials[0].reason == "a.log:3: the clock of the client's host jumped by +3,600 s"
+
+
+def test_empty_files_and_closed_folders_are_named_and_the_rest_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy("hdr/result.txt", tmp_path / "open/result.txt")
+    write(tmp_path / "open/UPDATE.hdr", "")
+    copy("text/result.txt", tmp_path / "closed/result.txt")
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:  # tests may run as root, whom no mode stops
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert tabulate([tmp_path], "json") == 1
+    out, err = capsys.readouterr()
+    assert [trial["name"] for trial in json.loads(out)["trials"]] == [f"{tmp_path.name}/open"]
+    assert err.splitlines() == [
+        f"warning: {tmp_path}/closed: cannot be read: Permission denied",
+        f"warning: {tmp_path}/open/UPDATE.hdr: the file is empty",
+    ]

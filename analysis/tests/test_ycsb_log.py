@@ -3,6 +3,7 @@
 import gzip
 import shutil
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -284,3 +285,49 @@ def test_no_input_raises(
         packed[at % len(packed)] ^= 1 + len(junk) % 255
         read_bytes(bytes(packed), folder)
     shutil.rmtree(folder)
+
+
+def test_a_long_status_log_is_read_in_blocks_and_comes_to_the_same_as_line_by_line(tmp_path: Path) -> None:
+    lines = []
+    total = 0
+    for second in range(1, 3001):
+        total += 3 * second
+        failed = f" [READ-FAILED: Count={second % 7}, Max=9, Min=1, Avg=,5, 90=1]" if second > 1000 else ""
+        lines.append(
+            f"2026-11-21 05:{second // 60:02}:{second % 60:02}:195 {second} sec: {total} operations; 3 current ops/sec;"
+            f" [READ: Count={2 * second}, Max={second}, Min=0, Avg={second}.25, 90=1]"
+            f" [UPDATE: Count={second}, Max=7, Min=0, Avg=0.50, 90=1]"
+            f"{failed}\n"
+        )
+    (log,), warnings = read_bytes("".join(lines).encode(), tmp_path)
+    # A foreign line after each one: no block holds status lines alone.
+    (slow,), _ = read_bytes("".join(line + "other\n" for line in lines).encode(), tmp_path)
+    assert warnings == []
+    assert (log.status_operations, log.elapsed_seconds, log.last_status) == (total, 3000, slow.last_status)
+    assert log.intervals.keys() == slow.intervals.keys() == {"READ", "UPDATE", "READ-FAILED"}
+    for name, of in log.intervals.items():
+        assert (of.operations, of.max_us) == (slow.intervals[name].operations, slow.intervals[name].max_us)
+        assert of.mean_us == pytest.approx(slow.intervals[name].mean_us)
+    # A second run in the same file, and a line that is there twice.
+    logs, _ = read_bytes("".join([*lines, *lines[:2000], lines[1999], *lines[2000:]]).encode(), tmp_path)
+    assert [each.intervals["READ"].operations for each in logs] == [log.intervals["READ"].operations] * 2
+
+
+def test_a_long_status_log_is_fast_and_takes_little_memory(tmp_path: Path) -> None:
+    line = (
+        "{} sec: 4008 operations; 1998.96 current ops/sec; est completion in 1 second [READ: "
+        "Count=964, Max=14, Min=0, Avg=0.09, 50=0, 90=0, 99=4, 99.9=14, 99.99=14] [UPDATE: Count=1038, Max=8, Min=0, "
+        "Avg=0.13, 50=0, 90=0, 99=4, 99.9=6, 99.99=8] \n"
+    )
+    path = tmp_path / "status.txt"
+    path.write_text("".join(line.format(second) for second in range(60_000)), encoding="utf-8")
+    tracemalloc.start()
+    logs = read_log(path, pytest.fail)
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert logs[0].elapsed_seconds == 59_999
+    assert memory < 2_000_000
+    begin = time.process_time()
+    read_log(path, pytest.fail)
+    # Half of the aim of 100 MB/s, which benchmarks/log_size.py measures: a test machine is busy.
+    assert path.stat().st_size / 1e6 / (time.process_time() - begin) > 50

@@ -93,7 +93,7 @@ class Seconds:
         first = round(begin)
         covered = range(first, max(first + 1, round(end)))
         counts = self._counts.setdefault(operation, {})
-        total, parts = int(interval.histogram.get_total_count()), len(covered)
+        total, parts = interval.histogram.get_total_count(), len(covered)
         for part, second in enumerate(covered):
             counts[second] = counts.get(second, 0) + total * (part + 1) // parts - total * part // parts
 
@@ -101,6 +101,14 @@ class Seconds:
         """Operations of each type in each of the seconds of `throughput`."""
         seconds = range(len(self.throughput(measured)))
         return {name: [counts.get(second, 0) for second in seconds] for name, counts in self._counts.items()}
+
+    def merge(self, other: Seconds) -> None:
+        """Adds what another one has counted of other clients."""
+        self._ends |= other._ends
+        for operation, seconds in other._counts.items():
+            counts = self._counts.setdefault(operation, {})
+            for second, count in seconds.items():
+                counts[second] = counts.get(second, 0) + count
 
     def throughput(self, measured: float | None = None) -> list[int]:
         """Operations without error of all clients, for each whole second that the logs of all of them cover.

@@ -4,28 +4,35 @@ A percentile of several clients, threads or repeats is only right when their his
 percentile that Dohyo prints comes from here. Logs are read one line at a time: memory holds one merged histogram per
 operation, whatever the number of clients or the length of the run.
 
-The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding). The stock YCSB client
-0.17.0 ships HdrHistogram 2.1.4, which writes the older V1 encoding; the few lines for that one are here.
+The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding) and adds them, both in
+C, on arrays of 64-bit counters, which are Python's own: numpy would be a dependency for one faster sum. The stock YCSB
+client 0.17.0 ships HdrHistogram 2.1.4, which writes the older V1 encoding; the few lines for that one are here.
 """
 
 from __future__ import annotations
 
-import base64
 import math
 import re
 import struct
 import sys
+import threading
 import zlib
 from array import array
+from binascii import a2b_base64
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from ctypes import memset
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
+from operator import mul
 from pathlib import Path
+from typing import Any
 
-from hdrh.codec import HdrHistogramEncoder
 from hdrh.histogram import HdrHistogram
+from pyhdrh import add_array
+from pyhdrh import decode as decode_v2
 
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure, operation
@@ -36,27 +43,121 @@ MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
 _V1_COMPRESSED = 0x1C849302
 _V2_COMPRESSED = 0x1C849304
-_V1_HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
-_V1_MAX_BYTES = 4 * 1024 * 1024  # the limit that the package itself sets for V2
+_V2_PAYLOAD = 0x1C849303
+_COMPRESSED = struct.Struct(">II")  # cookie, bytes
+_HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
+_MAX_PAYLOAD = 4 * 1024 * 1024  # the limit that the package itself sets for V2
 _WORD_TYPES = {2: "h", 4: "i", 8: "q"}  # bytes per counter in a V1 payload -> array type code
+_WORD = 8  # bytes per counter here
+_ALIGN = 8  # counters begin and end at such indexes, so that eight neighbours can be taken as one
 
 _NUMBER = r"\d+(?:\.\d*)?"
 _INTERVAL = re.compile(rf"({_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)")
+# Clients write an interval each second (stock YCSB each ten); a host that hangs for longer is as bad as its clock.
+_LONGEST_PAUSE = 600.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
+
+
+class Histogram:
+    """Counts of one histogram, from its first counter in use to its last one.
+
+    It replaces the package's own class where millions of histograms are read: that one has an array over the whole
+    range, 300 kB, and takes six times as long to make and to add.
+
+    :ivar layout: what its counters stand for; histograms of one layout have the very same object
+    :ivar first: index of the first counter that is kept, a multiple of 8
+    :ivar counts: the counters, a multiple of 8 in number
+    :ivar total: number of operations
+    """
+
+    __slots__ = ("counts", "first", "layout", "total")
+
+    def __init__(self, layout: HdrHistogram, first: int = 0, counts: array[int] | None = None, total: int = 0) -> None:
+        self.layout = layout
+        self.first = first
+        self.counts = array("Q") if counts is None else counts
+        self.total = total
+
+    def get_total_count(self) -> int:
+        """Number of operations, as the package names it."""
+        return self.total
+
+    def add(self, other: Histogram) -> None:
+        """Adds another one. One of another layout is converted first, by the lower ends of its buckets."""
+        if other.layout is not self.layout:
+            other = other.converted(self.layout)
+        if not other.total:
+            return
+        begin, end = other.first, other.first + len(other.counts)
+        if begin < self.first or end > self.first + len(self.counts):
+            self._widen(begin, end)
+        into = self.counts.buffer_info()[0] + (begin - self.first) * _WORD
+        add_array(into, other.counts.buffer_info()[0], len(other.counts), _WORD)
+        self.total += other.total
+
+    def converted(self, layout: HdrHistogram) -> Histogram:
+        """The same counts in another layout."""
+        into = HdrHistogram(layout.lowest_trackable_value, MAX_LATENCY_US, layout.significant_figures)
+        for index, count in enumerate(self.counts, self.first):
+            if count:
+                into.record_value(self.layout.get_value_from_index(index), count)
+        used = [index for index, count in enumerate(into.counts[:]) if count]
+        if not used:
+            return Histogram(layout)
+        first = _aligned(used[0])
+        return Histogram(layout, first, array("Q", into.counts[first : _aligned(used[-1]) + _ALIGN]), self.total)
+
+    def _widen(self, begin: int, end: int) -> None:
+        if self.counts:
+            begin, end = min(begin, self.first), max(end, self.first + len(self.counts))
+        wider = array("Q", bytes((end - begin) * _WORD))
+        offset = self.first - begin if self.counts else 0
+        wider[offset : offset + len(self.counts)] = self.counts
+        self.first, self.counts = begin, wider
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        layout = (self.layout.lowest_trackable_value, self.layout.significant_figures)
+        return _restored, (layout, self.first, self.counts.tobytes(), self.total)
+
+
+def _restored(layout: tuple[int, int], first: int, counts: bytes, total: int) -> Histogram:
+    return Histogram(_layout(*layout), first, array("Q", counts), total)
+
+
+@lru_cache
+def _layout(lowest: int, digits: int) -> HdrHistogram:
+    """The package's histogram of that resolution and the common range: it tells what an index stands for."""
+    return HdrHistogram(lowest, MAX_LATENCY_US, digits)
+
+
+@lru_cache
+def _middles(layout: HdrHistogram) -> array[int]:
+    """The middle of each of its buckets: every client has a mean, so that this is not computed for each."""
+    lowest = [layout.get_value_from_index(index) for index in range(layout.counts_len)]
+    return array("Q", ((low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest))
+
+
+def standard_layout() -> HdrHistogram:
+    """That of YCSB's logs: whole microseconds, three significant digits."""
+    return _layout(1, 3)
+
+
+def _aligned(index: int) -> int:
+    return index - index % _ALIGN
 
 
 class Latencies:
     """Latencies of one operation, merged from any number of interval histograms. Input in µs, output in ms."""
 
     def __init__(self) -> None:
-        self._merged: HdrHistogram | None = None
+        self._merged: Histogram | None = None
 
-    def add(self, interval: HdrHistogram) -> None:
+    def add(self, interval: Histogram) -> None:
         """Adds a histogram as returned by `decode`."""
         if self._merged is None:
-            self._merged = HdrHistogram(interval.lowest_trackable_value, MAX_LATENCY_US, interval.significant_figures)
+            self._merged = Histogram(interval.layout)
         self._merged.add(interval)
 
     def add_all(self, other: Latencies) -> None:
@@ -67,32 +168,20 @@ class Latencies:
     @property
     def count(self) -> int:
         """Number of operations."""
-        return int(self._merged.get_total_count()) if self._merged is not None else 0
-
-    def _counts(self) -> list[int]:
-        # A copy: walking through the package's own array, which is one of ctypes, takes four times as long.
-        return self._merged.counts[:] if self._merged is not None else []
+        return self._merged.total if self._merged is not None else 0
 
     @property
     def mean_ms(self) -> float | None:
-        """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations.
-
-        (The package's own method walks through every empty bucket in Python.)
-        """
+        """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations."""
         if self._merged is None or not self.count:
             return None
-        total = 0
-        for index, count in enumerate(self._counts()):
-            if count:
-                lowest = self._merged.get_value_from_index(index)
-                size = self._merged.get_highest_equivalent_value(lowest) + 1 - lowest
-                total += count * (lowest + size // 2)
-        return total / self.count / 1000
+        total = sum(map(mul, self._merged.counts, _middles(self._merged.layout)[self._merged.first :]))
+        return float(total / self.count / 1000)
 
     @property
     def max_ms(self) -> float | None:
         """Largest latency in ms (upper end of its bucket, as HdrHistogram defines it); None without operations."""
-        return self._merged.get_max_value() / 1000 if self._merged is not None and self.count else None
+        return self.percentiles_ms([100]).get(100)
 
     def percentiles_ms(self, percentiles: Sequence[float]) -> dict[float, float]:
         """Values in ms at the given percentiles (0..100); empty without operations.
@@ -102,69 +191,107 @@ class Latencies:
         """
         if self._merged is None or not self.count:
             return {}
-        cumulated = list(accumulate(self._counts()))
+        layout = self._merged.layout
+        cumulated = list(accumulate(self._merged.counts))
         values = {}
         for percentile in percentiles:
-            rank = max(1, math.ceil(Fraction(str(percentile)) * self.count / 100))
-            lowest = self._merged.get_value_from_index(bisect_left(cumulated, rank))
-            values[percentile] = self._merged.get_highest_equivalent_value(lowest) / 1000
+            index = self._merged.first + bisect_left(cumulated, rank(percentile, self.count))
+            values[percentile] = layout.get_highest_equivalent_value(layout.get_value_from_index(index)) / 1000
         return values
 
 
-def decode(text: str) -> HdrHistogram:
+def rank(percentile: float, count: int) -> int:
+    """How many of `count` operations are at least as fast as the percentile (0..100) says: rounded up, from 1 on."""
+    return max(1, math.ceil(Fraction(str(percentile)) * count / 100))
+
+
+class _Scratch(threading.local):
+    """Counters to decode into; all zero between two histograms. A thread has its own."""
+
+    def __init__(self) -> None:
+        self.counts = array("Q")
+
+    def address(self, length: int) -> int:
+        """Where there are at least so many counters."""
+        if length > len(self.counts):
+            self.counts = array("Q", bytes(length * _WORD))
+        return self.counts.buffer_info()[0]
+
+    def clear(self) -> None:
+        self.counts = array("Q")
+
+    def take(self, first: int, last: int) -> tuple[int, array[int]]:
+        """The counters in use, from an aligned index on; they are zero again."""
+        begin, end = _aligned(first), min(_aligned(last) + _ALIGN, len(self.counts))
+        taken = self.counts[begin:end]
+        memset(self.counts.buffer_info()[0] + begin * _WORD, 0, (end - begin) * _WORD)
+        return begin, taken
+
+
+_scratch = _Scratch()
+
+
+def decode(text: str) -> Histogram:
     """Decodes one base64 histogram (V1 or V2) into a histogram with the common range of `Latencies`.
 
     Raises ValueError when it is not a whole, sound histogram of values between 0 and `MAX_LATENCY_US`.
     """
     try:
         return _decode(text)
-    except Exception as error:  # the package raises a dozen types, from zlib.error to OverflowError, for bad input
+    except Exception as error:  # from zlib.error to OverflowError, a dozen types for bad input
+        _scratch.clear()
         raise ValueError(f"broken histogram: {error or type(error).__name__}") from error
 
 
-def _decode(text: str) -> HdrHistogram:
-    blob = base64.b64decode(text, validate=True)
-    cookie, length = struct.unpack_from(">II", blob)
-    compressed = blob[8:]
-    if length != len(compressed):
-        raise ValueError(f"{len(compressed)} bytes instead of {length}")
-    if cookie & ~0xF0 == _V1_COMPRESSED:
-        return _decode_v1(compressed)
-    if cookie & ~0xF0 != _V2_COMPRESSED:
+def _decode(text: str) -> Histogram:
+    blob = a2b_base64(text, strict_mode=True)
+    cookie, length = _COMPRESSED.unpack_from(blob)
+    if length != len(blob) - _COMPRESSED.size:
+        raise ValueError(f"{len(blob) - _COMPRESSED.size} bytes instead of {length}")
+    kind = cookie & ~0xF0
+    if kind not in (_V1_COMPRESSED, _V2_COMPRESSED):
         raise ValueError(f"unknown encoding {cookie:#x}")
-    payload = HdrHistogramEncoder.decode(compressed, b64_wrap=False)
-    header = payload.payload
-    return HdrHistogram(header.lowest_trackable_value, MAX_LATENCY_US, header.significant_figures, hdr_payload=payload)
-
-
-def _decode_v1(compressed: bytes) -> HdrHistogram:
-    """V1: a header, then one big-endian counter of fixed width per bucket, up to the last one in use."""
-    payload = zlib.decompressobj().decompress(compressed, _V1_MAX_BYTES)
-    cookie, length, offset, digits, lowest, _, _ = _V1_HEADER.unpack_from(payload)
+    stream = zlib.decompressobj()
+    payload = stream.decompress(blob[_COMPRESSED.size :], _MAX_PAYLOAD)
+    if not stream.eof:
+        raise ValueError("the histogram is cut off, or too large")
+    cookie, length, offset, digits, lowest, _, _ = _HEADER.unpack_from(payload)
     if offset:
         raise ValueError("shifted histograms are not supported")
-    counts = array(_WORD_TYPES[(cookie & 0xF0) >> 4], payload[_V1_HEADER.size : _V1_HEADER.size + length])
+    layout = _layout(lowest, digits)
+    if kind == _V1_COMPRESSED:
+        return _decode_v1(layout, payload[_HEADER.size : _HEADER.size + length], (cookie & 0xF0) >> 4)
+    if cookie & ~0xF0 != _V2_PAYLOAD:
+        raise ValueError(f"unknown payload {cookie:#x}")
+    found = decode_v2(payload, _HEADER.size, _scratch.address(layout.counts_len), layout.counts_len, _WORD)
+    if not found["total"]:
+        return Histogram(layout)
+    return Histogram(layout, *_scratch.take(found["min_nonzero_index"], found["max_nonzero_index"]), found["total"])
+
+
+def _decode_v1(layout: HdrHistogram, counters: bytes, word: int) -> Histogram:
+    """V1: one big-endian counter of fixed width per bucket, up to the last one in use."""
+    counts = array(_WORD_TYPES[word], counters)
     if sys.byteorder == "little":
         counts.byteswap()
-    histogram = HdrHistogram(lowest, MAX_LATENCY_US, digits)
     used = [index for index, count in enumerate(counts) if count]
     if not used:
-        return histogram
-    for index in used:
-        if counts[index] < 0:
-            raise ValueError("negative count")
-        histogram.counts[index] = counts[index]
-    histogram.set_internal_tacking_values(used[0], used[-1], sum(counts))
-    return histogram
+        return Histogram(layout)
+    if used[-1] >= layout.counts_len:
+        raise ValueError(f"a value above {MAX_LATENCY_US} µs")
+    first, end = _aligned(used[0]), used[-1] + 1
+    values = array("Q", counts[first:end])  # raises OverflowError for a negative count
+    values.extend([0] * (-len(values) % _ALIGN))
+    return Histogram(layout, first, values, sum(values))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Interval:
     """One line of an interval log."""
 
     start: float  # seconds since the epoch (since the start of the log, where the log names no start time)
     seconds: float
-    histogram: HdrHistogram
+    histogram: Histogram
     since_start: float  # seconds from the start time that the log names to `start`
 
 
@@ -176,6 +303,7 @@ class LogParser:
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
         self._start_time: float | None = None
         self._base_time: float | None = None
+        self._end: float | None = None  # of the interval before
 
     def parse(self, line: str) -> Interval | None:
         """The interval of a line, or None for comments, the legend and empty lines. Raises ValueError otherwise."""
@@ -190,6 +318,11 @@ class LogParser:
             raise ValueError("not a line of a histogram log, or cut off")
         start = self._absolute(float(found[1]))
         return Interval(start, float(found[2]), decode(found[3]), start - (self._start_time or 0.0))
+
+    def jump(self, interval: Interval) -> float:
+        """Seconds that the clock jumped between the interval before and this one; 0 for no more than clients pause."""
+        end, self._end = self._end, interval.start + interval.seconds
+        return interval.start - end if end is not None and not -1 <= interval.start - end <= _LONGEST_PAUSE else 0.0
 
     def _comment(self, line: str) -> None:
         if time := _TIME.match(line):
@@ -229,9 +362,11 @@ def merge_log(
         except ValueError as error:
             warn(f"{path}:{number}: {error}")
             continue
+        if interval is not None and (jump := parser.jump(interval)):
+            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: what is said by time is wrong around it")
         if interval is not None and (name := operation(parser.operation) or ""):
             merged.setdefault(name, Latencies()).add(interval.histogram)
-            added += int(interval.histogram.get_total_count())
+            added += interval.histogram.get_total_count()
             if seen is not None:
                 seen(name, interval)
     return name, added
@@ -306,7 +441,7 @@ class IntervalTail:
         if second <= self._emitted:
             return  # came after its second was shown; the summary counts it, the display cannot
         into = self._bins.setdefault(second, _Bin())
-        into.counts[operation] = into.counts.get(operation, 0) + int(interval.histogram.get_total_count())
+        into.counts[operation] = into.counts.get(operation, 0) + interval.histogram.get_total_count()
         into.seconds[log.path] = into.seconds.get(log.path, 0.0) + interval.seconds
         if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
             into.latencies.add(interval.histogram)

@@ -53,11 +53,16 @@ class Inserted:
             return
         if interval.seconds > _LONGEST_INTERVAL or not 0 <= begin < _LATEST_SECOND:
             return
-        count = int(interval.histogram.get_total_count())
+        count = interval.histogram.get_total_count()
         first = round(begin * _BINS_PER_SECOND)
         covered = range(first, max(first + 1, round(end * _BINS_PER_SECOND)))
         for position in covered:
             self._bins[position] = self._bins.get(position, 0.0) + count / len(covered)
+
+    def merge(self, other: Inserted) -> None:
+        """Adds the inserts of other clients."""
+        for position, count in other._bins.items():
+            self._bins[position] = self._bins.get(position, 0.0) + count
 
     def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
         """How the rows became more; None where that is not known.

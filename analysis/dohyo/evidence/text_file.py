@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, cast
 
 # Takes one message, `file:line: what`, for the person who asked for the files to be read.
 Warn = Callable[[str], None]
@@ -14,6 +14,7 @@ Warn = Callable[[str], None]
 _GZIP_MAGIC = b"\x1f\x8b"
 # Longer "lines" are not text; they are read in pieces so that memory stays bounded.
 _LINE_LIMIT = 4 * 1024 * 1024
+_BLOCK = 64 * 1024
 _MESSAGES_PER_FILE = 20
 
 
@@ -22,22 +23,37 @@ def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
 
     Whatever cannot be read ends the iteration with one message through `warn`; nothing is raised.
     """
-    number = 0
+    for first, block in blocks(path, warn):
+        for number, line in enumerate(BytesIO(block), first):
+            yield number, line.decode("utf-8", "replace")
+
+
+def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
+    """The same file in blocks of whole lines, each with the number of its first line: for logs of gigabytes."""
+    number = 1
     try:
         with path.open("rb") as raw:
             compressed = raw.read(2) == _GZIP_MAGIC
             raw.seek(0)
-            # GzipFile is no BinaryIO by name, but reads like one.
-            file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if compressed else raw
-            while line := file.readline(_LINE_LIMIT):
-                number += 1
-                yield number, line.decode("utf-8", "replace")
+            file = gzip.GzipFile(fileobj=raw) if compressed else raw
+            rest = b""
+            while data := file.read1(_BLOCK):
+                rest += data
+                end = rest.rfind(b"\n") + 1
+                if not end and len(rest) >= _LINE_LIMIT:
+                    end = len(rest)
+                if end:
+                    yield number, rest[:end]
+                    number += max(1, rest.count(b"\n", 0, end))
+                    rest = rest[end:]
+            if rest:
+                yield number, rest
     except EOFError:
-        warn(f"{path}:{number + 1}: the gzip stream is cut off")
+        warn(f"{path}:{number}: the gzip stream is cut off")
     except (gzip.BadGzipFile, zlib.error) as error:
-        warn(f"{path}:{number + 1}: the gzip stream is damaged: {error}")
+        warn(f"{path}:{number}: the gzip stream is damaged: {error}")
     except OSError as error:
-        warn(f"{path}:{number + 1}: cannot be read: {error.strerror or error}")
+        warn(f"{path}:{number}: cannot be read: {error.strerror or error}")
 
 
 def limited(path: Path, warn: Warn) -> Warn:

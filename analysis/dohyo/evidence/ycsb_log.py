@@ -10,11 +10,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import BytesIO
+from itertools import pairwise
+from operator import mul
 from pathlib import Path
+from typing import cast
 
-from dohyo.evidence.text_file import Warn, limited, lines
-from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation
+from dohyo.evidence import go_ycsb
+from dohyo.evidence.text_file import Warn, blocks, limited
+from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_failure, is_known, operation
 
 # Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
@@ -38,10 +45,27 @@ _STATUS = re.compile(
 _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*): Count=(\d{1,18}), Max=(\d{1,19}), Min=\d{1,19}, Avg=(\d+(?:[.,]\d+)?|[.,]\d+)(?=,\s)"
 )
+# The same in a block of many lines, each of which is nothing but a status line.
+_STATUS_LINES = re.compile(
+    rb"\n(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3})?[ \t]*(\d{1,9}) sec: \d{1,18} operations;"
+)
+_STATUS_OPERATIONS = re.compile(_STATUS_OPERATION.pattern.encode())
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
 _JSON_OBJECT = re.compile(r"\{[^{}]*\}")
 _JSON_DEPTH = 10
 _COMMAND = "Command line:"
+
+# What stock YCSB counts in 32 bits: operations of a client, and what follows from them.
+_OVERFLOW = "a 32-bit counter has overflowed"
+_NEGATIVE = re.compile(r"-\d[\d.E]*")
+_NEVER_NEGATIVE = frozenset({"RunTime(ms)", "Throughput(ops/sec)", "Operations", "Total Operations", "Records"})
+_NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
+_FRACTION = re.compile(r"\d+\.\d*[1-9]\d*")
+_GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
+# Status lines tell whole seconds and come late on a busy host. Clocks that are put right jump further.
+_JUMP_SECONDS = 60.0
+_BUCKET_US = 1000.0  # percentiles and maxima from buckets of 1 ms are ends of buckets
 
 
 @dataclass
@@ -75,6 +99,12 @@ class ClientLog:
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
     command: str | None = None
     cut: str | None = None  # why something is missing
+    doubts: list[str] = field(default_factory=list)  # numbers that cannot be true, with the line and the reason
+    is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
+    properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
+    # Of the first and the last status line, seconds on the clock of the client's host, in its time zone.
+    began: float | None = None
+    ended: float | None = None
 
     @property
     def has_results(self) -> bool:
@@ -84,7 +114,8 @@ class ClientLog:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing of YCSB in it."""
-        return not self.has_results and self.status_operations is None and self.command is None
+        told = self.status_operations is not None or self.command is not None or bool(self.properties)
+        return not self.has_results and not told
 
     @property
     def overall_operations(self) -> int | None:
@@ -103,8 +134,15 @@ class ClientLog:
         """Whether it loaded data: by its command line, else because nothing but INSERT was measured."""
         if self.command is not None:
             return "-load" in self.command.split()
+        if "dotransactions" in self.properties:
+            return self.properties["dotransactions"] == "false"
         names = (self.operations or self.intervals).keys()
         return bool(names) and all(name.removeprefix("Intended-").startswith("INSERT") for name in names)
+
+    @property
+    def threads(self) -> str | None:
+        """Number of threads, as the client was told it; None when not given."""
+        return self.option("-threads") or self.properties.get("threadcount")
 
     def option(self, name: str) -> str | None:
         """Value of an option of the command line, such as `-threads`; None when not given."""
@@ -118,8 +156,8 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
     reader = _Reader(path, limited(path, warn))
-    for number, line in lines(path, reader.damaged):
-        reader.read(number, line)
+    for number, block in blocks(path, reader.damaged):
+        reader.read_block(number, block)
     return reader.finish()
 
 
@@ -132,6 +170,8 @@ class _Reader:
         self._line = ""
         self._damage: str | None = None
         self._object: dict[str, str] = {}
+        self._go_finished = False
+        self._jumped = 0.0  # how far the clock of the host is off, since the run began
 
     @property
     def _log(self) -> ClientLog:
@@ -141,6 +181,36 @@ class _Reader:
         """The file itself cannot be read to its end."""
         self._damage = message.removeprefix(f"{self._path}:")
         self._warn(message)
+
+    def read_block(self, number: int, block: bytes) -> None:
+        """Reads whole lines. A client that runs for long leaves little but status lines: those are read together."""
+        last = block.rfind(b"\n", 0, -1) + 1
+        if self._status_lines(block[:last]):
+            number += block.count(b"\n", 0, last)
+            block = block[last:]
+        for offset, line in enumerate(BytesIO(block)):
+            self.read(number + offset, line.decode("utf-8", "replace"))
+
+    def _status_lines(self, block: bytes) -> bool:
+        """Adds up the status lines of a block, if it is nothing else, and all of the run that is being read."""
+        times = [int(each) for each in _STATUS_LINES.findall(b"\n" + block)]
+        begin = -1 if self._log.elapsed_seconds is None else self._log.elapsed_seconds
+        if not times or len(times) != block.count(b"\n") or self._log.has_results:
+            return False
+        if not all(earlier < later for earlier, later in pairwise([begin, *times])):
+            return False
+        last = cast(re.Match[str], _STATUS.search(block[block.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")))
+        if self._jump(_began(last)):
+            return False  # the line is to be named
+        by_metric: dict[bytes, list[tuple[int, int, float]]] = {}
+        for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
+            if count != b"0":
+                by_metric.setdefault(metric, []).append((int(count), int(maximum), float(mean.replace(b",", b"."))))
+        for metric, found in by_metric.items():
+            counts, maxima, means = zip(*found, strict=True)
+            self._add_interval(metric.decode(), sum(counts), max(maxima), sum(map(mul, counts, means)))
+        self._tell(last)
+        return True
 
     def read(self, number: int, line: str) -> None:
         self._number, self._line = number, line
@@ -175,7 +245,13 @@ class _Reader:
     def _complain(self, what: str) -> None:
         self._warn(f"{self._path}:{self._number}: {what}")
 
+    def _doubt(self, what: str) -> None:
+        self._log.doubts.append(f"{self._path.name}:{self._number}: {what}")
+        self._complain(what)
+
     def _next_log(self) -> None:
+        self._go_finished = False
+        self._jumped = 0.0
         if not self._log.is_empty:
             self._logs.append(ClientLog(self._path, self._number))
 
@@ -188,11 +264,55 @@ class _Reader:
             self._result(result[1], result[2].strip(), result[3])
         elif _RESULT_START.match(line):
             self._complain(f"not a whole result line: {line.strip()[:80]!r}")
+        elif line.startswith("[{") and '"Takes(s)"' in line:
+            self._go_results(line)
         elif self._object or '"metric"' in line or line.lstrip("[ ").startswith("{"):
             self._json(line)
         elif line.startswith(_COMMAND):
             self._next_log()
             self._log.command = line.removeprefix(_COMMAND).strip()
+        elif (overflowed := _NEGATIVE_STATUS.search(line)) is not None:
+            self._doubt(f"{overflowed[1]} operations: {_OVERFLOW}")
+        elif " - Takes(s): " in line:
+            self._go_results(line)
+        else:
+            self._go_run(line)
+
+    def _go_run(self, line: str) -> None:
+        if go_ycsb.begins(line):
+            self._next_log()
+            self._log.is_go = True
+        elif self._log.is_go and (said := go_ycsb.run_property(line)) is not None:
+            self._log.properties[said[0]] = said[1]
+        elif (runtime := go_ycsb.finished_ms(line)) is not None:
+            if self._go_finished:
+                self._next_log()
+            # What comes now is of the whole run; what came before, of a part.
+            self._log.operations.clear()
+            self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
+
+    def _go_results(self, line: str) -> None:
+        try:
+            for name, values in go_ycsb.results(line):
+                if (metric := go_ycsb.operation_type(name)) is not None:
+                    self._go_operation(metric, values)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self._complain(f"not a whole result line of go-ycsb: {error}")
+
+    def _go_operation(self, name: str, values: Mapping[str, str]) -> None:
+        if self._go_finished and name in self._log.operations:
+            self._next_log()  # another run, whose properties are not in the log
+        self._log.is_go = True
+        least = _number_or_fail(values["Min(us)"])
+        of = Operation(_count(values["Count"]), mean_us=_number(values["Avg(us)"]), max_us=_number(values["Max(us)"]))
+        for key, value in values.items():
+            if found := _GO_PERCENTILE.fullmatch(key):
+                at = _number_or_fail(value)
+                if at < least:
+                    self._doubt(f"{name}: {key} of {value} is below the minimum: it is beyond the last bucket, 1.024 s")
+                else:
+                    of.percentiles_us[float(found[1])] = at
+        self._log.operations[name] = of
 
     def _json(self, line: str) -> None:
         # Whole objects in one line first: another program's may stand in the middle of one of ours, which has a line
@@ -219,6 +339,15 @@ class _Reader:
             self._complain("not a whole JSON result")
 
     def _result(self, metric: str, measurement: str, value: str) -> None:
+        if _NEGATIVE.fullmatch(value) and measurement in _NEVER_NEGATIVE:
+            self._doubt(f"[{metric}], {measurement} is {value}: {_OVERFLOW}")
+            return
+        if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
+            self._doubt(
+                f"[{metric}], {measurement} is {value}: a measured one is whole microseconds; this one was computed, "
+                "as averaged percentiles are"
+            )
+            return
         try:
             if metric == "OVERALL":
                 self._overall(measurement, value)
@@ -259,28 +388,56 @@ class _Reader:
         elapsed = int(status[1])
         if self._log.has_results or (self._log.elapsed_seconds is not None and elapsed < self._log.elapsed_seconds):
             self._next_log()
-        log = self._log
-        log.last_status = status[0]
-        log.elapsed_seconds, log.status_operations = elapsed, int(status[2])
-        log.status_records = int(status[3]) if status[3] else None
+        self._tell(status)
         self._status_operations(line)
 
+    def _tell(self, status: re.Match[str]) -> None:
+        log = self._log
+        log.last_status = status[0]
+        self._clock(status)
+        log.elapsed_seconds, log.status_operations = int(status[1]), int(status[2])
+        log.status_records = int(status[3]) if status[3] else None
+
+    def _clock(self, status: re.Match[str]) -> None:
+        """Keeps the time of day of a status line."""
+        if (began := _began(status)) is None:
+            return
+        if self._log.began is None:
+            self._log.began = began
+        elif jump := self._jump(began):
+            self._jumped += jump
+            self._doubt(f"the clock of the client's host jumped by {jump:+,.0f} s")
+        self._log.ended = began - self._jumped + int(status[1])
+
+    def _jump(self, began: float | None) -> float:
+        """How far the clock has jumped since the last status line; the seconds that the client counts do not jump."""
+        if began is None or self._log.began is None:
+            return 0.0
+        jump = began - self._log.began - self._jumped
+        return jump if abs(jump) > _JUMP_SECONDS else 0.0
+
     def _status_operations(self, line: str) -> None:
-        for metric, count_text, maximum, mean in _STATUS_OPERATION.findall(line):
-            name, count = operation(metric), int(count_text)
-            if not name or not count:
-                continue
-            total = self._log.intervals.setdefault(name, Operation(operations=0))
-            before = total.operations or 0
-            # A mean of means weighted by their counts is a mean (a percentile of percentiles is nothing).
-            average = float(mean.replace(",", "."))
-            total.mean_us = ((total.mean_us or 0.0) * before + average * count) / (before + count)
-            total.operations = before + count
-            total.max_us = max(total.max_us or 0.0, float(maximum))
+        for metric, count, maximum, mean in _STATUS_OPERATION.findall(line):
+            self._add_interval(metric, int(count), int(maximum), int(count) * float(mean.replace(",", ".")))
+
+    def _add_interval(self, metric: str, count: int, maximum: int, sum_us: float) -> None:
+        name = operation(metric)
+        if not name or not count:
+            return
+        total = self._log.intervals.setdefault(name, Operation(operations=0))
+        before = total.operations or 0
+        # A mean of means weighted by their counts is a mean (a percentile of percentiles is nothing).
+        total.mean_us = ((total.mean_us or 0.0) * before + sum_us) / (before + count)
+        total.operations = before + count
+        total.max_us = max(total.max_us or 0.0, float(maximum))
 
     def _check(self, log: ClientLog) -> None:
         """Results that break off between two lines show only in that the numbers do not add up."""
         if not log.has_results:
+            return
+        self._check_values(log)
+        if log.is_go:
+            self._check_go(log)
             return
         why = None
         expected = log.overall_operations
@@ -306,6 +463,49 @@ class _Reader:
         if log.cut and log.operations:
             # The one that stands last may have had more return codes, an error among them.
             log.operations[list(log.operations)[-1]].returns.clear()
+
+    def _check_go(self, log: ClientLog) -> None:
+        log.stated_operations = calls(
+            {name: of.operations or 0 for name, of in log.operations.items() if not is_failure(name)}
+        )
+        why = None
+        if log.runtime_ms is None:
+            why = "no line 'Run finished': the numbers are those of the last ten seconds' line"
+        elif not log.operations:
+            why = "no result lines after 'Run finished'"
+        if why and not log.cut:
+            log.cut = why
+            self._warn(f"{log.path}:{log.line}: {why}: incomplete")
+
+    def _check_values(self, log: ClientLog) -> None:
+        """Numbers that contradict each other."""
+        found = []
+        counted = calls({name: of.operations or 0 for name, of in log.operations.items()})
+        if not log.is_go and log.overall_operations is not None and counted - log.overall_operations >= 2**31:
+            found.append(
+                f"[OVERALL] is of {log.overall_operations:,} operations, the others of {counted:,}: {_OVERFLOW}"
+            )
+        for name, of in log.operations.items():
+            if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:
+                found.append(f"{name}: the mean, {of.mean_us:,.0f} µs, is above the maximum, {of.max_us:,.0f} µs")
+            at = sorted(of.percentiles_us.items())
+            if any(low[1] > high[1] for low, high in pairwise(at)):
+                found.append(f"{name}: a higher percentile is below a lower one")
+            if at and of.max_us is not None and at[-1][1] > of.max_us + _BUCKET_US:
+                found.append(f"{name}: percentile {at[-1][0]:g}, {at[-1][1]:,.0f} µs, is above the maximum")
+        for what in found:
+            log.doubts.append(f"{log.path.name}:{log.line}: {what}")
+            self._warn(f"{log.path}:{log.line}: {what}")
+
+
+def _began(status: re.Match[str]) -> float | None:
+    """When the client began, by the time of day in a status line and the seconds that it has counted since."""
+    if not (stamp := _STAMP.match(status[0].strip())):
+        return None
+    try:
+        return datetime.fromisoformat(stamp[1]).replace(tzinfo=UTC).timestamp() - int(status[1])
+    except ValueError:
+        return None  # no such day
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:

@@ -14,6 +14,7 @@ from dohyo.evidence.events import Event, Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies
 from dohyo.evidence.json_values import number, read_object, whole
 from dohyo.evidence.load_curve import Inserted
+from dohyo.evidence.over_time import MOST_SLOTS, OverTime
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
@@ -28,7 +29,7 @@ Part = tuple[str, bool]
 class Phase:
     """One run of a phase of a trial, or its load, over all clients."""
 
-    def __init__(self, folder: Path, discard: int, warn: Warn) -> None:
+    def __init__(self, folder: Path, discard: int, warn: Warn, most_slots: int = MOST_SLOTS) -> None:
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
@@ -41,6 +42,7 @@ class Phase:
         self.latencies: dict[str, Latencies] = {}  # of all clients, in this run alone
         self.seconds = Seconds()
         self.inserted = Inserted()
+        self.over_time = OverTime(most_slots)
 
     def hosts(self) -> set[str]:
         """Hosts that have, or should have, left results."""
@@ -52,6 +54,7 @@ class Phase:
 
             def seen(operation: str, interval: Interval) -> None:
                 self.seconds.add(host, operation, interval)
+                self.over_time.add(operation, interval)
                 if self.kind == LOAD:
                     self.inserted.add(operation, interval)
 
@@ -59,11 +62,19 @@ class Phase:
             client = client_folder.read(self.folder / host, own, seen, warn)
             client.run.p99_ms = _p99_ms(own, client.run)
             self.clients.append(client)
-            for name, merged in own.items():
-                latencies.setdefault(name, Latencies()).add_all(merged)
-                self.latencies.setdefault(name, Latencies()).add_all(merged)
+            add_all(latencies, own)
+            add_all(self.latencies, own)
         else:
             self.missing.append(host)
+
+    def add(self, other: Phase) -> None:
+        """Adds what another one has read of other hosts."""
+        self.clients += other.clients
+        self.missing += other.missing
+        add_all(self.latencies, other.latencies)
+        self.seconds.merge(other.seconds)
+        self.inserted.merge(other.inserted)
+        self.over_time.merge(other.over_time)
 
     @cached_property
     def run(self) -> Run:
@@ -141,6 +152,12 @@ class Phase:
         shortest = events.DIP_SECONDS if measured else validity.COLLAPSE_SECONDS
         found += self.seconds.events(self.number, warmup, self.run.seconds, self.kind, shortest)
         return events.in_order(found)
+
+
+def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> None:
+    """Adds histograms by operation type."""
+    for name, merged in latencies.items():
+        into.setdefault(name, Latencies()).add_all(merged)
 
 
 def _p99_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, float]:

@@ -6,6 +6,7 @@ A trial gets numbers only when all its clients report a valid run and their logs
 
 from __future__ import annotations
 
+import copy
 import re
 import statistics
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics, HostUse, busy
 from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
+from dohyo.evidence.over_time import MOST_SLOTS
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import point_name, scaled
@@ -27,9 +29,10 @@ from dohyo.figures import size as size_of
 from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
-from dohyo.summary import knee, probes, validity
+from dohyo.summary import in_parallel, knee, probes, validity
+from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons
-from dohyo.summary.phase import Part, Phase, parts_of
+from dohyo.summary.phase import Part, Phase, add_all, parts_of
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Conditions, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
@@ -145,7 +148,9 @@ class _Evidence:
     def trial(self) -> Trial:
         facts = self._read("conditions.json")
         hosts = canary.read(self._read("canary.json"))
-        phases = [Phase(folder, self._discard, self._warn) for folder in self._folders()]
+        folders = self._folders()
+        most_slots = max(1, MOST_SLOTS // max(1, len(folders)))  # a bound for all of them together
+        phases = [Phase(folder, self._discard, self._warn, most_slots) for folder in folders]
         latencies: dict[Part, dict[str, Latencies]] = {}
         clients = self._clients(phases, latencies)
         load = [phase for phase in phases if phase.kind == LOAD]
@@ -239,23 +244,20 @@ class _Evidence:
         return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
 
     def _clients(self, phases: Sequence[Phase], latencies: dict[Part, dict[str, Latencies]]) -> list[Client]:
-        """Reads all clients' folders, one host after the other, so that memory holds one client's histograms."""
+        """Reads all clients' folders into the phases and `latencies`."""
         result = []
         counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
         conducted = counted or [phase.conducted for phase in phases]
-        for host in sorted({host for phase in phases for host in phase.hosts()}):
-            own: dict[Part, dict[str, Latencies]] = {}
-            for phase in phases:
-                phase.read(host, own.setdefault(phase.part, {}), self._warn)
-            of_client: list[Row] = []
-            for part in parts_of(phases):
-                kind, discarded = part
-                runs = [c.run for phase in phases if phase.part == part for c in phase.clients if c.host == host]
-                of_client += rows(kind, runs, own[part], discarded=discarded) if runs else []
-                of_all = latencies.setdefault(part, {})
-                for name, merged in own[part].items():
-                    of_all.setdefault(name, Latencies()).add_all(merged)
-            result.append(conducted_client(host, conducted, of_client))
+        hosts = sorted({host for phase in phases for host in phase.hosts()})
+        size = sum(log.stat().st_size for phase in phases for log in phase.folder.glob("*/*.hdr"))
+        batches = [Batch(copy.deepcopy(phases), part) for part in in_parallel.divided(hosts, size)]
+        for batch in in_parallel.each(Batch.read, batches):
+            self.warnings += batch.warnings
+            for phase, read in zip(phases, batch.phases, strict=True):
+                phase.add(read)
+            result += [conducted_client(host, conducted, of_client) for host, of_client in batch.clients]
+        for phase in phases:
+            add_all(latencies.setdefault(phase.part, {}), phase.latencies)
         return result
 
     def _judged(

@@ -14,9 +14,13 @@ Which logs belong together:
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -34,11 +38,20 @@ from dohyo.tables import table
 
 Format = Literal["table", "md", "csv", "json"]
 
+# Status lines tell whole seconds, and hosts' clocks differ.
+_APART_SECONDS = 2.0
+# Properties of YCSB's workload that are the same for all clients of a run.
+_SAME = re.compile(
+    r"workload|recordcount|table|field(count|length|lengthdistribution)|(read|write)allfields|requestdistribution"
+    r"|(read|update|insert|scan|delete|readmodifywrite)proportion|(min|max)scanlength|dotransactions|batchsize"
+)
+
 
 def tabulate(folders: Sequence[Path], fmt: Format = "table") -> int:
     """Prints what the folders' logs hold to stdout, and a warning per malformed line or file to stderr.
 
-    Returns the exit code: 0, or 1 when there is nothing of YCSB in any folder.
+    Returns the exit code: 0, or 1 when there is nothing of YCSB in any folder, or anything of it is missing, broken or
+    cannot be true. What is whole is shown all the same.
     Raises BadInputError for a folder that does not exist.
     """
     for folder in folders:
@@ -55,7 +68,7 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table") -> int:
     else:
         write = {"md": lambda: table.markdown(summary), "csv": summary.csv, "json": summary.json}[fmt]
         sys.stdout.write(write())
-    return 0
+    return 1 if summary.warnings or any(trial.status != "ok" for trial in summary.trials) else 0
 
 
 def collect(folders: Sequence[Path]) -> Summary:
@@ -63,7 +76,7 @@ def collect(folders: Sequence[Path]) -> Summary:
     warnings: list[str] = []
     trials: list[Trial] = []
     for top in folders:
-        for folder, files in _walk(top):
+        for folder, files in _walk(top, warnings.append):
             name = top.resolve().name if folder == top else f"{top.resolve().name}/{folder.relative_to(top)}"
             trials += _Folder(name, folder, files, warnings.append).trials()
     name = " ".join(folder.resolve().name for folder in folders)
@@ -72,14 +85,21 @@ def collect(folders: Sequence[Path]) -> Summary:
     return Summary(name=name, trials=trials, unequal=different, warnings=warnings)
 
 
-def _walk(top: Path) -> Iterator[tuple[Path, list[Path]]]:
+def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
+    """The folders, each with its files; names that begin with a dot are passed over."""
     if not top.is_dir():
         yield top, [top]
         return
-    folders = [top, *sorted(path for path in top.rglob("*") if path.is_dir() and not path.is_symlink())]
-    for folder in folders:
-        if not any(part.startswith(".") for part in folder.relative_to(top).parts):
-            yield folder, sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+
+    def closed(error: OSError) -> None:
+        warn(f"{error.filename}: cannot be read: {error.strerror or error}")
+
+    found = []
+    for folder, below, files in os.walk(top, onerror=closed):
+        below[:] = [name for name in below if not name.startswith(".")]
+        paths = [Path(folder, name) for name in files if not name.startswith(".")]
+        found.append((Path(folder), sorted(path for path in paths if path.is_file())))
+    yield from sorted(found)
 
 
 @dataclass
@@ -104,7 +124,10 @@ class _Folder:
         self._logs: list[ClientLog] = []
         self._latencies: dict[str, Latencies] = {}
         for path in files:
-            if path.name.removesuffix(".gz").endswith(".hdr"):
+            is_histograms = path.name.removesuffix(".gz").endswith(".hdr")
+            if _is_empty(path) and (is_histograms or path.suffix != ".err"):
+                warn(f"{path}: the file is empty")
+            elif is_histograms:
                 merge_log(path, self._latencies, warn)
             elif not is_binary(path):
                 self._logs += read_log(path, warn)
@@ -150,12 +173,19 @@ class _Folder:
         reasons = [f"{log.path.name}: {_cut(log)}" for log in [*group.run, *group.load] if _cut(log)] + self._missing
         if not group.run and not group.load:
             reasons.append("histogram logs without result lines")
+        doubts = [
+            *(doubt for phase in phases for log in group.of(phase) for doubt in log.doubts),
+            *(doubt for phase in phases for doubt in [*_apart(group.of(phase)), *_differences(group.of(phase))]),
+        ]
+        for doubt in doubts:
+            if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
+                self._warn(f"{self._folder}: {doubt}")
         return Trial(
             name=name,
             system=name,
             title=name,
-            status="incomplete" if reasons else "ok",
-            reason="; ".join(reasons) or None,
+            status="invalid" if doubts else "incomplete" if reasons else "ok",
+            reason="; ".join([*doubts, *reasons]) or None,
             conditions=_conditions(group.run or group.load),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
@@ -213,11 +243,72 @@ def _pair(results: Sequence[ClientLog], others: Sequence[ClientLog]) -> list[Cli
             left.append(other)
         else:
             free.remove(match)
-            match.command = other.command
+            _join(match, other)
     for log, other in zip(free, list(left), strict=False):
-        log.command = other.command
+        _join(log, other)
         left.remove(other)
     return left
+
+
+def _join(results: ClientLog, other: ClientLog) -> None:
+    results.command, results.began, results.ended = other.command, other.began, other.ended
+    results.doubts += other.doubts
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return path.stat().st_size == 0
+    except OSError:
+        return False  # reading it says why
+
+
+def _apart(logs: Sequence[ClientLog]) -> list[str]:
+    """Clients that had ended before others began: adding up their rates gives one that never was."""
+    timed = [(log.began, log.ended, log.path.name) for log in logs if log.began is not None and log.ended is not None]
+    if len(timed) < 2:
+        return []
+    first = min(timed, key=lambda each: each[1])
+    last = max(timed)
+    if last[0] - first[1] <= _APART_SECONDS:
+        return []
+    return [
+        f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])}: clients that did "
+        "not run at the same time have no common throughput; give each experiment a folder of its own"
+    ]
+
+
+def _clock(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _differences(logs: Sequence[ClientLog]) -> list[str]:
+    """What clients of one run were told, and what not all of them were told alike."""
+    told = [(log.path.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
+    found = []
+    for name, scenario in told[1:]:
+        first, usual = told[0]
+        keys = [key for key in {**usual, **scenario} if usual.get(key) != scenario.get(key)]
+        if keys:
+            here = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
+            there = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
+            kind = "another experiment" if "-db" in keys else "another scenario"
+            found.append(f"{name} is of {kind} than {first}: {here} instead of {there}")
+    return found
+
+
+def _scenario(log: ClientLog) -> dict[str, str]:
+    """The options that say what is measured, not those that tell clients of one run apart."""
+    if log.properties:
+        return {key: value for key, value in log.properties.items() if _SAME.fullmatch(key)}
+    words = (log.command or "").split()
+    found: dict[str, str] = {}
+    for option, value in pairwise(words):
+        key, equals, stated = value.partition("=")
+        if option in ("-db", "-P"):
+            found[option] = " ".join(filter(None, [found.get(option), Path(value).name]))
+        elif option == "-p" and equals and _SAME.fullmatch(key):
+            found[key] = stated
+    return found
 
 
 def _run(logs: Sequence[ClientLog]) -> Run:
@@ -249,7 +340,7 @@ def _one_record_each(by_operation: Mapping[str, Operation]) -> bool:
 
 
 def _conditions(logs: Sequence[ClientLog]) -> Conditions:
-    threads = {log.option("-threads") for log in logs}
+    threads = {log.threads for log in logs}
     value = threads.pop() if len(threads) == 1 else None
     return Conditions(clients=len(logs) or None, threads=int(value) if value and value.isdecimal() else None)
 

@@ -1,0 +1,64 @@
+"""What go-ycsb prints: a line per operation type every ten seconds, each over all of the run so far, and at its end.
+
+The format is that of its `measurement` package: plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`)
+and `outputstyle=json`; which percentiles there are depends on the version. Versions before 2022 have buckets of 1 ms up
+to 1.024 s: their percentiles are the upper ends, and 0 beyond.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from dohyo.operations import READ_MODIFY_WRITE
+
+_RESULT = re.compile(r"(?:^|[\s|])([A-Z][A-Z_]*) +- (Takes\(s\): [^\n]*?)\s*$")
+_FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
+_PROPERTY = re.compile(r'^"([\w.-]{1,100})"="([^"]*)"\s*$')
+_HEADER = re.compile(r"^\*+ properties \*+\s*$")
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d*)?)(s|ms|µs|μs|us|ns))?")
+_UNIT_MS = {"s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001, "us": 0.001, "ns": 0.000001}
+_FAILED = "_ERROR"
+
+
+def begins(line: str) -> bool:
+    """Whether the line begins a run."""
+    return _HEADER.match(line) is not None
+
+
+def run_property(line: str) -> tuple[str, str] | None:
+    """A property that the run was started with."""
+    found = _PROPERTY.match(line)
+    return (found[1], found[2]) if found else None
+
+
+def finished_ms(line: str) -> int | None:
+    """How long the run took, from the line that ends it; None for all others. It is Go's notation: `1m24.17s`."""
+    found = _FINISHED.search(line)
+    parts = _DURATION.fullmatch(found[1]) if found else None
+    if parts is None or not any(parts.groups()):
+        return None
+    whole = int(parts[1] or 0) * 3_600_000 + int(parts[2] or 0) * 60_000
+    return round(whole + (float(parts[3]) * _UNIT_MS[parts[4]] if parts[3] else 0))
+
+
+def results(line: str) -> list[tuple[str, dict[str, str]]]:
+    """The operation types of a line, with what is said of each. Raises ValueError for half a line."""
+    if line.startswith("[{") and '"Takes(s)"' in line:
+        rows = json.loads(line)
+        return [(str(row.pop("Operation", "")), {str(k): str(v) for k, v in row.items()}) for row in rows]
+    if not (found := _RESULT.search(line)):
+        return []
+    pairs = [each.partition(": ") for each in found[2].split(", ")]
+    if not all(value for _, _, value in pairs):
+        raise ValueError("not a whole result line")
+    return [(found[1], {name: value for name, _, value in pairs})]
+
+
+def operation_type(name: str) -> str | None:
+    """YCSB's own name of an operation type; None for the sum of all types."""
+    if name == "TOTAL":
+        return None
+    plain = name.removesuffix(_FAILED)
+    plain = READ_MODIFY_WRITE if plain == "READ_MODIFY_WRITE" else plain
+    return f"{plain}-FAILED" if name.endswith(_FAILED) else plain

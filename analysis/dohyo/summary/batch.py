@@ -1,0 +1,39 @@
+"""Some of the clients of a trial, as a process of its own can read them: from their folders to rows and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.rows import Row, rows
+from dohyo.summary.phase import Part, Phase, parts_of
+
+
+@dataclass
+class Batch:
+    """Some of the hosts of a trial, and what their clients have left.
+
+    :ivar phases: of the trial, with nothing read yet
+    :ivar clients: hosts, each with the rows of its client
+    """
+
+    phases: Sequence[Phase]
+    hosts: Sequence[str]
+    clients: list[tuple[str, list[Row]]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def read(self) -> Batch:
+        """Reads the clients' folders, one host after the other, so that memory holds one client's histograms."""
+        for host in self.hosts:
+            own: dict[Part, dict[str, Latencies]] = {}
+            for phase in self.phases:
+                phase.read(host, own.setdefault(phase.part, {}), self.warnings.append)
+            of_client: list[Row] = []
+            for part in parts_of(self.phases):
+                kind, discarded = part
+                last = [phase.clients[-1] for phase in self.phases if phase.part == part and phase.clients]
+                runs = [client.run for client in last if client.host == host]
+                of_client += rows(kind, runs, own[part], discarded=discarded) if runs else []
+            self.clients.append((host, of_client))
+        return self

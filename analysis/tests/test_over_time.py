@@ -1,0 +1,101 @@
+"""Percentiles and heat map by time: exact counts, percentiles beside the true ones, memory with a bound."""
+
+import pickle
+import random
+from itertools import pairwise
+from math import log2
+
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from dohyo.evidence.hdr_log import Interval, Latencies, decode
+from dohyo.evidence.over_time import OverTime
+
+
+def interval(second: float, values: list[int], digits: int = 3) -> Interval:
+    one = HdrHistogram(1, 3_600_000_000, digits)
+    for value in values:
+        one.record_value(value)
+    return Interval(1_800_000_000 + second, 1.0, decode(one.encode().decode()), second)
+
+
+def lognormal(count: int) -> list[int]:
+    return [int(random.lognormvariate(7, 1.5)) for _ in range(count)]
+
+
+def test_percentiles_of_a_second_are_those_of_all_clients_operations_within_a_hundredth() -> None:
+    random.seed(3)
+    over_time = OverTime()
+    values: dict[int, list[int]] = {second: [] for second in range(3)}
+    for _ in range(20):
+        for second, all_values in values.items():
+            of_client = lognormal(200)
+            all_values.extend(of_client)
+            over_time.add("READ", interval(second + 0.004, of_client))
+    slots = list(over_time.slots("READ", [50, 99, 100]))
+    assert [(slot.start, slot.seconds, slot.operations) for slot in slots] == [(0, 1, 4000), (1, 1, 4000), (2, 1, 4000)]
+    for slot in slots:
+        exact = sorted(values[int(slot.start)])
+        for percentile, at in slot.percentiles_ms.items():
+            true = exact[int(percentile * 40) - 1] / 1000
+            assert true <= at <= true * 1.01
+        assert sum(slot.heat.values()) == 4000
+        # Rows are 19 % apart; what lies below the end of one has been counted by then.
+        for below, above in pairwise(sorted(slot.heat)):
+            assert above / below == pytest.approx(2 ** (round(4 * log2(above / below)) / 4))
+        for end in slot.heat:
+            true = sum(value <= end * 1000 for value in exact)
+            assert abs(sum(n for row, n in slot.heat.items() if row <= end) - true) <= 0.03 * 4000
+
+
+def test_long_runs_have_longer_slots_and_lose_nothing() -> None:
+    over_time = OverTime(most_slots=10)
+    for second in range(100):
+        over_time.add("READ", interval(second, [1000] * (second + 1)))
+    slots = list(over_time.slots("READ"))
+    assert over_time.slot_seconds == 16
+    assert [slot.start for slot in slots] == [0, 16, 32, 48, 64, 80, 96]
+    assert [slot.operations for slot in slots] == [sum(range(n + 1, min(n + 17, 101))) for n in range(0, 100, 16)]
+
+
+def test_parts_of_other_processes_add_up_whatever_their_slots() -> None:
+    whole, first, second = OverTime(8), OverTime(8), OverTime(8)
+    for at in range(40):
+        for part, values in ((first, [500, 700]), (second, [90_000])):
+            if part is first and at > 6:
+                continue
+            part.add("READ", interval(at, values))
+            whole.add("READ", interval(at, values))
+    first.merge(pickle.loads(pickle.dumps(second)))  # noqa: S301  our own
+    assert first.slot_seconds == whole.slot_seconds == 8
+    assert list(first.slots("READ")) == list(whole.slots("READ"))
+
+
+def test_all_operations_together_count_each_once_and_leave_failures_out() -> None:
+    over_time = OverTime()
+    for name in ("READ", "UPDATE", "READ-MODIFY-WRITE", "Intended-READ", "READ-FAILED"):
+        over_time.add(name, interval(1, [1000]))
+    (slot,) = over_time.together()
+    assert slot.operations == 2
+    assert over_time.operations == ["Intended-READ", "READ", "READ-FAILED", "READ-MODIFY-WRITE", "UPDATE"]
+
+
+def test_other_resolutions_are_converted_and_wild_times_are_left_out() -> None:
+    over_time = OverTime()
+    over_time.add("READ", interval(0, [1500], digits=2))
+    over_time.add("READ", interval(-5, [1500]))
+    over_time.add("READ", interval(1e9, [1500]))
+    (slot,) = over_time.slots("READ")
+    assert slot.operations == 1
+    assert slot.percentiles_ms[50] == pytest.approx(1.5, rel=0.02)
+
+
+def test_latencies_survive_the_way_between_processes() -> None:
+    random.seed(4)
+    one = Latencies()
+    for second in range(5):
+        one.add(interval(second, lognormal(50)).histogram)
+    two: Latencies = pickle.loads(pickle.dumps(one))  # noqa: S301  our own
+    assert two.percentiles_ms([1, 50, 99]) == one.percentiles_ms([1, 50, 99])
+    two.add_all(one)
+    assert (two.count, two.mean_ms, two.max_ms) == (500, one.mean_ms, one.max_ms)

@@ -1,0 +1,221 @@
+"""How long logs take to become a report, and how much memory: histogram logs of many clients, and a long status log.
+
+    .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
+
+The clients are an experiment in a temporary folder, as a run on so many hosts leaves it: per client one-second
+histogram logs of READ and UPDATE, result lines and client.json. They are read by what makes the summary, with its rows
+per client, dips, and latencies over time. Ten times the clients (`--times`) tell what more of them cost. Each second
+holds one of a few hundred encoded histograms of lognormal latencies. `--distinct` clients are written, in an order of
+their own each; the others are hard links to them, so that files come from memory and not from a slow disk; they are
+decoded one by one all the same. A new process reads each experiment; its memory is that of all its processes, at the
+worst moment, as they report it (pages that they share count for each).
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+from hdrh.histogram import HdrHistogram
+
+READ_SUMMARY = """
+import sys
+from pathlib import Path
+from dohyo.summary.summary import summarise
+summary = summarise(Path(sys.argv[1]))
+assert not summary.warnings, summary.warnings[:3]
+(trial,) = summary.trials
+assert trial.status == "ok", trial.reason
+print(sum(row.operations for row in trial.rows if row.operation in ("READ", "UPDATE")), len(trial.clients))
+"""
+READ_STATUS = """
+import sys
+from pathlib import Path
+from dohyo.evidence.ycsb_log import read_log
+(log,) = read_log(Path(sys.argv[1]), print)
+print(log.status_operations, 1)
+"""
+AGREED = 1_795_266_533.0
+
+
+def encoded(distinct: int) -> list[tuple[str, int]]:
+    """Histograms of one second and one client, and how many operations each holds."""
+    random.seed(1)
+    result = []
+    for _ in range(distinct):
+        one = HdrHistogram(1, 3_600_000_000, 3)
+        operations = random.randint(200, 400)  # noqa: S311  no secret
+        for _ in range(operations):
+            one.record_value(int(random.lognormvariate(7, 0.7)))
+        result.append((one.encode().decode(), operations))
+    return result
+
+
+def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int]]) -> None:
+    """What one client leaves."""
+    folder.mkdir(parents=True)
+    counts = {}
+    for name in ("READ", "UPDATE"):
+        chosen = random.choices(histograms, k=seconds)  # noqa: S311
+        lines = [
+            f"#[Logging for: {name}, microseconds]\n#[Histogram log format version 1.3]\n",
+            f"#[StartTime: {AGREED:.3f} (seconds since epoch), Sat Nov 21 13:08:53 UTC 2026]\n",
+            '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n',
+            *(f"{second}.001,1.000,12.345,{text}\n" for second, (text, _) in enumerate(chosen)),
+        ]
+        (folder / f"{name}.hdr").write_text("".join(lines), encoding="utf-8")
+        counts[name] = sum(operations for _, operations in chosen)
+    total = sum(counts.values())
+    result = [f"[OVERALL], RunTime(ms), {seconds * 1000}\n[OVERALL], Throughput(ops/sec), {total / seconds}\n"]
+    result.append(f"[OVERALL], Operations, {total}\n[OVERALL], Records, {total}\n")
+    for name, number in counts.items():
+        result.append(f"[{name}], Operations, {number}\n[{name}], AverageLatency(us), 1400.0\n")
+        result.append(f"[{name}], MaxLatency(us), 30000\n[{name}], Return=OK, {number}\n")
+    (folder / "result.txt").write_text("".join(result), encoding="utf-8")
+    (folder / "exit").write_text("0\n", encoding="utf-8")
+    report = {
+        "threads": 8, "batchsize": 1, "inflight": 1, "target": 0, "skew_ms": 0.1, "warmup_seconds": 0.0,
+        "measured_seconds": float(seconds), "operations": total, "records": total, "valid": True, "exit": 0,
+        "operations_by_type": {
+            name: {"operations": number, "records": number, "statuses": {"OK": number}}
+            for name, number in counts.items()
+        },
+    }  # fmt: skip
+    (folder / "client.json").write_text(json.dumps(report), encoding="utf-8")
+
+
+def write_experiment(folder: Path, clients: int, options: argparse.Namespace) -> None:
+    """An experiment of one trial of one run."""
+    histograms = encoded(300)
+    trial = folder / "raw" / "01-cassandra"
+    for number in range(clients):
+        client = trial / "run-1" / f"client{number:05d}"
+        if number < options.distinct:
+            write_client(client, options.seconds, histograms)
+            continue
+        client.mkdir()
+        for file in (trial / "run-1" / f"client{number % options.distinct:05d}").iterdir():
+            (client / file.name).hardlink_to(file)
+    settings = {"trial_system": "cassandra", "trial_repeats": 1, "trial_properties": {}, "trial_threads": 8}
+    (trial / "trial.json").write_text(json.dumps(settings), encoding="utf-8")
+    (trial / "state.json").write_text(json.dumps({"status": "done"}), encoding="utf-8")
+    (trial / "conditions.json").write_text(json.dumps({"title": "synthetic"}), encoding="utf-8")
+
+
+def write_status(path: Path, megabytes: int) -> None:
+    """The status log of a client that ran for very long."""
+    random.seed(2)
+    written, operations = 0, 0
+    with path.open("w", encoding="utf-8") as file:
+        for second in count(1):
+            each = [random.randint(900, 1100) for _ in range(2)]  # noqa: S311
+            operations += sum(each)
+            clock = (datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)).strftime("%Y-%m-%d %H:%M:%S")
+            types = " ".join(
+                f"[{name}: Count={number}, Max={number * 17}, Min=151, Avg={number * 1.5:.2f}, 50=1020, 90=2533,"
+                " 99=7211, 99.9=11935, 99.99=15127]"
+                for name, number in zip(("READ", "UPDATE"), each, strict=True)
+            )
+            written += file.write(f"{clock}:004 {second} sec: {operations} operations; {sum(each)}.0 current ops/sec; "
+                                  f"est completion in 2 hours {types} \n")  # fmt: skip
+            if written > megabytes * 1_000_000:
+                return
+
+
+def memory(process: int) -> int:
+    """Bytes of memory of a process and of those that it has started."""
+    total, waiting = 0, [process]
+    while waiting:
+        one = waiting.pop()
+        try:
+            lines = Path(f"/proc/{one}/status").read_text(encoding="utf-8").splitlines()
+            tasks = Path(f"/proc/{one}/task").glob("*/children")
+            waiting += [int(child) for task in tasks for child in task.read_text(encoding="utf-8").split()]
+        except OSError:
+            continue  # has ended meanwhile
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+    return total
+
+
+def cpu() -> float:
+    """Seconds of processor time of all processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measured(program: str, path: Path) -> tuple[float, float, float]:
+    """Seconds, MB at the worst moment, and seconds of processor time."""
+    began, cpu_before = time.monotonic(), cpu()
+    process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.DEVNULL)
+    peak, over = [0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            peak[0] = max(peak[0], memory(process.pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    process.wait()
+    seconds = time.monotonic() - began
+    over.set()
+    watcher.join()
+    if process.returncode:
+        raise SystemExit(f"reading {path} failed")
+    return seconds, peak[0] / 1e6, cpu() - cpu_before
+
+
+def show(name: str, values: list[float]) -> None:
+    """A row: the median, with the smallest and the largest."""
+    print(f"| {name} | {statistics.median(values):.4g} | [{min(values):.4g}, {max(values):.4g}] |", flush=True)
+
+
+def main() -> None:
+    """Prints the median of every figure, with the smallest and the largest."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=1000)
+    parser.add_argument("--times", type=int, default=10, help="so many times the clients are read, too; 1: not")
+    parser.add_argument("--seconds", type=int, default=3600, help="length of each client's logs")
+    parser.add_argument("--distinct", type=int, default=100, help="clients that are written; others are links to them")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--status-mb", type=int, default=2000, help="size of the status log; 0: none")
+    options = parser.parse_args()
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}\n")
+    print("| | median | [smallest, largest] |\n|---|---|---|", flush=True)
+    figures: list[tuple[list[float], list[float]]] = []
+    for clients in dict.fromkeys([options.clients, options.clients * options.times]):
+        with tempfile.TemporaryDirectory(prefix="dohyo-logs-") as work:
+            write_experiment(Path(work), clients, options)
+            rounds = [measured(READ_SUMMARY, Path(work)) for _ in range(options.rounds)]
+        figures.append(([each[0] for each in rounds], [each[1] for each in rounds]))
+        intervals = clients * options.seconds * 2
+        name = f"{clients:,} clients × {options.seconds:,} s × 2 operations"
+        show(f"{name}: s", figures[-1][0])
+        show(f"{name}: µs of processor time per interval", [1e6 * each[2] / intervals for each in rounds])
+        show(f"{name}: MB of memory", figures[-1][1])
+    if len(figures) > 1:
+        for which, unit in enumerate(("time", "memory")):
+            pairs = zip(figures[0][which], figures[1][which], strict=True)
+            show(f"{options.times} × the clients: × {unit}", [more / less for less, more in pairs])
+    if options.status_mb:
+        with tempfile.TemporaryDirectory(prefix="dohyo-logs-") as work:
+            log = Path(work) / "status.txt"
+            write_status(log, options.status_mb)
+            rounds = [measured(READ_STATUS, log) for _ in range(options.rounds)]
+            size = log.stat().st_size / 1e6
+        show(f"status log of {size:,.0f} MB: MB/s", [size / each[0] for each in rounds])
+        show(f"status log of {size:,.0f} MB: MB per second of processor time", [size / each[2] for each in rounds])
+        show(f"status log of {size:,.0f} MB: MB of memory", [each[1] for each in rounds])
+
+
+if __name__ == "__main__":
+    main()
