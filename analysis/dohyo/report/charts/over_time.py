@@ -1,0 +1,120 @@
+"""Was it steady? Throughput, p99, processors and disks by the second, under one cursor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dohyo.figures import point_name
+from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
+from dohyo.report.material import Material
+from dohyo.report.measured import MeasuredRun, significant
+
+_CLIENT = ("part", "system", "series", "time", "operations", "p99")
+_HOST = ("part", "system", "series", "time", "cpu", "disk")
+# Invalid runs are shown too: how they broke down is what a reader wants to see.
+_P99 = 99
+
+
+def chart(material: Material) -> Chart:
+    """Panels with the same axis of time."""
+    clients = [row for run in _in_order(material) for row in _rows(material, run)]
+    hosts = [_host_row(material, line) for line in material.hosts if line["time"] is not None]
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    if clients:
+        tables["time"] = table(clients, _CLIENT)
+        panels = [
+            _panel(material, "time", "operations", "Throughput", "operations per second", clients),
+            _panel(material, "time", "p99", "p99 of all operations", "ms", clients),
+        ]
+    missing = None if clients else "There are no histogram logs, so nothing is known second by second."
+    question = (
+        "Was it steady? One line per run, the warm-up left out. Move over a chart, or use the slider, to read a second."
+    )
+    if hosts:
+        tables["hosts"] = table(hosts, _HOST)
+        for column, title in (("cpu", "Processors, share not idle"), ("disk", "Busiest disk, share of the time")):
+            if any(row[column] is not None for row in hosts):
+                panels.append(_panel(material, "hosts", column, title, "share", hosts))
+    elif clients:
+        question += " Processors and disks are left out: there is no hosts.csv, for the hosts were not sampled."
+    return Chart("over-time", "Over time", question, panels, tables, by_part=True, missing=missing)
+
+
+def _in_order(material: Material) -> list[MeasuredRun]:
+    return sorted(
+        (run for run in material.measured.runs if run.slots and not run.discarded),
+        key=lambda run: material.place(run.phase),
+    )
+
+
+def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
+    part = material.part(run.phase, point_name(run.trial.point))
+    status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
+    known = {round(slot.start / slot.seconds): slot for slot in run.slots}
+    width = run.slots[0].seconds
+    rows = []
+    # The last slot is cut off by the end of the run: its rate would be a dip that was none.
+    last = max(known)
+    for position in range(last if len(known) > 1 else last + 1):
+        slot = known.get(position)
+        rows.append(
+            {
+                "part": part,
+                "system": run.trial.system,
+                "series": f"{run.trial.system} {run.name}{status}",
+                "time": significant(position * width, 7),
+                # A second without any operation is 0, not a gap.
+                "operations": significant(slot.operations / slot.seconds, 3) if slot else 0,
+                "p99": significant(slot.percentiles_ms[_P99], 3) if slot else None,
+            }
+        )
+    return rows
+
+
+def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any]:
+    run = f"run {line['run']}" if line["run"] else "load"
+    return {
+        "part": material.part(line["phase"], line["point"] or ""),
+        "system": line["system"],
+        "series": f"{line['system']} round {line['round']} {run} on {line['host']}",
+        "time": significant(line["time"], 7),
+        "cpu": significant(line["cpu"], 3),
+        "disk": significant(line["disk"], 3),
+    }
+
+
+def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
+    values = [row[column] for row in rows if row[column] is not None]
+    # Lines of an hour by the second would be a grey band; a share always has the same axis.
+    axis, words = scale(values) if unit != "share" else ({"type": "linear", "domain": [0, 1]}, "")
+    if column == "operations":
+        # A second of standstill has no place on a log scale, and is the most important of all.
+        axis, words = {"type": "linear", "zero": True, "nice": True}, ""
+    spec: Spec = {
+        "height": 170,
+        "mark": {
+            "type": "line",
+            "strokeWidth": 1.3,
+            "opacity": 0.85,
+            "invalid": "break-paths-show-domains",
+            "aria": False,
+        },
+        "encoding": {
+            "x": {
+                "field": "time",
+                "type": "quantitative",
+                "title": "seconds",
+                "scale": {"nice": False, "zero": True},
+                "axis": {"grid": False},
+            },
+            "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}"},
+            "color": by_system(material.systems),
+            "strokeDash": dash(material.systems),
+            "detail": {"field": "series"},
+        },
+    }
+    runs = len({(row["part"], row["series"]) for row in rows})
+    lowest, highest = min(values, default=0), max(values, default=0)
+    says = f"{title} over time in {runs} runs, from {lowest:,.4g} to {highest:,.4g} {unit}."
+    return Panel(title, spec, data, says, cursor=True)
