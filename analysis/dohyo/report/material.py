@@ -7,6 +7,7 @@ from typing import Any
 
 from dohyo.evidence.rows import LOAD, RUN
 from dohyo.figures import point_name
+from dohyo.operations import INTENDED
 from dohyo.report.measured import Measured, systems_of
 from dohyo.report.verdict import phases_of
 from dohyo.summary.results import Summary, Trial
@@ -41,6 +42,12 @@ class Material:
     def place(self, phase: str) -> int:
         """Sort key: what was to be measured first, the load before it last."""
         return self.phases.index(phase) if phase in self.phases else len(self.phases)
+
+
+def operation_title(operation: str) -> str:
+    """An operation type in words: with a target rate latencies are known from the intended start, too."""
+    plain = operation.removeprefix(INTENDED)
+    return operation if plain == operation else f"{plain}, from the intended start"
 
 
 def row_label(trial: Trial) -> str:

@@ -37,7 +37,7 @@ def chart(material: Material) -> Chart:
     return Chart(
         "heat",
         "Heat map of latency",
-        "When were calls slow? A column is a stretch of the first run, a cell the share of its calls that took so long.",
+        "When were calls slow? A column is a stretch of the first run, a cell the share of its calls that took this.",
         panels,
         tables,
         by_part=True,

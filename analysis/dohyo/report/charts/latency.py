@@ -8,7 +8,7 @@ from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
 from dohyo.operations import INTENDED, is_call, is_failure
 from dohyo.report.grammar import SHAPES, Chart, Panel, Table, by_system, scale, table
-from dohyo.report.material import Material, row_label
+from dohyo.report.material import Material, operation_title, row_label
 from dohyo.report.measured import significant
 
 _SHOWN = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "p99.9": "p99_9_ms", "max": "max_ms"}
@@ -93,5 +93,6 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
     }
     at = {(row["label"], row["percentile"]): row["value"] for row in rows if row["percentile"] in ("p50", "p99")}
     says = "; ".join(f"{label} {percentile} {milliseconds(value)} ms" for (label, percentile), value in at.items())
-    which = operation if phase == RUN else f"{phase}: {operation}"
-    return Panel(which, spec, name, f"Latency of {operation}: {says}")
+    title = operation_title(operation)
+    which = title if phase == RUN else f"{phase}: {title}"
+    return Panel(which, spec, name, f"Latency of {title}: {says}")

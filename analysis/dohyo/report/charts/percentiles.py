@@ -7,7 +7,7 @@ from typing import Any
 from dohyo.evidence.rows import LOAD
 from dohyo.figures import milliseconds, point_name
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
-from dohyo.report.material import Material
+from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 
 _COLUMNS = ("part", "system", "inverse", "percentile", "value")
@@ -46,7 +46,8 @@ def chart(material: Material) -> Chart:
         says = "; ".join(
             f"{system} {row['percentile']:g}% within {milliseconds(row['value'])} ms" for system, row in ends.items()
         )
-        panels.append(Panel(operation, _spec(material, rows), name, f"Percentiles of {operation}: {says}"))
+        title = operation_title(operation)
+        panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
     return Chart(
         "percentiles",
         "Percentiles",

@@ -48,12 +48,12 @@
   const CANVAS_FROM = 3000;
   const drawn = new Map(); // element of a panel -> what is drawn in it
 
-  function draw(holder, colours = theme()) {
+  async function draw(holder, colours = theme()) {
     const chart = report.charts[holder.dataset.panel];
     const panel = chart.panels[Number(holder.dataset.number)];
     const part = chart.parts.length ? chart.parts[partOf(holder.dataset.panel)] : undefined;
     const rows = rowsOf(chart.tables[panel.data], part);
-    drawn.get(holder)?.view.finalize();
+    drawn.get(holder)?.finalize();
     drawn.delete(holder);
     holder.replaceChildren();
     holder.classList.toggle("empty", rows.length === 0);
@@ -66,12 +66,17 @@
     const spec = {
       width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, config,
     };
-    const view = new vega.View(vega.parse(vegaLite.compile(spec).spec), {
-      renderer: rows.length > CANVAS_FROM ? "canvas" : "svg", container: holder, hover: true, logLevel: vega.Warn,
-      loader: { load: refuse, sanitize: refuse, http: refuse, file: refuse },
+    // A chart that is drawn again meanwhile takes the place of this one.
+    const into = holder.appendChild(element("div"));
+    const { view, finalize } = await vegaEmbed(into, spec, {
+      mode: "vega-lite", renderer: rows.length > CANVAS_FROM ? "canvas" : "svg", actions: false, defaultStyle: false,
+      ast: true, hover: true, tooltip, loader: { load: refuse, sanitize: refuse, http: refuse, file: refuse },
     });
-    view.tooltip(tooltip).run();
-    drawn.set(holder, { view, rows, part });
+    if (!into.isConnected) {
+      finalize();
+      return;
+    }
+    drawn.set(holder, { view, finalize, rows, part });
     if (panel.cursor) follow(holder, view);
   }
 
@@ -164,16 +169,21 @@
       for (const other of document.querySelectorAll("select[data-chart]")) {
         const match = [...other.options].find((option) => option.textContent === part);
         if (match) other.value = match.value;
-        if (match) of(other.dataset.chart).forEach((holder) => draw(holder));
-        if (match) setSlider(other.dataset.chart);
+        if (match) drawChart(other.dataset.chart);
       }
     });
   }
 
-  function drawAll(colours = theme()) {
+  async function drawChart(name, colours = theme()) {
+    await Promise.all(of(name).map((holder) => draw(holder, colours)));
+    setSlider(name);
+  }
+
+  async function drawAll(colours = theme()) {
     root.dataset.theme = colours;
-    for (const holder of holders) draw(holder, colours);
-    for (const name of Object.keys(report.charts)) setSlider(name);
+    root.dataset.drawn = "no";
+    await Promise.all(Object.keys(report.charts).map((name) => drawChart(name, colours)));
+    root.dataset.drawn = "yes";
   }
 
   const button = document.getElementById("theme");
