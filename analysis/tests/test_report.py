@@ -116,8 +116,8 @@ def test_points_of_a_matrix_are_compared_one_by_one() -> None:
     rates = {"a": [[100.0, 101.0], [900.0, 901.0]], "b": [[200.0, 201.0], [300.0, 301.0]]}
     trials = [measured(name, rates[name][at], point) for name in rates for at, point in enumerate(points)]
     said = sentence(*trials)
-    assert "b was ahead of the second in 1 of 2 comparisons (2.00 times)" in said
-    assert "a was ahead of the second in 1 of 2 comparisons (3.00 times)" in said
+    assert "b was the fastest in 1 of 2 comparisons (2.00 times the second)" in said
+    assert "a was the fastest in 1 of 2 comparisons (3.00 times the second)" in said
 
 
 def test_without_two_systems_there_is_no_winner() -> None:
@@ -217,7 +217,8 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
     assert "no hosts.csv" in of(tmp_path)["over-time"].question
     (tmp_path / "hosts.csv").write_text(
         "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
-        "cassandra,,1,run,1,node1,1.0,1.0,,0.25,0.05,0.5\n"
+        "cassandra,,1,run,1,node1,0.9,1.0,,0.25,0.05,0.5\n"
+        "cassandra,,1,run,1,node1,2.0,1.0,,0.25,0.05,0.5\n"
         "cassandra,,1,run,1,node1,1.0,1.0,vda,,,0.5\n"
     )
     found = of(tmp_path)["over-time"]

@@ -39,6 +39,16 @@ class Material:
         name = {RUN: "measured run", LOAD: "load"}.get(phase, phase)
         return " · ".join(filter(None, (name, point)))
 
+    def warmup(self, system: str, point: str, phase: str) -> float:
+        """Seconds from the agreed instant to the measured window."""
+        if phase == LOAD:
+            return 0.0
+        for trial in self.summary.trials:
+            if (trial.system, point_name(trial.point)) == (system, point):
+                own = trial.by_phase.get(phase, {}).get("warmup_seconds", trial.conditions.warmup_seconds)
+                return float(own or 0.0)
+        return 0.0
+
     def place(self, phase: str) -> int:
         """Sort key: what was to be measured first, the load before it last."""
         return self.phases.index(phase) if phase in self.phases else len(self.phases)

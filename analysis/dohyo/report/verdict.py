@@ -82,9 +82,15 @@ def verdict(summary: Summary) -> Verdict:
 
 
 def result(trial: Trial, phase: str) -> Result | None:
-    """What counts of a trial in a phase; None where it has no valid numbers."""
-    if trial.search is not None and trial.search.maximum is not None:
-        return Result(trial.system, trial.search.maximum, None, f"operations/s under {trial.search.slo}")
+    """What counts of a trial in a phase, after a search its maximum; None where it has no valid numbers."""
+    if trial.status == "ok" and trial.search is not None:
+        maximum = trial.search.maximum
+        return Result(trial.system, maximum, None, f"operations/s under {trial.search.slo}") if maximum else None
+    return throughput(trial, phase)
+
+
+def throughput(trial: Trial, phase: str) -> Result | None:
+    """The mean rate of a trial in a phase; None where it has no valid numbers."""
     row = next(
         (row for row in trial.rows if row.phase == phase and not row.discarded and row.operation == OVERALL), None
     )
@@ -147,7 +153,7 @@ def _sentence(summary: Summary, comparisons: Sequence[Comparison]) -> str:
             low, high = min(ratios[system]), max(ratios[system])
             times = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
             parts.append(
-                f"{system} was ahead of the second in {count} of {len(comparisons)} comparisons ({times} times)"
+                f"{system} was the fastest in {count} of {len(comparisons)} comparisons ({times} times the second)"
             )
         else:
             parts.append(f"{count} {'was a tie' if count == 1 else 'were ties'}")

@@ -18,7 +18,7 @@ _P99 = 99
 def chart(material: Material) -> Chart:
     """Panels with the same axis of time."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
-    hosts = [_host_row(material, line) for line in material.hosts if line["time"] is not None]
+    hosts = [row for line in material.hosts if (row := _host_row(material, line))]
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
@@ -72,13 +72,19 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     return rows
 
 
-def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any]:
+def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None:
+    """On the clients' axis, which begins with the measured window; None for the warm-up before it."""
+    if line["time"] is None:
+        return None
+    time = line["time"] - material.warmup(line["system"], line["point"] or "", line["phase"])
+    if time < 0:
+        return None
     run = f"run {line['run']}" if line["run"] else "load"
     return {
         "part": material.part(line["phase"], line["point"] or ""),
         "system": line["system"],
         "series": f"{line['system']} round {line['round']} {run} on {line['host']}",
-        "time": significant(line["time"], 7),
+        "time": significant(time, 7),
         "cpu": significant(line["cpu"], 3),
         "disk": significant(line["disk"], 3),
     }

@@ -9,7 +9,7 @@ from dohyo.figures import point_name, rate
 from dohyo.report.grammar import Chart, Panel, Table, by_system, scale, shape, table
 from dohyo.report.material import Material, row_label
 from dohyo.report.measured import significant
-from dohyo.report.verdict import result
+from dohyo.report.verdict import throughput
 
 _COLUMNS = ("label", "system", "run", "value", "mean", "low", "high")
 
@@ -36,7 +36,7 @@ def chart(material: Material) -> Chart:
 def _rows(material: Material, phase: str) -> list[dict[str, Any]]:
     rows = []
     for trial in material.summary.compared:
-        mean = result(trial, phase)
+        mean = throughput(trial, phase)
         if mean is None:
             continue
         runs = [
