@@ -16,6 +16,7 @@ import pytest
 from evidence import edit_json, trial, write_json
 
 from dohyo.bad_input import BadInputError
+from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
 from dohyo.evidence.over_time import OverTime, Slot
 from dohyo.evidence.rows import Row, Run
@@ -210,6 +211,28 @@ def test_charts_without_data_say_why() -> None:
     made = charts(Material(Summary("x", [Trial("a", "a", "A", "failed", "no")]), Measured()))
     assert [chart.panels for chart in made] == [[]] * len(made)
     assert all(chart.missing for chart in made)
+
+
+def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
+    summary = summarise(two_systems(tmp_path))
+    happened = [
+        Event(1, 3.0, None, "GC pause", "node1"),
+        Event(1, None, None, "early"),
+        Event(7, 2.0, None, "elsewhere"),
+    ]
+    summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
+    found = by_name(page.gather(tmp_path, summary).charts)["over-time"]
+    assert rows(found.tables["events"]) == [
+        # A second of warm-up is before the window.
+        {
+            "part": "measured run",
+            "system": "cassandra",
+            "time": 2,
+            "what": "cassandra, run 1, second 3: node1: GC pause",
+        }
+    ]
+    drawn = dict(static.specs([found]))["over-time-1-1"]["layer"][1]["data"]["values"]
+    assert drawn == rows(found.tables["events"])
 
 
 def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:

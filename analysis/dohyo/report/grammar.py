@@ -31,7 +31,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 class Panel:
     """One picture of a chart.
 
-    :ivar spec: Vega-Lite without data, size and colours
+    :ivar spec: Vega-Lite without data, size and colours; a layer may name another table of the chart as its data
     :ivar data: name of its table in the chart
     :ivar says: what it shows, in a sentence, for those who cannot see it
     :ivar cursor: x is the time in seconds, under the cursor that all such panels share
@@ -79,6 +79,17 @@ def rows(of: Table, part: str | None = None) -> list[dict[str, Any]]:
     names = list(of)
     lines = (dict(zip(names, values, strict=True)) for values in zip(*of.values(), strict=True))
     return [line for line in lines if part is None or line["part"] == part]
+
+
+def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Spec:
+    """The panel's specification with the data in it, as a file needs it; the page does the same in its script."""
+    spec = {**panel.spec, "data": {"values": rows(tables[panel.data], part)}}
+    if "layer" in spec:
+        spec["layer"] = [
+            {**layer, "data": {"values": rows(tables[layer["data"]["name"]], part)}} if "data" in layer else layer
+            for layer in spec["layer"]
+        ]
+    return spec
 
 
 def by_system(systems: Sequence[str]) -> Spec:

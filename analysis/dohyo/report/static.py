@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from dohyo.report.grammar import Chart, Panel, Spec, config, rows
+from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
 from dohyo.tables import table
 from dohyo.tables.cluster_table import Grid
@@ -49,14 +48,14 @@ def specs(charts: Iterable[Chart]) -> Iterable[tuple[str, Spec]]:
     for chart in charts:
         for number, panel in enumerate(chart.panels, 1):
             for place, part in enumerate(chart.parts or [None], 1):
-                values = rows(chart.tables[panel.data], part)
-                if values:
+                spec = with_data(panel, chart.tables, part)
+                if spec["data"]["values"]:
                     ends = [chart.name, *([str(number)] if len(chart.panels) > 1 else [])]
                     ends += [str(place)] if len(chart.parts) > 1 else []
-                    yield "-".join(ends), _whole(panel, values, part, chart)
+                    yield "-".join(ends), _whole(panel, spec, part, chart)
 
 
-def _whole(panel: Panel, values: list[dict[str, Any]], part: str | None, chart: Chart) -> Spec:
+def _whole(panel: Panel, spec: Spec, part: str | None, chart: Chart) -> Spec:
     shown = part if len(chart.parts) > 1 else None
     title = [" · ".join(filter(None, (chart.title, panel.title))), *([shown] if shown else [])]
     return {
@@ -64,8 +63,7 @@ def _whole(panel: Panel, values: list[dict[str, Any]], part: str | None, chart: 
         "title": {"text": title[0], "subtitle": title[1:]},
         "description": panel.says,
         "width": _WIDTH,
-        "data": {"values": values},
-        **panel.spec,
+        **spec,
         "config": config(dark=False, legend=True),
     }
 

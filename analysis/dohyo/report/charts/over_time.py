@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from dohyo.evidence.rows import LOAD
 from dohyo.figures import point_name
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
 
 _CLIENT = ("part", "system", "series", "time", "operations", "p99")
+_EVENT = ("part", "system", "time", "what")
 _HOST = ("part", "system", "series", "time", "cpu", "disk")
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
@@ -23,13 +25,15 @@ def chart(material: Material) -> Chart:
     tables: dict[str, Table] = {}
     if clients:
         tables["time"] = table(clients, _CLIENT)
+        tables["events"] = table(_events(material), _EVENT)
         panels = [
             _panel(material, "time", "operations", "Throughput", "operations per second", clients),
             _panel(material, "time", "p99", "p99 of all operations", "ms", clients),
         ]
     missing = None if clients else "There are no histogram logs, so nothing is known second by second."
     question = (
-        "Was it steady? One line per run, the warm-up left out. Move over a chart, or use the slider, to read a second."
+        "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
+        " slider, to read a second."
     )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
@@ -72,6 +76,22 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     return rows
 
 
+def _events(material: Material) -> list[dict[str, Any]]:
+    """What happened in the runs that are drawn: dips, errors, long pauses of the servers."""
+    drawn = {(run.trial.name, run.phase, run.number) for run in _in_order(material)}
+    rows = []
+    for trial in material.summary.trials:
+        for event in trial.events:
+            phase = LOAD if event.run is None else event.phase
+            if event.at is None or (trial.name, phase, event.run) not in drawn:
+                continue
+            point = point_name(trial.point)
+            time = max(0.0, event.at - material.warmup(trial.system, point, phase))
+            row = {"part": material.part(phase, point), "system": trial.system, "time": significant(time, 7)}
+            rows.append({**row, "what": f"{trial.system}, {event}"})
+    return rows
+
+
 def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None:
     """On the clients' axis, which begins with the measured window; None for the warm-up before it."""
     if line["time"] is None:
@@ -97,15 +117,15 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
+    line = {"type": "line", "strokeWidth": 1.3, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
+    event = {
+        "data": {"name": "events"},
+        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "aria": False},
+        "encoding": {"y": None, "detail": None, "strokeDash": None, "tooltip": {"field": "what", "type": "nominal"}},
+    }
     spec: Spec = {
         "height": 170,
-        "mark": {
-            "type": "line",
-            "strokeWidth": 1.3,
-            "opacity": 0.85,
-            "invalid": "break-paths-show-domains",
-            "aria": False,
-        },
+        "layer": [{"mark": line}, *([event] if data == "time" else [])],
         "encoding": {
             "x": {
                 "field": "time",

@@ -63,8 +63,10 @@
     }
     const axis = { labelLimit: Math.max(90, Math.min(260, holder.clientWidth * 0.38)) };
     const config = { ...report.themes[colours], axisY: axis };
+    // A layer may name a table of its own.
+    const layer = panel.spec.layer?.map((each) => (each.data ? { ...each, data: { values: rowsOf(chart.tables[each.data.name], part) } } : each));
     const spec = {
-      width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, config,
+      width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, ...(layer && { layer }), config,
     };
     // A chart that is drawn again meanwhile takes the place of this one.
     const into = holder.appendChild(element("div"));
