@@ -13,9 +13,11 @@ from typing import Any
 from xml.etree import ElementTree  # of files that the test has just made
 
 import pytest
+from click.testing import CliRunner
 from evidence import edit_json, trial, write_json
 
 from dohyo.bad_input import BadInputError
+from dohyo.cli import cli
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
 from dohyo.evidence.over_time import OverTime, Slot
@@ -205,6 +207,21 @@ def test_axes_are_logarithmic_where_values_differ_by_more_than_ten_times() -> No
     assert grammar.scale([1, 10]) == ({"type": "linear", "zero": True, "nice": True}, "")
     assert grammar.scale([1, 10.1])[0]["type"] == "log"
     assert grammar.scale([])[0]["type"] == "linear"
+
+
+@pytest.mark.parametrize(
+    ("colours", "page_colour"), [(grammar.LIGHT_COLOURS, "#ffffff"), (grammar.DARK_COLOURS, "#15181c")]
+)
+def test_every_colour_has_the_contrast_that_graphics_need(colours: list[str], page_colour: str) -> None:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for colour in colours:
+        light, dark = sorted((luminance(colour), luminance(page_colour)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3, colour
+    assert len(colours) == len(grammar.SHAPES) == len(grammar.DASHES)
 
 
 def test_charts_without_data_say_why() -> None:
@@ -425,3 +442,17 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
         site.write(site.experiments(tmp_path / "results"), tmp_path / "mine")
     with pytest.raises(BadInputError, match="there are no experiments"):
         site.write([], tmp_path / "new")
+
+
+def test_the_command_writes_the_page_of_a_folder(tmp_path: Path) -> None:
+    two_systems(tmp_path)
+    result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
+    assert (result.exception, result.output) == (None, f"{tmp_path}/report.html\n")
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
+@pytest.mark.parametrize("name", ["no-such-experiment", "/tmp"])
+def test_what_is_no_experiment_is_bad_input(name: str) -> None:
+    result = CliRunner().invoke(cli, ["report", name], standalone_mode=False)
+    assert isinstance(result.exception, BadInputError)
+    assert str(result.exception).startswith(f"{name} is neither an ID in ")

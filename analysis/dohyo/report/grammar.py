@@ -17,8 +17,8 @@ Spec = dict[str, Any]
 
 # Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which people with any colour vision tell apart, without
 # their black and yellow. On white they are darkened until each has a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
-LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#2a86b8", "#5f5f5f"]
-DARK_COLOURS = ["#56b4e9", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#8fd0f5", "#b9b9b9"]
+LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#3a97d4", "#5f5f5f"]
+DARK_COLOURS = ["#3d9be0", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#9fdcff", "#b9b9b9"]
 # Systems are told apart without colours, too.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 4], [1, 3]]

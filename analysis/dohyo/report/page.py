@@ -22,7 +22,7 @@ from dohyo.figures import COLUMNS, size
 from dohyo.operations import INTENDED
 from dohyo.report import measured
 from dohyo.report.charts import charts as all_charts
-from dohyo.report.grammar import DASHES, SHAPES, Chart, Table, config
+from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
 from dohyo.report.material import Material
 from dohyo.report.verdict import verdict
 from dohyo.summary.results import Summary
@@ -105,7 +105,7 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
         files=_files(report.experiment, summary, with_evidence),
         published=[grid for each in summary.published for grid in published_table.grids(each, summary)],
         data=_json(_data(report.charts, systems)),
-        style=(_TEMPLATES / "page.css").read_text("utf-8"),
+        style=style(),
         library=library(),
         script=script,
         policy=policy(library(), script),
@@ -123,6 +123,16 @@ def environment() -> Environment:
     )
     made.filters["transposed"] = lambda columns: zip(*columns, strict=True)
     return made
+
+
+def style() -> str:
+    """The style sheet of the pages, with the colours of the charts."""
+    colours = [
+        *(f":root {{ --c{at}: {light}; }}" for at, light in enumerate(LIGHT_COLOURS)),
+        *(f':root[data-theme="dark"] {{ --c{at}: {dark}; }}' for at, dark in enumerate(DARK_COLOURS)),
+        *(f".c{at} {{ color: var(--c{at}); }}" for at in range(len(LIGHT_COLOURS))),
+    ]
+    return "\n".join([(_TEMPLATES / "page.css").read_text("utf-8"), *colours])
 
 
 @cache

@@ -95,7 +95,7 @@ def index(entries: Sequence[Entry]) -> str:
             scenarios=sorted({entry.scenario for entry in entries if entry.scenario}),
             systems=sorted({system for entry in entries for system in entry.systems}),
             machines=sorted({entry.machine for entry in entries if entry.machine}),
-            style=(templates / "page.css").read_text("utf-8"),
+            style=page.style(),
             script=script,
             policy=page.policy(script),
         )
