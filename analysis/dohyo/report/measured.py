@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dohyo.evidence import client_folder
+from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies
 from dohyo.evidence.json_values import mapping, whole
 from dohyo.evidence.over_time import OverTime, Slot
@@ -45,7 +46,8 @@ class MeasuredRun:
 
     :ivar number: of the run; None: the load
     :ivar warmup: seconds from the agreed instant to the measured window
-    :ivar slots: what the clients did in it over time
+    :ivar throughput: operations without error, second by second
+    :ivar slots: latencies over time
     """
 
     trial: Trial
@@ -53,6 +55,7 @@ class MeasuredRun:
     number: int | None
     discarded: bool
     run: Run
+    throughput: list[int]
     slots: list[Slot]
 
     @property
@@ -158,16 +161,21 @@ def _read(
     over_time = OverTime(MOST_SLOTS)
     latencies: dict[str, Latencies] = {}
 
-    def seen(operation: str, interval: Interval) -> None:
-        over_time.add(operation, interval)
+    seconds = Seconds()
+    clients = []
+    for host in sorted(each for each in path.iterdir() if each.is_dir()):
 
-    hosts = sorted(each for each in path.iterdir() if each.is_dir())
-    clients = [client_folder.read(host, latencies, seen, warn) for host in hosts]
+        def seen(operation: str, interval: Interval, client: str = host.name) -> None:
+            over_time.add(operation, interval)
+            seconds.add(client, operation, interval)
+
+        clients.append(client_folder.read(host, latencies, seen, warn))
     if not clients:
         return None, {}
     run = together([client.run for client in clients])
     discarded = number is not None and number <= discard
-    return MeasuredRun(trial, phase, number, discarded, run, list(over_time.together())), latencies
+    throughput = seconds.throughput(run.seconds)
+    return MeasuredRun(trial, phase, number, discarded, run, throughput, list(over_time.together())), latencies
 
 
 def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:

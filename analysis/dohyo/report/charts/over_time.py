@@ -55,22 +55,19 @@ def _in_order(material: Material) -> list[MeasuredRun]:
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     part = material.part(run.phase, point_name(run.trial.point))
     status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
-    known = {round(slot.start / slot.seconds): slot for slot in run.slots}
-    width = run.slots[0].seconds
+    width = round(run.slots[0].seconds)
+    p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in run.slots}
     rows = []
-    # The last slot is cut off by the end of the run: its rate would be a dip that was none.
-    last = max(known)
-    for position in range(last if len(known) > 1 else last + 1):
-        slot = known.get(position)
+    for begin in range(0, len(run.throughput), width):
+        seconds = run.throughput[begin : begin + width]
         rows.append(
             {
                 "part": part,
                 "system": run.trial.system,
                 "series": f"{run.trial.system} {run.name}{status}",
-                "time": significant(position * width, 7),
-                # A second without any operation is 0, not a gap.
-                "operations": significant(slot.operations / slot.seconds, 3) if slot else 0,
-                "p99": significant(slot.percentiles_ms[_P99], 3) if slot else None,
+                "time": begin,
+                "operations": significant(sum(seconds) / len(seconds), 3),
+                "p99": significant(p99.get(begin), 3),
             }
         )
     return rows
