@@ -203,6 +203,20 @@ def test_a_run_that_broke_down_is_shown_and_marked(tmp_path: Path) -> None:
     assert shown(found["throughput"], "system") == ["cassandra"]
 
 
+def test_a_system_has_one_colour_everywhere(tmp_path: Path) -> None:
+    two_systems(tmp_path)
+    trial(tmp_path, 3, "hbase")
+    edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_system="scylla")
+    edit_json(tmp_path / "raw/02-hbase/trial.json", trial_system="cassandra")
+    # The first one has no valid numbers, but its runs are drawn.
+    edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", valid=False, reason="no")
+    report = page.gather(tmp_path, summarise(tmp_path))
+    colours = [panel.spec["encoding"]["color"] for panel in by_name(report.charts)["over-time"].panels]
+    assert all(colour["scale"]["domain"] == report.systems for colour in colours)
+    key = re.findall(r'class="c(\d)">.*?</svg>([^<]+)</span>', page.html(report))
+    assert key == [("0", "scylla"), ("1", "cassandra"), ("2", "hbase")]
+
+
 def test_axes_are_logarithmic_where_values_differ_by_more_than_ten_times() -> None:
     assert grammar.scale([1, 10]) == ({"type": "linear", "zero": True, "nice": True}, "")
     assert grammar.scale([1, 10.1])[0]["type"] == "log"
@@ -358,7 +372,9 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
         for operation in OPERATIONS
     ]
     summary = Summary("long", trials)
-    report = page.Report(tmp_path, summary, charts(Material(summary, Measured(runs, curves))), {})
+    report = page.Report(
+        tmp_path, summary, [each.system for each in trials], charts(Material(summary, Measured(runs, curves))), {}
+    )
     found = by_name(report.charts)
     # Not smaller because something was left out.
     assert len(rows(found["over-time"].tables["time"])) == SYSTEMS * REPEATS * SECONDS

@@ -47,10 +47,14 @@ _MATRIX_METRICS = ("rec/s", "op/s", "mean", "p50", "p95", "p99", "p99.9", "max")
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to show of an experiment, in any form."""
+    """What there is to show of an experiment, in any form.
+
+    :ivar systems: in the order of their colours
+    """
 
     experiment: Path
     summary: Summary
+    systems: list[str]
     charts: list[Chart]
     facts: Mapping[str, Any]  # experiment.json
 
@@ -65,7 +69,7 @@ def gather(experiment: Path, summary: Summary) -> Report:
     # The summary has read the same files and holds their warnings.
     found = measured.read(experiment, summary, lambda _: None)
     material = Material(summary, found, measured.hosts_over_time(experiment))
-    return Report(experiment, summary, all_charts(material), _facts(experiment))
+    return Report(experiment, summary, material.systems, all_charts(material), _facts(experiment))
 
 
 def html(report: Report, *, with_evidence: bool = True) -> str:
@@ -75,7 +79,6 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
     """
     summary = report.summary
     answer = verdict(summary)
-    systems = measured.systems_of([trial for trial in summary.compared if trial.rows])
     of_matrix = matrix(summary)
     script = (_TEMPLATES / "page.js").read_text("utf-8")
     ran = [trial for trial in summary.compared if trial.rows]
@@ -87,7 +90,7 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
         verdict=answer,
         summary=summary,
         systems=[
-            {"name": name, "number": number % len(SHAPES)} for number, name in enumerate(systems)
+            {"name": name, "number": number % len(SHAPES)} for number, name in enumerate(report.systems)
         ],
         symbols=_symbols(),
         results=table.results_grid(summary),
@@ -104,7 +107,7 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
         matrix_data=_json(of_matrix),
         files=_files(report.experiment, summary, with_evidence),
         published=[grid for each in summary.published for grid in published_table.grids(each, summary)],
-        data=_json(_data(report.charts, systems)),
+        data=_json(_data(report.charts, report.systems)),
         style=style(),
         library=library(),
         script=script,
