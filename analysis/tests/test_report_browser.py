@@ -30,7 +30,7 @@ def quiet(chrome: Browser) -> Iterator[Browser]:
     chrome.requests.clear()
     yield chrome
     assert chrome.errors == []
-    assert [url for url in chrome.requests if not url.startswith(("file:", "about:"))] == []
+    assert [url for url in chrome.requests if not url.startswith(("file:", "about:", "data:"))] == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -85,11 +85,17 @@ def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Sp
     """The panel's specification with the data in it, as a file needs it; the page does the same in its script."""
     spec = {**panel.spec, "data": {"values": rows(tables[panel.data], part)}}
     if "layer" in spec:
-        spec["layer"] = [
+        filled = [
             {**layer, "data": {"values": rows(tables[layer["data"]["name"]], part)}} if "data" in layer else layer
             for layer in spec["layer"]
         ]
+        spec["layer"] = [layer for layer in filled if "data" not in layer or layer["data"]["values"]]
     return spec
+
+
+def rows_high(labels: Sequence[str]) -> int:
+    """Height in pixels of a chart with a row for each label."""
+    return 26 * len(labels)
 
 
 def by_system(systems: Sequence[str]) -> Spec:

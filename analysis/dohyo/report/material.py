@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from dohyo.evidence.rows import LOAD, RUN
@@ -34,20 +35,34 @@ class Material:
         """Those that were to be measured."""
         return phases_of(self.summary)
 
-    def part(self, phase: str, point: str) -> str:
-        """A phase at a point of the matrix in words; charts over time show one at a time."""
-        name = {RUN: "measured run", LOAD: "load"}.get(phase, phase)
-        return " · ".join(filter(None, (name, point)))
+    def point(self, trial: Trial) -> str:
+        """A trial's point in the dimensions that have several values."""
+        return point_name({key: value for key, value in trial.point.items() if key in self._varying})
 
-    def warmup(self, system: str, point: str, phase: str) -> float:
+    def label(self, trial: Trial) -> str:
+        """A system at its point, as a row of a chart."""
+        return " · ".join(filter(None, (trial.system, self.point(trial))))
+
+    def part(self, phase: str, trial: Trial) -> str:
+        """A phase at a trial's point in words; charts over time show one at a time."""
+        name = {RUN: "measured run", LOAD: "load"}.get(phase, phase)
+        return " · ".join(filter(None, (name, self.point(trial))))
+
+    @cached_property
+    def _varying(self) -> set[str]:
+        values = {(key, trial.point.get(key)) for key in self.summary.dimensions for trial in self.summary.trials}
+        return {key for key in self.summary.dimensions if len({value for name, value in values if name == key}) > 1}
+
+    def trial(self, system: str, point: str) -> Trial | None:
+        """The first trial of a system at a point, in the words of `figures.point_name`."""
+        found = (each for each in self.summary.trials if (each.system, point_name(each.point)) == (system, point))
+        return next(found, None)
+
+    def warmup(self, trial: Trial, phase: str) -> float:
         """Seconds from the agreed instant to the measured window."""
         if phase == LOAD:
             return 0.0
-        for trial in self.summary.trials:
-            if (trial.system, point_name(trial.point)) == (system, point):
-                own = trial.by_phase.get(phase, {}).get("warmup_seconds", trial.conditions.warmup_seconds)
-                return float(own or 0.0)
-        return 0.0
+        return float(trial.by_phase.get(phase, {}).get("warmup_seconds", trial.conditions.warmup_seconds) or 0.0)
 
     def place(self, phase: str) -> int:
         """Sort key: what was to be measured first, the load before it last."""
@@ -58,8 +73,3 @@ def operation_title(operation: str) -> str:
     """An operation type in words: with a target rate latencies are known from the intended start, too."""
     plain = operation.removeprefix(INTENDED)
     return operation if plain == operation else f"{plain}, from the intended start"
-
-
-def row_label(trial: Trial) -> str:
-    """A system at its point, as a row of a chart."""
-    return " · ".join(filter(None, (trial.system, point_name(trial.point))))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.over_time import HEAT_ROWS_PER_DOUBLING
-from dohyo.figures import point_name
 from dohyo.report.grammar import Chart, Panel, Spec, Table, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
@@ -24,7 +23,7 @@ def chart(material: Material) -> Chart:
         shown: set[str] = set()
         runs = [run for run in material.measured.runs if run.trial.system == system and run.slots and not run.discarded]
         for run in sorted(runs, key=lambda run: material.place(run.phase)):
-            part = material.part(run.phase, point_name(run.trial.point))
+            part = material.part(run.phase, run.trial)
             if part not in shown:
                 shown.add(part)
                 rows += _rows(part, run)

@@ -7,8 +7,8 @@ from typing import Any
 from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
 from dohyo.operations import INTENDED, is_call, is_failure
-from dohyo.report.grammar import SHAPES, Chart, Panel, Table, by_system, scale, table
-from dohyo.report.material import Material, operation_title, row_label
+from dohyo.report.grammar import SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
+from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 
 _SHOWN = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "p99.9": "p99_9_ms", "max": "max_ms"}
@@ -50,7 +50,7 @@ def _operations(material: Material, phase: str) -> list[str]:
 def _rows(material: Material, phase: str, operation: str) -> list[dict[str, Any]]:
     return [
         {
-            "label": row_label(trial),
+            "label": material.label(trial),
             "operation": operation,
             "system": trial.system,
             "percentile": name,
@@ -69,7 +69,7 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
     axis, words = scale([row["value"] for row in rows])
     x = {"field": "value", "type": "quantitative", "scale": axis, "title": f"ms{words}"}
     spec = {
-        "height": {"step": 26},
+        "height": rows_high(labels),
         "encoding": {
             "y": {"field": "label", "type": "nominal", "sort": labels, "title": None},
             "color": by_system(material.systems),

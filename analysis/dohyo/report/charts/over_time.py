@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
-from dohyo.figures import point_name
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
@@ -53,7 +52,7 @@ def _in_order(material: Material) -> list[MeasuredRun]:
 
 
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
-    part = material.part(run.phase, point_name(run.trial.point))
+    part = material.part(run.phase, run.trial)
     status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
     width = round(run.slots[0].seconds)
     p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in run.slots}
@@ -82,23 +81,23 @@ def _events(material: Material) -> list[dict[str, Any]]:
             phase = LOAD if event.run is None else event.phase
             if event.at is None or (trial.name, phase, event.run) not in drawn:
                 continue
-            point = point_name(trial.point)
-            time = max(0.0, event.at - material.warmup(trial.system, point, phase))
-            row = {"part": material.part(phase, point), "system": trial.system, "time": significant(time, 7)}
+            time = max(0.0, event.at - material.warmup(trial, phase))
+            row = {"part": material.part(phase, trial), "system": trial.system, "time": significant(time, 7)}
             rows.append({**row, "what": f"{trial.system}, {event}"})
     return rows
 
 
 def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None:
     """On the clients' axis, which begins with the measured window; None for the warm-up before it."""
-    if line["time"] is None:
+    trial = material.trial(line["system"], line["point"] or "")
+    if line["time"] is None or trial is None:
         return None
-    time = line["time"] - material.warmup(line["system"], line["point"] or "", line["phase"])
+    time = line["time"] - material.warmup(trial, line["phase"])
     if time < 0:
         return None
     run = f"run {line['run']}" if line["run"] else "load"
     return {
-        "part": material.part(line["phase"], line["point"] or ""),
+        "part": material.part(line["phase"], trial),
         "system": line["system"],
         "series": f"{line['system']} round {line['round']} {run} on {line['host']}",
         "time": significant(time, 7),

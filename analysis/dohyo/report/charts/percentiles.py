@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
-from dohyo.figures import milliseconds, point_name
+from dohyo.figures import milliseconds
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
@@ -29,7 +29,7 @@ def chart(material: Material) -> Chart:
     for operation in dict.fromkeys(curve.operation for curve in shown):
         rows: list[dict[str, Any]] = [
             {
-                "part": material.part(curve.phase, point_name(curve.trial.point)),
+                "part": material.part(curve.phase, curve.trial),
                 "system": curve.trial.system,
                 "inverse": significant(100 / (100 - percentile), 5),
                 "percentile": percentile,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dohyo.figures import point_name
+from dohyo.evidence.rows import LOAD
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
@@ -27,7 +27,7 @@ def chart(material: Material) -> Chart:
         points = [*trial.load.points[:-1][::step], *trial.load.points[-1:]]
         rows += [
             {
-                "part": point_name(trial.point) or "load",
+                "part": material.part(LOAD, trial),
                 "system": trial.system,
                 "series": series,
                 "rows": count,

@@ -6,8 +6,8 @@ from typing import Any
 
 from dohyo.evidence.rows import RUN
 from dohyo.figures import point_name, rate
-from dohyo.report.grammar import Chart, Panel, Table, by_system, scale, shape, table
-from dohyo.report.material import Material, row_label
+from dohyo.report.grammar import Chart, Panel, Table, by_system, rows_high, scale, shape, table
+from dohyo.report.material import Material
 from dohyo.report.measured import significant
 from dohyo.report.verdict import throughput
 
@@ -47,7 +47,7 @@ def _rows(material: Material, phase: str) -> list[dict[str, Any]]:
         ]
         spread = mean.margin or 0.0
         common = {
-            "label": row_label(trial),
+            "label": material.label(trial),
             "system": trial.system,
             "mean": significant(mean.value),
             "low": significant(max(mean.value - spread, 0.0)),
@@ -66,7 +66,7 @@ def _panel(material: Material, phase: str, name: str, rows: list[dict[str, Any]]
     tooltip = [{"field": field} for field in ("label", "run", "value", "mean")]
     colour = by_system(material.systems)
     spec = {
-        "height": {"step": 26},
+        "height": rows_high(labels),
         "encoding": {"y": y},
         "layer": [
             {

@@ -64,7 +64,9 @@
     const axis = { labelLimit: Math.max(90, Math.min(260, holder.clientWidth * 0.38)) };
     const config = { ...report.themes[colours], axisY: axis };
     // A layer may name a table of its own.
-    const layer = panel.spec.layer?.map((each) => (each.data ? { ...each, data: { values: rowsOf(chart.tables[each.data.name], part) } } : each));
+    const layer = panel.spec.layer
+      ?.map((each) => (each.data ? { ...each, data: { values: rowsOf(chart.tables[each.data.name], part) } } : each))
+      .filter((each) => !each.data || each.data.values.length > 0);
     const spec = {
       width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, ...(layer && { layer }), config,
     };
@@ -181,10 +183,18 @@
     setSlider(name);
   }
 
-  async function drawAll(colours = theme()) {
+  // One after the other, so that the first can be read while the others are drawn; a later call takes over.
+  let drawing = 0;
+  async function drawAll() {
+    const mine = ++drawing;
+    const colours = theme();
     root.dataset.theme = colours;
     root.dataset.drawn = "no";
-    await Promise.all(Object.keys(report.charts).map((name) => drawChart(name, colours)));
+    for (const name of Object.keys(report.charts)) {
+      await new Promise((go) => { setTimeout(go); });
+      if (mine !== drawing) return;
+      await drawChart(name, colours);
+    }
     root.dataset.drawn = "yes";
   }
 
@@ -195,9 +205,15 @@
     drawAll();
   });
   prefersDark.addEventListener("change", () => drawAll());
-  // Paper is white.
-  addEventListener("beforeprint", () => drawAll("light"));
-  addEventListener("afterprint", () => drawAll());
+  // Paper is white. A browser does not wait for more than what is under way, so nothing is done one after the other here.
+  addEventListener("beforeprint", () => {
+    if (theme() === "light") return;
+    root.dataset.theme = "light";
+    for (const name of Object.keys(report.charts)) drawChart(name, "light");
+  });
+  addEventListener("afterprint", () => {
+    if (theme() !== "light") drawAll();
+  });
 
   // ---- matrix ---------------------------------------------------------------------------------------------------------
   const [across, down, metric] = ["x", "y", "metric"].map((name) => document.getElementById(`matrix-${name}`));
