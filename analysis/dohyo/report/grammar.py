@@ -93,9 +93,13 @@ def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Sp
     return spec
 
 
+# Labels of rows: the system in one line, its point in the next, which leaves room on a phone.
+ROW_AXIS: Spec = {"labelExpr": "split(datum.label, ' · ')", "labelFontSize": 11, "labelLineHeight": 12}
+
+
 def rows_high(labels: Sequence[str]) -> int:
     """Height in pixels of a chart with a row for each label."""
-    return 26 * len(labels)
+    return 30 * len(labels)
 
 
 def by_system(systems: Sequence[str]) -> Spec:

@@ -7,11 +7,13 @@ from typing import Any
 from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
 from dohyo.operations import INTENDED, is_call, is_failure
-from dohyo.report.grammar import SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
+from dohyo.report.grammar import ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 
 _SHOWN = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "p99.9": "p99_9_ms", "max": "max_ms"}
+# Of the legend, where it has no system's colour; seen on white and on black.
+_GREY = "#80868e"
 _COLUMNS = ("label", "operation", "system", "percentile", "value")
 
 
@@ -71,11 +73,14 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
     spec = {
         "height": rows_high(labels),
         "encoding": {
-            "y": {"field": "label", "type": "nominal", "sort": labels, "title": None},
+            "y": {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS},
             "color": by_system(material.systems),
         },
         "layer": [
-            {"mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False}, "encoding": {"x": x}},
+            {
+                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
+                "encoding": {"x": x, "detail": {"field": "label"}},
+            },
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
                 "encoding": {
@@ -84,6 +89,13 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
                         "field": "percentile",
                         "type": "nominal",
                         "title": None,
+                        "legend": {
+                            "disable": False,
+                            "orient": "top",
+                            "columns": 3,
+                            "symbolFillColor": _GREY,
+                            "symbolStrokeWidth": 0,
+                        },
                         "scale": {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]},
                     },
                     "tooltip": [{"field": field} for field in ("label", "percentile", "value")],

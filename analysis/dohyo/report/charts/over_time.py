@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
@@ -14,6 +15,8 @@ _EVENT = ("part", "system", "time", "what")
 _HOST = ("part", "system", "series", "time", "cpu", "disk")
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
+# In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
+_MOST_DASHED = 300
 
 
 def chart(material: Material) -> Chart:
@@ -113,7 +116,9 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
-    line = {"type": "line", "strokeWidth": 1.3, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
+    longest = max(Counter((row["part"], row["series"]) for row in rows).values())
+    width = 1.3 if longest <= _MOST_DASHED else 0.7
+    line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
     event = {
         "data": {"name": "events"},
         "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "aria": False},
@@ -132,7 +137,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
             },
             "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}"},
             "color": by_system(material.systems),
-            "strokeDash": dash(material.systems),
+            **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
             "detail": {"field": "series"},
         },
     }

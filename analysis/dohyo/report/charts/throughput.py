@@ -6,7 +6,7 @@ from typing import Any
 
 from dohyo.evidence.rows import RUN
 from dohyo.figures import point_name, rate
-from dohyo.report.grammar import Chart, Panel, Table, by_system, rows_high, scale, shape, table
+from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Table, by_system, rows_high, scale, shape, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
 from dohyo.report.verdict import throughput
@@ -62,7 +62,7 @@ def _panel(material: Material, phase: str, name: str, rows: list[dict[str, Any]]
     labels = list(dict.fromkeys(row["label"] for row in rows))
     axis, words = scale([row["value"] for row in rows])
     x = {"type": "quantitative", "scale": axis, "title": f"records per second{words}"}
-    y = {"field": "label", "type": "nominal", "sort": labels, "title": None}
+    y = {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS}
     tooltip = [{"field": field} for field in ("label", "run", "value", "mean")]
     colour = by_system(material.systems)
     spec = {

@@ -61,7 +61,7 @@
       holder.textContent = "nothing was recorded here";
       return;
     }
-    const axis = { labelLimit: Math.max(90, Math.min(260, holder.clientWidth * 0.38)) };
+    const axis = { labelLimit: Math.max(90, Math.min(260, holder.clientWidth * 0.5)) };
     const config = { ...report.themes[colours], axisY: axis };
     // A layer may name a table of its own.
     const layer = panel.spec.layer
