@@ -116,6 +116,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
+    extent = {"minExtent": 52}  # so that a second is at the same place in all panels
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())
     width = 1.3 if longest <= _MOST_DASHED else 0.7
     line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
@@ -135,7 +136,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
                 "scale": {"nice": False, "zero": True},
                 "axis": {"grid": False},
             },
-            "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}"},
+            "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}", "axis": extent},
             "color": by_system(material.systems),
             **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
             "detail": {"field": "series"},
