@@ -15,7 +15,9 @@ from rich.console import Console
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
+from dohyo.places import RESULTS, shown
 from dohyo.planning import sizing
+from dohyo.report import files, site
 from dohyo.running import comparing, runner
 from dohyo.scenario import properties, scenario, systems
 from dohyo.scenario.hosts import Hosts, here
@@ -52,6 +54,7 @@ def cli() -> None:
 @click.option("--resume", "experiment", metavar="ID",
               help="Repeat only what did not finish in an experiment (its ID or folder).")  # fmt: skip
 @click.option("--out", metavar="DIR", help="Folder of the experiment. Default: a new one below results/.")
+@click.option("--open", "open_", is_flag=True, help="Write the report in the end and open it in a browser.")
 def run(
     name: str | None,
     list_: bool,
@@ -69,6 +72,7 @@ def run(
     keep: bool,
     experiment: str | None,
     out: str | None,
+    open_: bool,
 ) -> int:
     """Measures SCENARIO (a name from --list or a YCSB property file) and prints the table.
 
@@ -95,7 +99,7 @@ def run(
     if experiment is not None:
         if given := [option for option, value in changing.items() if value]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
-        return runner.resume(experiment, name, keep, Console())
+        return runner.resume(experiment, name, keep, Console(), open_report=open_)
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
     changes = scenario.overrides(
@@ -117,6 +121,7 @@ def run(
         keep=keep,
         named="systems" in changes,
         out=Path(out).absolute() if out else None,
+        open_report=open_,
     )
     return runner.show_plan(chosen, options, Console()) if plan_ else runner.run(chosen, options, Console())
 
@@ -147,6 +152,30 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     interval; 2 bad input, nothing is in both, or they are of different scenarios.
     """
     return comparing.compare(before, after, margin / 100, format_, force=force)
+
+
+@cli.command()
+@click.argument("experiment", metavar="[EXPERIMENT]", required=False)
+@click.option("--figures", is_flag=True, help="Also write the charts as SVG and PNG, and the tables for LaTeX.")
+@click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
+def report(experiment: str | None, figures: bool, open_: bool) -> int:
+    """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest)."""
+    written = files.write(_experiment(experiment), figures=figures)
+    for path in written:
+        click.echo(shown(path))
+    if open_:
+        files.open_in_browser(written[0])
+    return 0
+
+
+@cli.command("site")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--results", metavar="DIR", type=click.Path(path_type=Path), default=RESULTS,
+              help="Folder with the experiments. Default: results/ of this checkout.")  # fmt: skip
+def site_command(folder: Path, results: Path) -> int:
+    """Writes an index of all experiments and their reports into DIR, for any web server or none."""
+    click.echo(shown(site.write(site.experiments(results), folder)))
+    return 0
 
 
 @cli.command("list")
@@ -186,6 +215,22 @@ def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
     if not Path(name).exists():
         raise BadInputError(f"the inventory {name} does not exist; ansible/inventories/ holds examples")
     return Path(name).absolute(), check_inventory(Path(name).absolute())
+
+
+def _experiment(name: str | None) -> Path:
+    """The folder of an experiment.
+
+    :raises BadInputError: if there is none
+    """
+    if name is None:
+        newest = site.experiments(RESULTS)
+        if not newest:
+            raise BadInputError(f"there is no experiment in {shown(RESULTS)}; ./run.sh workloadA makes one")
+        return newest[0]
+    folder = RESULTS / name if "/" not in name and (RESULTS / name).is_dir() else Path(name)
+    if not (folder / "raw").is_dir():
+        raise BadInputError(f"{name} is neither an ID in {shown(RESULTS)} nor a folder of an experiment: no folder raw")
+    return folder
 
 
 def _list(inventory: Path | None, console: Console) -> None:

@@ -21,6 +21,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
 from dohyo.planning import sizing
 from dohyo.planning.plan import Trial, course, variables
+from dohyo.report import files
 from dohyo.running.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
     Experiment,
@@ -53,6 +54,7 @@ class Options:
     :ivar named: the systems were named one by one, so that a skipped one is a failure
     :ivar out: folder of the experiment; None is a new one below results/
     :ivar hosts: what is known of the database hosts
+    :ivar open_report: write the page with charts in the end, and open it
     """
 
     inventory: Path | None = None
@@ -60,6 +62,7 @@ class Options:
     named: bool = False
     out: Path | None = None
     hosts: Hosts = field(default_factory=here)
+    open_report: bool = False
 
 
 def run(scenario: Scenario, options: Options, console: Console) -> int:
@@ -129,7 +132,7 @@ def _other_count(scenario: Scenario, options: Options) -> str:
     )
 
 
-def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -> int:
+def resume(name: str, scenario_name: str | None, keep: bool, console: Console, *, open_report: bool = False) -> int:
     """Repeats the trials of an experiment that are not done, and returns the exit code.
 
     :param scenario_name: must be the experiment's, if given
@@ -152,7 +155,8 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console) -
                 experiment.mark(trial, "pending")
             experiment.update(status="running", finished=None)
         named = bool(read_json(experiment.folder / "experiment.json").get("named"))
-        return _Measurement(experiment, todo, Options(inventory, keep, named), signals, console).carry_out()
+        options = Options(inventory, keep, named, open_report=open_report)
+        return _Measurement(experiment, todo, options, signals, console).carry_out()
 
 
 def _build_client(signals: Signals) -> None:
@@ -379,6 +383,10 @@ class _Measurement:
         render(summary, self.console)
         folder = shown(self.experiment.folder)
         self.console.print(Text(f"evidence, summary.json, .csv, .md, load.csv and hosts.csv: {folder}"), soft_wrap=True)
+        if self.options.open_report:
+            (page,) = files.write(self.experiment.folder, summary)
+            files.open_in_browser(page)
+            self.console.print(Text(f"report: {shown(page)}"), soft_wrap=True)
         if not valid:
             name = folder if self.experiment.folder.parent != RESULTS else self.experiment.folder.name
             self.console.print(Text(f"to repeat only what did not finish: ./run.sh --resume {name}"), soft_wrap=True)

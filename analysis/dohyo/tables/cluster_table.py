@@ -19,8 +19,9 @@ TOTAL = "all"
 
 @dataclass(frozen=True)
 class Grid:
-    """A table in words: the first two columns to the left, the others to the right.
+    """A table in words: the first columns to the left, the others to the right.
 
+    :ivar keys: how many are to the left: they say what a line is of
     :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
         broken between them, and has the first two again
     """
@@ -29,6 +30,7 @@ class Grid:
     heads: list[str]
     lines: list[list[str]]
     groups: tuple[int, ...] = ()
+    keys: int = 2
 
     def is_sum(self, line: Sequence[str]) -> bool:
         """Whether the line is the sum of those above it."""

@@ -95,21 +95,17 @@ def render(summary: Summary, console: Console) -> None:
             _print(console, Text(f"{label(trial, summary)}: {event}", style=style), wrap=True)
     for note in summary.notes:
         _print(console, Text(note, style="yellow"), wrap=True)
-    _print(console, Text(_legend(summary), style="dim"), wrap=True)
+    _print(console, Text(legend(summary), style="dim"), wrap=True)
     _print_published(summary, console, width)
 
 
 def markdown(summary: Summary) -> str:
     """The same as a Markdown page."""
-    heads, lines = _heads(summary), _lines(summary)
-    columns = _shown(lines, _PARTS[0][0])
-    out = [f"# {summary.name}", "", "| " + " | ".join((*heads, *columns)) + " |"]
-    out.append("|" + "|".join(["---"] * len(heads) + ["--:"] * len(columns)) + "|")
-    for line in lines:
-        reason = [_escape(line.reason), *[""] * (len(columns) - 1)] if line.reason else None
-        keys = map(_escape, line.keys)
-        cells = [*keys, *(reason or [line.cells.get(column, UNKNOWN) for column in columns])]
-        out.append("| " + " | ".join(cells) + " |")
+    results = results_grid(summary)
+    keys = results.keys
+    out = [f"# {summary.name}", "", "| " + " | ".join(results.heads) + " |"]
+    out.append("|" + "|".join(["---"] * keys + ["--:"] * (len(results.heads) - keys)) + "|")
+    out += ["| " + " | ".join(map(_escape, line)) + " |" for line in results.lines]
     out.append("")
     out += _searches_markdown(summary)
     for grid in _grids(summary):
@@ -124,7 +120,45 @@ def markdown(summary: Summary) -> str:
     out += [f"- {label(trial, summary)}: {_escape(str(event))}" for trial in summary.trials for event in trial.events]
     out += [f"- {_escape(text)}" for text in summary.notes]
     out += [f"- warning: {_escape(warning)}" for warning in summary.warnings]
-    return "\n".join([*out, "", _legend(summary), "", *_published_markdown(summary)])
+    return "\n".join([*out, "", legend(summary), "", *_published_markdown(summary)])
+
+
+def results_grid(summary: Summary) -> Grid:
+    """The table itself. A line without numbers has its reason in the first column after the keys."""
+    heads, lines = _heads(summary), _lines(summary)
+    columns = _shown(lines, _PARTS[0][0])
+    cells = [
+        [line.reason, *[""] * (len(columns) - 1)]
+        if line.reason is not None
+        else [line.cells.get(column, UNKNOWN) for column in columns]
+        for line in lines
+    ]
+    whole = [[*line.keys, *each] for line, each in zip(lines, cells, strict=True)]
+    return Grid("Results", [*heads, *columns], whole, keys=len(heads))
+
+
+def other_grids(summary: Summary) -> list[Grid]:
+    """The tables below it, those of searches first."""
+    return [*_searches(summary)[0], *_grids(summary)]
+
+
+def remarks(summary: Summary) -> list[tuple[bool, str]]:
+    """What a reader must know beside the numbers, in words, and whether it is a deviation from what was asked for."""
+    events = [
+        (trial.status != "ok", f"{label(trial, summary)}: {event}")
+        for trial in summary.trials
+        for event in trial.events
+    ]
+    canary = [summary.canary.headline(), *summary.canary.sentences()] if summary.canary is not None else []
+    return [
+        *((True, text) for text in _said(summary, lambda trial: trial.deviations)),
+        *((False, text) for text in canary),
+        *((False, text) for text in _searches(summary)[1]),
+        *((False, text) for text in _said(summary, lambda trial: trial.notes)),
+        *events,
+        *((False, text) for text in summary.notes),
+        *((True, f"warning: {warning}") for warning in summary.warnings),
+    ]
 
 
 def label(trial: Trial, summary: Summary) -> str:
@@ -468,7 +502,7 @@ def _conditions_markdown(summary: Summary) -> list[str]:
     return [*out, ""]
 
 
-def _legend(summary: Summary) -> str:
+def legend(summary: Summary) -> str:
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""

@@ -1,0 +1,110 @@
+"""How long one operation takes: percentiles of each operation type side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dohyo.evidence.rows import RUN
+from dohyo.figures import milliseconds
+from dohyo.operations import INTENDED, is_call, is_failure
+from dohyo.report.grammar import ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
+from dohyo.report.material import Material, operation_title
+from dohyo.report.measured import significant
+
+_SHOWN = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "p99.9": "p99_9_ms", "max": "max_ms"}
+# Of the legend, where it has no system's colour; seen on white and on black.
+_GREY = "#80868e"
+_COLUMNS = ("label", "operation", "system", "percentile", "value")
+
+
+def chart(material: Material) -> Chart:
+    """One panel for each phase and operation type."""
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    for phase in material.phases:
+        for operation in _operations(material, phase):
+            rows = _rows(material, phase, operation)
+            name = f"latency-{len(panels)}"
+            tables[name] = table(rows, _COLUMNS)
+            panels.append(_panel(material, phase, operation, name, rows))
+    return Chart(
+        "latency",
+        "Latency",
+        "How long does a call take? Percentiles of all clients and runs, from merged histograms; a batch is one call.",
+        panels,
+        tables,
+        missing=None if panels else "No latency is known.",
+    )
+
+
+def _operations(material: Material, phase: str) -> list[str]:
+    names = [row.operation for trial in material.summary.compared for row in trial.rows if row.phase == phase]
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if is_call(name.removeprefix(INTENDED))
+        and not is_failure(name)
+        and not name.endswith("-NOT_FOUND")
+        and _rows(material, phase, name)
+    ]
+
+
+def _rows(material: Material, phase: str, operation: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": material.label(trial),
+            "operation": operation,
+            "system": trial.system,
+            "percentile": name,
+            "value": significant(value),
+        }
+        for trial in material.summary.compared
+        for row in trial.rows
+        if (row.phase, row.operation, row.discarded) == (phase, operation, False)
+        for name, attribute in _SHOWN.items()
+        if (value := getattr(row, attribute)) is not None and value > 0
+    ]
+
+
+def _panel(material: Material, phase: str, operation: str, name: str, rows: list[dict[str, Any]]) -> Panel:
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    axis, words = scale([row["value"] for row in rows])
+    x = {"field": "value", "type": "quantitative", "scale": axis, "title": f"ms{words}"}
+    spec = {
+        "height": rows_high(labels),
+        "encoding": {
+            "y": {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS},
+            "color": by_system(material.systems),
+        },
+        "layer": [
+            {
+                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
+                "encoding": {"x": x, "detail": {"field": "label"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
+                "encoding": {
+                    "x": x,
+                    "shape": {
+                        "field": "percentile",
+                        "type": "nominal",
+                        "title": None,
+                        "legend": {
+                            "disable": False,
+                            "orient": "top",
+                            "columns": 3,
+                            "symbolFillColor": _GREY,
+                            "symbolStrokeWidth": 0,
+                        },
+                        "scale": {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]},
+                    },
+                    "tooltip": [{"field": field} for field in ("label", "percentile", "value")],
+                },
+            },
+        ],
+    }
+    at = {(row["label"], row["percentile"]): row["value"] for row in rows if row["percentile"] in ("p50", "p99")}
+    says = "; ".join(f"{label} {percentile} {milliseconds(value)} ms" for (label, percentile), value in at.items())
+    title = operation_title(operation)
+    which = title if phase == RUN else f"{phase}: {title}"
+    return Panel(which, spec, name, f"Latency of {title}: {says}")

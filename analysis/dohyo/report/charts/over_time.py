@@ -1,0 +1,148 @@
+"""Was it steady? Throughput, p99, processors and disks by the second, under one cursor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dohyo.evidence.rows import LOAD
+from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
+from dohyo.report.material import Material
+from dohyo.report.measured import MeasuredRun, significant
+
+_CLIENT = ("part", "system", "series", "time", "operations", "p99")
+_EVENT = ("part", "system", "time", "what")
+_HOST = ("part", "system", "series", "time", "cpu", "disk")
+# Invalid runs are shown too: how they broke down is what a reader wants to see.
+_P99 = 99
+# In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
+_MOST_DASHED = 300
+
+
+def chart(material: Material) -> Chart:
+    """Panels with the same axis of time."""
+    clients = [row for run in _in_order(material) for row in _rows(material, run)]
+    hosts = [row for line in material.hosts if (row := _host_row(material, line))]
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    if clients:
+        tables["time"] = table(clients, _CLIENT)
+        tables["events"] = table(_events(material), _EVENT)
+        panels = [
+            _panel(material, "time", "operations", "Throughput", "operations per second", clients),
+            _panel(material, "time", "p99", "p99 of all operations", "ms", clients),
+        ]
+    missing = None if clients else "There are no histogram logs, so nothing is known second by second."
+    question = (
+        "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
+        " slider, to read a second."
+    )
+    if hosts:
+        tables["hosts"] = table(hosts, _HOST)
+        for column, title in (("cpu", "Processors, share not idle"), ("disk", "Busiest disk, share of the time")):
+            if any(row[column] is not None for row in hosts):
+                panels.append(_panel(material, "hosts", column, title, "share", hosts))
+    elif clients:
+        question += " Processors and disks are left out: there is no hosts.csv, for the hosts were not sampled."
+    return Chart("over-time", "Over time", question, panels, tables, by_part=True, missing=missing)
+
+
+def _in_order(material: Material) -> list[MeasuredRun]:
+    return sorted(
+        (run for run in material.measured.runs if run.slots and not run.discarded),
+        key=lambda run: material.place(run.phase),
+    )
+
+
+def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
+    part = material.part(run.phase, run.trial)
+    status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
+    width = round(run.slots[0].seconds)
+    p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in run.slots}
+    rows = []
+    for begin in range(0, len(run.throughput), width):
+        seconds = run.throughput[begin : begin + width]
+        rows.append(
+            {
+                "part": part,
+                "system": run.trial.system,
+                "series": f"{run.trial.system} {run.name}{status}",
+                "time": begin,
+                "operations": significant(sum(seconds) / len(seconds), 3),
+                "p99": significant(p99.get(begin), 3),
+            }
+        )
+    return rows
+
+
+def _events(material: Material) -> list[dict[str, Any]]:
+    """What happened in the runs that are drawn: dips, errors, long pauses of the servers."""
+    drawn = {(run.trial.name, run.phase, run.number) for run in _in_order(material)}
+    rows = []
+    for trial in material.summary.trials:
+        for event in trial.events:
+            phase = LOAD if event.run is None else event.phase
+            if event.at is None or (trial.name, phase, event.run) not in drawn:
+                continue
+            time = max(0.0, event.at - material.warmup(trial, phase))
+            row = {"part": material.part(phase, trial), "system": trial.system, "time": significant(time, 7)}
+            rows.append({**row, "what": f"{trial.system}, {event}"})
+    return rows
+
+
+def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None:
+    """On the clients' axis, which begins with the measured window; None for the warm-up before it."""
+    trial = material.trial(line["system"], line["point"] or "")
+    if line["time"] is None or trial is None:
+        return None
+    time = line["time"] - material.warmup(trial, line["phase"])
+    if time < 0:
+        return None
+    run = f"run {line['run']}" if line["run"] else "load"
+    return {
+        "part": material.part(line["phase"], trial),
+        "system": line["system"],
+        "series": f"{line['system']} round {line['round']} {run} on {line['host']}",
+        "time": significant(time, 7),
+        "cpu": significant(line["cpu"], 3),
+        "disk": significant(line["disk"], 3),
+    }
+
+
+def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
+    values = [row[column] for row in rows if row[column] is not None]
+    # Lines of an hour by the second would be a grey band; a share always has the same axis.
+    axis, words = scale(values) if unit != "share" else ({"type": "linear", "domain": [0, 1]}, "")
+    if column == "operations":
+        # A second of standstill has no place on a log scale, and is the most important of all.
+        axis, words = {"type": "linear", "zero": True, "nice": True}, ""
+    extent = {"minExtent": 52}  # so that a second is at the same place in all panels
+    longest = max(Counter((row["part"], row["series"]) for row in rows).values())
+    width = 1.3 if longest <= _MOST_DASHED else 0.7
+    line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
+    event = {
+        "data": {"name": "events"},
+        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "aria": False},
+        "encoding": {"y": None, "detail": None, "strokeDash": None, "tooltip": {"field": "what", "type": "nominal"}},
+    }
+    spec: Spec = {
+        "height": 170,
+        "layer": [{"mark": line}, *([event] if data == "time" else [])],
+        "encoding": {
+            "x": {
+                "field": "time",
+                "type": "quantitative",
+                "title": "seconds",
+                "scale": {"nice": False, "zero": True},
+                "axis": {"grid": False},
+            },
+            "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}", "axis": extent},
+            "color": by_system(material.systems),
+            **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
+            "detail": {"field": "series"},
+        },
+    }
+    runs = len({(row["part"], row["series"]) for row in rows})
+    lowest, highest = min(values, default=0), max(values, default=0)
+    says = f"{title} over time in {runs} runs, from {lowest:,.4g} to {highest:,.4g} {unit}."
+    return Panel(title, spec, data, says, cursor=True)

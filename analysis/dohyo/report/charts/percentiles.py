@@ -1,0 +1,81 @@
+"""The whole distribution of the latencies, as HdrHistogram plots it: each further nine as wide as the one before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dohyo.evidence.rows import LOAD
+from dohyo.figures import milliseconds
+from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
+from dohyo.report.material import Material, operation_title
+from dohyo.report.measured import significant
+
+_COLUMNS = ("part", "system", "inverse", "percentile", "value")
+# 1 / (1 - share): the axis on which each further nine is as wide as the one before.
+_TICKS = {1: "0", 2: "50", 10: "90", 100: "99", 1000: "99.9", 10_000: "99.99"}
+# Vega's own language, of constants alone: the number of a tick → its percentile.
+_LABELS = " : ".join(f"datum.value == {at} ? '{label}%'" for at, label in _TICKS.items()) + " : ''"
+
+
+def chart(material: Material) -> Chart:
+    """One panel for each operation type."""
+    shown = [
+        curve
+        for curve in sorted(material.measured.curves, key=lambda each: material.place(each.phase))
+        if len(curve.values) > 2
+    ]
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    for operation in dict.fromkeys(curve.operation for curve in shown):
+        rows: list[dict[str, Any]] = [
+            {
+                "part": material.part(curve.phase, curve.trial),
+                "system": curve.trial.system,
+                "inverse": significant(100 / (100 - percentile), 5),
+                "percentile": percentile,
+                "value": significant(value),
+            }
+            for curve in shown
+            if curve.operation == operation
+            for percentile, value in curve.values
+            if value > 0
+        ]
+        name = f"percentiles-{len(panels)}"
+        tables[name] = table(rows, _COLUMNS)
+        ends = {row["system"]: row for row in rows if row["part"] == rows[0]["part"]}
+        says = "; ".join(
+            f"{system} {row['percentile']:g}% within {milliseconds(row['value'])} ms" for system, row in ends.items()
+        )
+        title = operation_title(operation)
+        panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
+    return Chart(
+        "percentiles",
+        "Percentiles",
+        "What do the slowest calls look like? All runs that count, to 99.99 %; a curve ends where one call decides."
+        + ("" if any(curve.phase != LOAD for curve in shown) else " Only the load has latencies."),
+        panels,
+        tables,
+        by_part=True,
+        missing=None if panels else "There are no histogram logs; the table has what is known.",
+    )
+
+
+def _spec(material: Material, rows: list[dict[str, Any]]) -> Spec:
+    axis, words = scale([row["value"] for row in rows])
+    return {
+        "height": 240,
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {
+            "x": {
+                "field": "inverse",
+                "type": "quantitative",
+                "scale": {"type": "log", "domain": [1, 10_000], "nice": False},
+                "axis": {"values": list(_TICKS), "labelExpr": _LABELS},
+                "title": "percentile",
+            },
+            "y": {"field": "value", "type": "quantitative", "scale": axis, "title": f"ms{words}"},
+            "color": by_system(material.systems),
+            "strokeDash": dash(material.systems),
+            "tooltip": [{"field": "system"}, {"field": "percentile"}, {"field": "value", "title": "ms"}],
+        },
+    }

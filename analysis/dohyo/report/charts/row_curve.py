@@ -1,0 +1,66 @@
+"""Rows against seconds: does a system slow down as its tables grow?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dohyo.evidence.rows import LOAD
+from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, table
+from dohyo.report.material import Material
+from dohyo.report.measured import significant
+
+_COLUMNS = ("part", "system", "series", "rows", "seconds")
+# A curve of more points looks the same.
+_MOST_POINTS = 400
+
+
+def chart(material: Material) -> Chart:
+    """Every load."""
+    rows: list[dict[str, Any]] = []
+    slowdowns = {}
+    for trial in material.summary.trials:
+        if trial.load is None:
+            continue
+        which = f" round {trial.round}" if trial.round else ""
+        series = f"{trial.system}{which}"
+        step = max(1, len(trial.load.points) // _MOST_POINTS)
+        points = [*trial.load.points[:-1][::step], *trial.load.points[-1:]]
+        rows += [
+            {
+                "part": material.part(LOAD, trial),
+                "system": trial.system,
+                "series": series,
+                "rows": count,
+                "seconds": significant(second, 6),
+            }
+            for second, count in points
+        ]
+        if trial.load.slowdown is not None:
+            slowdowns[series] = trial.load.slowdown
+    said = "; ".join(f"{series} {value:.2f}" for series, value in slowdowns.items())
+    slow = f" Seconds of the last tenth of the rows by those of the first: {said}." if said else ""
+    panel = Panel("", _spec(material), "rows", f"Rows inserted against seconds elapsed.{slow}")
+    return Chart(
+        "rows",
+        "Rows against seconds",
+        f"Does it slow down as the table grows? A straight line means that it does not.{slow}",
+        [panel] if rows else [],
+        {"rows": table(rows, _COLUMNS)} if rows else {},
+        by_part=True,
+        missing=None if rows else "No load was recorded second by second.",
+    )
+
+
+def _spec(material: Material) -> Spec:
+    return {
+        "height": 220,
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {
+            "x": {"field": "rows", "type": "quantitative", "title": "rows inserted", "axis": {"format": "~s"}},
+            "y": {"field": "seconds", "type": "quantitative", "title": "seconds elapsed"},
+            "color": by_system(material.systems),
+            "strokeDash": dash(material.systems),
+            "detail": {"field": "series"},
+            "tooltip": [{"field": "series"}, {"field": "rows", "format": ","}, {"field": "seconds"}],
+        },
+    }

@@ -1,0 +1,217 @@
+"""What the charts need beyond the summary: run by run rates, latencies over time, whole percentile curves.
+
+Everything is read from the evidence once, one run after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dohyo.evidence import client_folder
+from dohyo.evidence.events import Seconds
+from dohyo.evidence.hdr_log import Interval, Latencies
+from dohyo.evidence.json_values import mapping, whole
+from dohyo.evidence.over_time import OverTime, Slot
+from dohyo.evidence.rows import LOAD, PROBE, Run, together
+from dohyo.evidence.text_file import Warn
+from dohyo.figures import point_name
+from dohyo.operations import INTENDED, is_call, is_failure
+from dohyo.summary.results import Summary, Trial
+
+# Half an hour by the second; of a longer run a slot is 2, 4, … seconds: a screen has no more points across.
+MOST_SLOTS = 1800
+# Ends of the tail: steps of a fifth of each decade of 1 / (1 - share), as HdrHistogram's plots have them.
+_STEPS_PER_DECADE = 10
+_DECADES = 4  # to 99.99 %
+
+
+def _curve_percentiles() -> list[float]:
+    steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
+    # The rounding keeps 50, 90, 99, … exact; ranks are taken from the decimal number.
+    return sorted({0.0, 50.0, *(round(100 - 100 / each, 4) for each in steps)})
+
+
+CURVE_PERCENTILES = _curve_percentiles()
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """One run of a phase of a trial, or its load, over all clients.
+
+    :ivar number: of the run; None: the load
+    :ivar warmup: seconds from the agreed instant to the measured window
+    :ivar throughput: operations without error, second by second
+    :ivar slots: latencies over time
+    """
+
+    trial: Trial
+    phase: str
+    number: int | None
+    discarded: bool
+    run: Run
+    throughput: list[int]
+    slots: list[Slot]
+
+    @property
+    def name(self) -> str:
+        """Short, unique among the runs of a system at a point and in a phase."""
+        which = f"round {self.trial.round}" if self.trial.round else ""
+        return " ".join(filter(None, (which, f"run {self.number}" if self.number else "load")))
+
+    @property
+    def rate(self) -> float | None:
+        """Records per second; operations per second where records are not known."""
+        count = self.run.records if self.run.records is not None else self.run.operations
+        return count / self.run.seconds if count is not None and self.run.seconds else None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Latencies of one operation type over all runs of a system at a point that count: the whole distribution.
+
+    :ivar values: percentile (0 to 100) and latency in ms; ends where a single operation decides
+    """
+
+    trial: Trial
+    phase: str
+    operation: str
+    operations: int
+    values: list[tuple[float, float]]
+
+
+@dataclass
+class Measured:
+    """Everything that was read."""
+
+    runs: list[MeasuredRun] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+
+
+_Key = tuple[str, str, str]  # system, point, phase
+
+
+def read(experiment: Path, summary: Summary, warn: Warn) -> Measured:
+    """Reads the evidence of all trials, those that failed among them.
+
+    :param experiment: its folder; without `raw` nothing is known
+    """
+    result = Measured()
+    trials: dict[_Key, Trial] = {}
+    merged: dict[_Key, dict[str, Latencies]] = {}
+    for trial in summary.trials:
+        folder = experiment / "raw" / trial.name
+        discard = _discard(folder)
+        for phase, number, path in _phases(folder):
+            found, latencies = _read(path, trial, phase, number, discard, warn)
+            if found is None:
+                continue
+            result.runs.append(found)
+            if not found.discarded and (trial.status == "ok" or phase == LOAD):
+                key = (trial.system, point_name(trial.point), phase)
+                trials.setdefault(key, trial)
+                into = merged.setdefault(key, {})
+                for name, each in latencies.items():
+                    into.setdefault(name, Latencies()).add_all(each)
+    for key, by_operation in merged.items():
+        for name, total in sorted(by_operation.items()):
+            if _has_curve(name) and total.count:
+                result.curves.append(Curve(trials[key], key[2], name, total.count, _values(total)))
+    return result
+
+
+def _has_curve(operation: str) -> bool:
+    plain = operation.removeprefix(INTENDED)
+    return is_call(plain) and not is_failure(operation) and not operation.endswith("-NOT_FOUND")
+
+
+def _values(latencies: Latencies) -> list[tuple[float, float]]:
+    # Beyond 1 - 1/n there is one operation: that is the maximum, not a percentile.
+    known = [each for each in CURVE_PERCENTILES if (100 - each) / 100 * latencies.count >= 1 or each == 0]
+    return list(latencies.percentiles_ms(known).items())
+
+
+def _discard(folder: Path) -> int:
+    try:
+        return whole(mapping(json.loads((folder / "trial.json").read_text("utf-8"))).get("trial_discard")) or 0
+    except (OSError, ValueError):
+        return 0  # the summary has warned of it
+
+
+def _phases(folder: Path) -> Iterator[tuple[str, int | None, Path]]:
+    """The load, then the runs of all phases in the order of their names and numbers; no probes of a search."""
+    if (folder / LOAD).is_dir():
+        yield LOAD, None, folder / LOAD
+    found = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        match = re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)
+        if match and match[1] != PROBE and path.is_dir():
+            found.append((match[1], int(match[2]), path))
+    yield from sorted(found)
+
+
+def _read(
+    path: Path, trial: Trial, phase: str, number: int | None, discard: int, warn: Warn
+) -> tuple[MeasuredRun | None, dict[str, Latencies]]:
+    over_time = OverTime(MOST_SLOTS)
+    latencies: dict[str, Latencies] = {}
+
+    seconds = Seconds()
+    clients = []
+    for host in sorted(each for each in path.iterdir() if each.is_dir()):
+
+        def seen(operation: str, interval: Interval, client: str = host.name) -> None:
+            over_time.add(operation, interval)
+            seconds.add(client, operation, interval)
+
+        clients.append(client_folder.read(host, latencies, seen, warn))
+    if not clients:
+        return None, {}
+    run = together([client.run for client in clients])
+    discarded = number is not None and number <= discard
+    throughput = seconds.throughput(run.seconds)
+    return MeasuredRun(trial, phase, number, discarded, run, throughput, list(over_time.together())), latencies
+
+
+def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:
+    """What the hosts did, second by second: the lines of `hosts.csv` of whole hosts, where there is such a file.
+
+    The keys are system, point, round, phase, run, host, time (seconds after the agreed instant), cpu (share that was
+    not idle) and disk (share of the time in which the busiest disk had something to do); what is not known is None.
+    """
+    path = experiment / "hosts.csv"
+    if not path.is_file():
+        return []
+    import polars as pl  # noqa: PLC0415  half a second, which the rest need not wait for
+
+    wanted = ("system", "point", "round", "phase", "run", "host", "time", "device")
+    shares = ("cpu_idle", "cpu_iowait", "disk_utilisation")
+    frame = pl.read_csv(path, infer_schema=False)
+    if not {*wanted, *shares} <= set(frame.columns):
+        return []
+    numbers = [pl.col(name).cast(pl.Float64, strict=False) for name in ("time", *shares)]
+    lines = frame.select(*(pl.col(name) for name in wanted if name != "time"), *numbers)
+    lines = lines.filter(pl.col("device").is_null() | (pl.col("device") == ""))
+    lines = lines.with_columns(
+        cpu=1 - pl.col("cpu_idle") - pl.col("cpu_iowait"),
+        disk=pl.col("disk_utilisation"),
+    )
+    return lines.select("system", "point", "round", "phase", "run", "host", "time", "cpu", "disk").to_dicts()
+
+
+def significant(value: float | None, digits: int = 4) -> float | None:
+    """As few digits as a chart can show, so that the page stays small; None for what is not known or infinite."""
+    if value is None or not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def systems_of(trials: Sequence[Trial]) -> list[str]:
+    """The systems, in the order in which they were measured; each has its colour in every chart."""
+    return list(dict.fromkeys(trial.system for trial in trials))

@@ -1,0 +1,288 @@
+"""The page of an experiment, `report.html`: one file with everything in it, that asks nobody for anything.
+
+Text of logs and scenarios is escaped by the template engine, and reaches scripts only as JSON data. A policy in the
+page allows the two scripts that it was written with and no request to anywhere, so that nothing else would run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from dohyo.figures import COLUMNS, size
+from dohyo.operations import INTENDED
+from dohyo.report import measured
+from dohyo.report.charts import charts as all_charts
+from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
+from dohyo.report.material import Material
+from dohyo.report.verdict import verdict
+from dohyo.summary.results import Summary
+from dohyo.tables import conditions, published_table, table
+
+FILE = "report.html"
+_TEMPLATES = Path(__file__).parent / "templates"
+# What stands beside the report and is linked from it, with what it is.
+_FILES = {
+    "summary.md": "the tables as text",
+    "summary.csv": "every row of numbers",
+    "summary.json": "everything that was computed",
+    "load.csv": "rows against seconds",
+    "hosts.csv": "the hosts, second by second",
+    "scenario.properties": "the scenario as it was measured",
+    "experiment.json": "when, where and with which versions",
+    "figures/results.tex": "the tables for LaTeX",
+}
+# What a matrix view can show of a row.
+_MATRIX_METRICS = ("rec/s", "op/s", "mean", "p50", "p95", "p99", "p99.9", "max")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What there is to show of an experiment, in any form.
+
+    :ivar systems: in the order of their colours
+    """
+
+    experiment: Path
+    summary: Summary
+    systems: list[str]
+    charts: list[Chart]
+    facts: Mapping[str, Any]  # experiment.json
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        return verdict(self.summary).sentence
+
+
+def gather(experiment: Path, summary: Summary) -> Report:
+    """Reads what the charts need of the evidence."""
+    # The summary has read the same files and holds their warnings.
+    found = measured.read(experiment, summary, lambda _: None)
+    material = Material(summary, found, measured.hosts_over_time(experiment))
+    return Report(experiment, summary, material.systems, all_charts(material), _facts(experiment))
+
+
+def html(report: Report, *, with_evidence: bool = True) -> str:
+    """The page.
+
+    :param with_evidence: whether the folder `raw` stands beside it, to be linked
+    """
+    summary = report.summary
+    answer = verdict(summary)
+    of_matrix = matrix(summary)
+    script = (_TEMPLATES / "page.js").read_text("utf-8")
+    ran = [trial for trial in summary.compared if trial.rows]
+    by_system = [(name, [trial for trial in ran if trial.system == name]) for name in measured.systems_of(ran)]
+    return environment().get_template("report.html.j2").render(
+        name=summary.name,
+        facts=report.facts,
+        machine=machine(report.facts),
+        verdict=answer,
+        summary=summary,
+        systems=[
+            {"name": name, "number": number % len(SHAPES)} for number, name in enumerate(report.systems)
+        ],
+        symbols=_symbols(),
+        results=table.results_grid(summary),
+        legend=table.legend(summary),
+        grids=table.other_grids(summary),
+        remarks=table.remarks(summary),
+        common=conditions.common([trials for _, trials in by_system]) if by_system else [],
+        different=conditions.different([trials for _, trials in by_system]) if by_system else [],
+        condition_systems=[name for name, _ in by_system],
+        unequal=set(summary.unequal),
+        unequal_values=summary.unequal,
+        charts=report.charts,
+        matrix=of_matrix,
+        matrix_data=_json(of_matrix),
+        files=_files(report.experiment, summary, with_evidence),
+        published=[grid for each in summary.published for grid in published_table.grids(each, summary)],
+        data=_json(_data(report.charts, report.systems)),
+        style=style(),
+        library=library(),
+        script=script,
+        policy=policy(library(), script),
+    )  # fmt: skip
+
+
+def environment() -> Environment:
+    """Jinja with everything escaped that a template does not call safe."""
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["transposed"] = lambda columns: zip(*columns, strict=True)
+    return made
+
+
+def style() -> str:
+    """The style sheet of the pages, with the colours of the charts."""
+    colours = [
+        *(f":root {{ --c{at}: {light}; }}" for at, light in enumerate(LIGHT_COLOURS)),
+        *(f':root[data-theme="dark"] {{ --c{at}: {dark}; }}' for at, dark in enumerate(DARK_COLOURS)),
+        *(f".c{at} {{ color: var(--c{at}); }}" for at in range(len(LIGHT_COLOURS))),
+    ]
+    return "\n".join([(_TEMPLATES / "page.css").read_text("utf-8"), *colours])
+
+
+@cache
+def library() -> str:
+    """Vega and Vega-Lite as one script, from vl-convert, so that page and files are drawn by the same version."""
+    import vl_convert  # noqa: PLC0415  80 MB, which nothing else needs
+
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").strip()
+
+
+def policy(*scripts: str) -> str:
+    """A content security policy: these scripts, styles of the page, nothing from anywhere; no text becomes a script."""
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:
+    return {
+        "systems": list(systems),
+        "themes": {"light": config(dark=False, legend=False), "dark": config(dark=True, legend=False)},
+        "charts": {
+            chart.name: {
+                "parts": chart.parts,
+                "tables": {name: _packed(each) for name, each in chart.tables.items()},
+                "panels": [
+                    {"spec": panel.spec, "data": panel.data, "cursor": panel.cursor, "says": panel.says}
+                    for panel in chart.panels
+                ],
+            }
+            for chart in charts
+        },
+    }
+
+
+def _packed(of: Table) -> dict[str, Any]:
+    """A table with each text once: half an hour of 35 runs by the second has 63,000 lines."""
+    packed: dict[str, Any] = {}
+    for name, values in of.items():
+        if values and all(isinstance(value, str) for value in values):
+            names = list(dict.fromkeys(values))
+            positions = {text: position for position, text in enumerate(names)}
+            packed[name] = {"names": names, "index": [positions[value] for value in values]}
+        else:
+            packed[name] = values
+    return packed
+
+
+def _json(content: Any) -> str:
+    """JSON that can stand inside a script element: no text in it can end that."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def matrix(summary: Summary) -> dict[str, Any]:
+    """What matrix views need: dimensions, what a cell can show, and one line per row of numbers."""
+    shown = [
+        (trial, row)
+        for trial in summary.compared
+        for row in trial.rows
+        if not trial.is_aside(row) and not row.operation.startswith(INTENDED)
+    ]
+    places = [
+        {**trial.point, "system": trial.system, "phase": row.phase, "operation": row.operation} for trial, row in shown
+    ]
+    cells = [
+        {
+            head: [measured.significant(value), write(value)]
+            for head in _MATRIX_METRICS
+            for name, write in [COLUMNS[head]]
+            if (value := getattr(row, name)) is not None
+        }
+        for _, row in shown
+    ]
+    lines = [{"at": place, "values": values} for place, values in zip(places, cells, strict=True)]
+    names = ("system", *summary.dimensions, "phase", "operation")
+    several = [name for name in names if len({place.get(name) for place in places}) > 1]
+    return {"dimensions": several, "metrics": list(_MATRIX_METRICS), "lines": lines}
+
+
+def _symbols() -> list[dict[str, Any]]:
+    """What stands for a system in the legend: shape and dashes, as in the charts."""
+    paths = {
+        "circle": "M8 3a5 5 0 1 0 .01 0Z",
+        "square": "M3.5 3.5h9v9h-9Z",
+        "triangle-up": "M8 3l5 9.5h-10Z",
+        "diamond": "M8 2l5 6-5 6-5-6Z",
+        "cross": "M6 3h4v3h3v4h-3v3h-4v-3h-3v-4h3Z",
+        "triangle-down": "M3 3.5h10l-5 9.5Z",
+        "triangle-right": "M3.5 3v10l9.5-5Z",
+    }
+    return [
+        {"path": paths[shape], "dash": " ".join(map(str, dash)) if dash[1] else "none"}
+        for shape, dash in zip(SHAPES, DASHES, strict=True)
+    ]
+
+
+def _facts(experiment: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((experiment / "experiment.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def machine(facts: Mapping[str, Any]) -> str:
+    """The control machine's hardware in words; empty where it is not known."""
+    host = facts.get("host")
+    if not isinstance(host, dict):
+        return ""
+    memory = host.get("memory_bytes")
+    parts = [
+        host.get("name"),
+        host.get("processor"),
+        f"{host['cores']} cores" if host.get("cores") else None,
+        size(memory) if isinstance(memory, int) else None,
+        host.get("os"),
+    ]
+    return ", ".join(str(part) for part in parts if part)
+
+
+def _files(experiment: Path, summary: Summary, with_evidence: bool) -> list[tuple[str, str, str]]:
+    """Relative address, name and meaning of what stands beside the page."""
+    found = [(quote(name), name, what) for name, what in _FILES.items() if (experiment / name).is_file()]
+    if with_evidence:
+        for trial in summary.trials:
+            if (experiment / "raw" / trial.name).is_dir():
+                found.append(
+                    (f"raw/{quote(trial.name)}/", f"raw/{trial.name}", f"evidence of this trial: {trial.status}")
+                )
+    return found
+
+
+def linked_files() -> list[str]:
+    """Names of the files that a page links, beside the evidence."""
+    return list(_FILES)
+
+
+def write(report: Report) -> Path:
+    """Writes the page into the experiment's folder, all of it or nothing; returns its path."""
+    path = report.experiment / FILE
+    part = path.with_suffix(".part")
+    part.write_text(html(report), encoding="utf-8")
+    part.replace(path)
+    return path

@@ -1,0 +1,94 @@
+"""The charts and tables as files, for slides and papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
+from dohyo.summary.results import Summary
+from dohyo.tables import table
+from dohyo.tables.cluster_table import Grid
+
+# Half of a slide; PNG with three pixels for each, sharp on paper too.
+_WIDTH = 640
+_PNG_SCALE = 3
+# What LaTeX takes for its own.
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\N{EN DASH}": "--", "±": r"$\pm$",
+    "µ": r"\textmu{}", "×": r"$\times$", "·": r"$\cdot$", "≤": r"$\leq$", "…": r"\ldots{}",
+}  # fmt: skip
+
+
+def write(experiment: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
+    """Writes `figures/` below the experiment's folder: NAME.svg, NAME.png, results.md, results.tex; returns it.
+
+    A chart with several panels or parts has a file for each of them; figures of a former report are removed.
+    """
+    import vl_convert  # noqa: PLC0415  80 MB, which nothing else needs
+
+    folder = experiment / "figures"
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        if old.suffix in (".svg", ".png", ".md", ".tex"):
+            old.unlink()
+    for name, spec in specs(charts):
+        svg = vl_convert.vegalite_to_svg(spec)
+        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
+    (folder / "results.md").write_text(table.markdown(summary), encoding="utf-8")
+    grids = [table.results_grid(summary), *table.other_grids(summary)]
+    (folder / "results.tex").write_text(latex(grids), encoding="utf-8")
+    return folder
+
+
+def specs(charts: Iterable[Chart]) -> Iterable[tuple[str, Spec]]:
+    """Name and whole specification, with its data, of each file."""
+    for chart in charts:
+        for number, panel in enumerate(chart.panels, 1):
+            for place, part in enumerate(chart.parts or [None], 1):
+                spec = with_data(panel, chart.tables, part)
+                if spec["data"]["values"]:
+                    ends = [chart.name, *([str(number)] if len(chart.panels) > 1 else [])]
+                    ends += [str(place)] if len(chart.parts) > 1 else []
+                    yield "-".join(ends), _whole(panel, spec, part, chart)
+
+
+def _whole(panel: Panel, spec: Spec, part: str | None, chart: Chart) -> Spec:
+    shown = part if len(chart.parts) > 1 else None
+    title = [" · ".join(filter(None, (chart.title, panel.title))), *([shown] if shown else [])]
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "title": {"text": title[0], "subtitle": title[1:]},
+        "description": panel.says,
+        "width": _WIDTH,
+        **spec,
+        "config": config(dark=False, legend=True),
+    }
+
+
+def latex(grids: Sequence[Grid]) -> str:
+    r"""Tables for a paper that loads the packages `booktabs` and `textcomp`; each in an environment `table`."""
+    out = ["% needs \\usepackage{booktabs} and \\usepackage{textcomp}"]
+    for grid in grids:
+        columns = "l" * grid.keys + "r" * (len(grid.heads) - grid.keys)
+        out += ["\\begin{table}", f"\\caption{{{_latex(grid.title)}}}", f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
+        out += [
+            _row(grid.heads),
+            "\\midrule",
+            *map(_row, grid.lines),
+            "\\bottomrule",
+            "\\end{tabular}",
+            "\\end{table}",
+            "",
+        ]
+    return "\n".join(out) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " & ".join(map(_latex, cells)) + r" \\"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))

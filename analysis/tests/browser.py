@@ -1,0 +1,137 @@
+"""A headless Chromium, driven over its own protocol (https://chromedevtools.github.io/devtools-protocol/) and a pair of
+pipes, so that no further package is needed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+def chromium() -> str | None:
+    """The program, None where there is none: Debian has it in the package chromium."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+class Browser:
+    """One page of a browser.
+
+    :ivar errors: what the console, uncaught exceptions and the browser itself (a blocked script) complained of
+    :ivar requests: addresses that the page asked for
+    """
+
+    def __init__(self, program: str, profile: Path) -> None:
+        to_browser, self._out = os.pipe()
+        self._in, from_browser = os.pipe()
+
+        def pipes() -> None:
+            # The protocol's pipes are 3 and 4 in the browser. Both are copied away first: either may be 3 or 4 already.
+            reading, writing = os.dup(to_browser), os.dup(from_browser)
+            for wanted, given in ((3, reading), (4, writing)):
+                os.dup2(given, wanted)
+
+        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run"]
+        self._process = subprocess.Popen(
+            [program, *arguments, f"--user-data-dir={profile}", "about:blank"],
+            close_fds=False,
+            preexec_fn=pipes,  # noqa: PLW1509
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_browser)
+        os.close(from_browser)
+        self._number = 0
+        self._rest = b""
+        self._session: str | None = None
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+        os.close(self._in)
+        os.close(self._out)
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Asks the browser for something and returns its answer."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        for answer in self._messages():
+            if answer.get("id") == self._number:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                return dict(answer["result"])
+        raise AssertionError(f"{method}: the browser ended")
+
+    def open(self, path: Path, width: int = 1200, height: int = 900, scheme: str = "light") -> None:
+        """Shows a page and waits until its charts are drawn."""
+        mobile = width < 600
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.wait("document.readyState === 'complete' && document.documentElement.dataset.drawn !== 'no'")
+
+    def wait(self, condition: str, seconds: float = 60.0) -> None:
+        """Until an expression is true."""
+        end = time.monotonic() + seconds
+        while not self.value(condition):
+            assert time.monotonic() < end, f"not within {seconds:.0f} s: {condition}; {self.errors}"
+            time.sleep(0.1)
+
+    def value(self, expression: str) -> Any:
+        """What an expression of the page comes to."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def screenshot(self, path: Path, *, whole: bool = True) -> None:
+        """A picture of the page."""
+        content = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
+        path.write_bytes(base64.b64decode(content))
+
+    def _messages(self) -> Iterator[dict[str, Any]]:
+        while True:
+            while b"\0" not in self._rest:
+                fresh = os.read(self._in, 1 << 20)
+                if not fresh:
+                    return
+                self._rest += fresh
+            line, _, self._rest = self._rest.partition(b"\0")
+            message = json.loads(line)
+            self._notice(message.get("method", ""), message.get("params", {}))
+            yield message
+
+    def _notice(self, event: str, of: dict[str, Any]) -> None:
+        if event == "Runtime.exceptionThrown":
+            self.errors.append(str(of["exceptionDetails"].get("exception", {}).get("description")))
+        elif event == "Runtime.consoleAPICalled" and of["type"] in ("error", "warning", "assert"):
+            self.errors.append(" ".join(str(each.get("value", each.get("description"))) for each in of["args"]))
+        elif event == "Log.entryAdded" and of["entry"]["level"] in ("error", "warning"):
+            self.errors.append(str(of["entry"]["text"]))
+        elif event == "Network.requestWillBeSent":
+            self.requests.append(str(of["request"]["url"]))
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Browser]:
+    """A browser that is ended afterwards; there must be one."""
+    program = chromium()
+    assert program
+    with Browser(program, profile) as found:
+        yield found
