@@ -25,6 +25,7 @@ SMALL = [
     "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=mysql_buffer_pool=128m", "--set=client_heap=128m",
     "--set=canary=false",
 ]  # fmt: skip
+DOHYO = ROOT / ".venv/bin/dohyo"
 # Long enough to be hit in its middle.
 LONG = ["--duration=60s", *[option for option in SMALL if "duration" not in option]]
 
@@ -159,6 +160,11 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
     assert (run.out / "hosts.csv").exists()
     assert (run.out / "summary.md").exists()
     assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"
+    subprocess.run([DOHYO, "report", run.out, "--figures"], check=True)
+    page = (run.out / "report.html").read_text()
+    measured = [system for system in trials if not reasons[system]]
+    assert all(f"raw/{trials[system]['name']}/" in page for system in measured)
+    assert (run.out / "figures" / "throughput.svg").stat().st_size > 0
 
 
 def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them(tmp_path: Path) -> None:
