@@ -258,7 +258,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
             assert re.fullmatch(rf"datasize phase +publ\.( +({'|'.join(every)}) +publ\.)+", header)
 
 
-def test_of_several_points_in_a_row_it_is_that_with_the_highest_rate(tmp_path: Path) -> None:
+def test_where_the_table_says_so_a_row_is_the_highest_rate_of_several_points(tmp_path: Path) -> None:
     for number, (target, seconds) in enumerate((("500", 6), ("1000", 3), ("2000", 6)), 1):
         folder = trial(tmp_path, number, "cassandra", 1, trial_point={"variant": "c40-cms", "target": target})
         edit_json(folder / "run-1/node1/client.json", measured_seconds=seconds)
@@ -270,6 +270,7 @@ def test_of_several_points_in_a_row_it_is_that_with_the_highest_rate(tmp_path: P
     page = table.markdown(summarise(tmp_path))
     title = "Cassandra 3.11 against 4.0 under every collector: ours"
     heads, first, *others = cells(page, title)
+    assert f"{title}, the highest rate of each target, and beside it" in page
     assert heads == ["variant", "publ.", "op/s", "publ."]
     assert first == ["c40-cms", "most reached · 4.0 CMS JDK 11", "2,000", "51,000"]
     assert others[0] == ["c311-cms", "most reached · 3.11.6 CMS JDK 8", "–", "41,000"]
@@ -300,6 +301,24 @@ def test_what_a_load_took_stands_beside_what_it_took_others(tmp_path: Path) -> N
         ["4-tables 3 cassandra", "load 4 tables × 5 threads, RF 3", "–", "150"],
     ]
     assert "| read, 5 threads, batch 100 | cassandra |" in page
+
+
+def test_a_dimension_that_was_not_published_makes_rows_of_its_own(tmp_path: Path) -> None:
+    for number, (copies, batch) in enumerate((("1", "100"), ("1", "200"), ("3", "100"), ("3", "200")), 1):
+        point = {"variant": "8-tables", "replication": copies, "batchsize": batch, "fieldlength": "10"}
+        trial(tmp_path, number, "cassandra", 1, trial_point=point)
+    experiment_of(tmp_path, "heavyweights")
+    title = "Cassandra against HBase: ours"
+    _, _, below = table.markdown(summarise(tmp_path)).partition(f"## {title}")
+    heads, *lines = cells(below, title)
+    assert heads == ["variant replication system batchsize", "publ.", "seconds", "publ."]
+    assert [line[0] for line in lines[:4]] == [
+        "8-tables 1 cassandra 100",
+        "8-tables 1 cassandra 200",
+        "8-tables 3 cassandra 100",
+        "8-tables 3 cassandra 200",
+    ]
+    assert {line[3] for line in lines[:4]} == {"138", "375"}
 
 
 def test_an_experiment_without_the_dimensions_has_a_list(tmp_path: Path) -> None:

@@ -59,18 +59,20 @@ class Figure:
 class Table:
     """A published table's shape, in which ours is shown too.
 
-    :ivar rows: what makes a row: dimensions of the matrix, `phase`, `system`; where several of our points are in one
-        row, it is that with the highest rate
+    :ivar rows: what makes a row: dimensions of the matrix, `phase`, `system`
     :ivar columns: names of numbers as in a figure; `READ p99_ms` is of that operation type, else counts and rates are
         of all operations, and latencies of the only type or of `operation`
     :ivar operation: whose latencies a phase with several types shows
     :ivar phases: those that are shown, in that order; all but the load where empty
+    :ivar highest: whether that of our points in a row is shown which has the highest rate; else other dimensions of the
+        matrix make rows of their own
     """
 
     rows: list[str]
     columns: list[str]
     operation: str = ""
     phases: list[str] = field(default_factory=list)
+    highest: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,13 +205,16 @@ def _at(content: Any) -> dict[str, list[str]]:
 
 def _table(content: Any, number: int) -> Table:
     try:
-        _known(content, Table, optional=("operation", "phases"))
+        _known(content, Table, optional=("operation", "phases", "highest"))
         found = Table(
             rows=[str(each) for each in _list(content, "rows")],
             columns=[str(each) for each in _list(content, "columns")],
             operation=_text(content, "operation") if "operation" in content else "",
             phases=[str(each) for each in _list(content, "phases")],
+            highest=content.get("highest", False),
         )
+        if not isinstance(found.highest, bool):
+            raise BadInputError(f"highest: {found.highest}: must be true or false")
         for key in ("rows", "columns"):
             if not getattr(found, key):
                 raise BadInputError(f"{key}: must not be empty")

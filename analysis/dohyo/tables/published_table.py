@@ -40,7 +40,9 @@ def _list(published: Published, figures: Sequence[Figure]) -> Grid:
 
 def _beside(published: Published, table: Table, figures: Sequence[Figure], summary: Summary) -> Grid:
     """Our rows in our order, each with what was published of it, then what was published of others."""
-    ours = _places(table, summary)
+    others = _varied(summary, table)
+    names = table.rows if table.highest else [*table.rows, *others]
+    ours = _places(table, names, summary)
     known = [column for column in table.columns if any(_theirs(each, column) != UNKNOWN for each in figures)]
     lines: list[list[str]] = []
     beside: list[Figure] = []
@@ -53,7 +55,7 @@ def _beside(published: Published, table: Table, figures: Sequence[Figure], summa
         lines.append(cells)
 
     for key, place in ours.items():
-        of_row = dict(zip(table.rows, key, strict=True))
+        of_row = dict(zip(names, key, strict=True))
         matching = [each for each in figures if all(of_row[name] in values for name, values in each.at.items())]
         beside += matching
         add(key, place, matching[0] if matching else None)
@@ -64,21 +66,31 @@ def _beside(published: Published, table: Table, figures: Sequence[Figure], summa
     groups = tuple(2 if column in known else 1 for column in table.columns)
     scales = sorted({trial.conditions.scale for trial, _ in ours.values() if trial.conditions.scale is not None})
     smaller = f" at scale {', '.join(f'{scale:g}' for scale in scales)}" if scales else ""
-    title = f"{published.title}: ours{smaller}, " + (
+    of_all = f", the highest rate of each {' and '.join(others)}" if table.highest and others else ""
+    title = f"{published.title}: ours{smaller}{of_all}, " + (
         f"and beside it (publ.) what was {published.heading}" if known else "likewise"
     )
-    return Grid(title, [" ".join(table.rows), "publ.", *heads], lines, groups)
+    return Grid(title, [" ".join(names), "publ.", *heads], lines, groups)
 
 
-def _places(table: Table, summary: Summary) -> dict[tuple[str, ...], _Place]:
-    """Where we have measured what makes a row; of several places that with the highest rate."""
+def _varied(summary: Summary, table: Table) -> list[str]:
+    """Dimensions of ours that the table's rows do not name, as far as they make a difference."""
+    values = {name: {trial.point.get(name) for trial in summary.compared} for name in summary.dimensions}
+    return [name for name, found in values.items() if name not in table.rows and len(found) > 1]
+
+
+def _places(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[str, ...], _Place]:
+    """Where we have measured what makes a row; of several places that with the highest rate.
+
+    :param names: dimensions, phase and system, as far as they tell rows apart
+    """
     found: dict[tuple[str, ...], _Place] = {}
     for trial in summary.compared:
         measured = list(dict.fromkeys(row.phase for row in trial.rows if not row.discarded))
         shown = table.phases or [phase for phase in measured if phase != LOAD]
         for phase in (phase for phase in shown if phase in measured):
             at = {**trial.point, _PHASE: phase, _SYSTEM: trial.system}
-            key = tuple(at.get(name, UNKNOWN) for name in table.rows)
+            key = tuple(at.get(name, UNKNOWN) for name in names)
             if key not in found or _rate(trial, phase) > _rate(*found[key]):
                 found[key] = (trial, phase)
     return found
