@@ -92,7 +92,8 @@ ansible_lint() {
 }
 
 run_unit() {
-    check pytest python -m pytest --junitxml="$reports/pytest.xml"
+    # A file's tests stay together: they share what Ansible has said once, and what they do to ports and to setup.sh's lock.
+    check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml"
     check maven maven test
     check many-clients python ../benchmarks/many_clients.py --clients 12 --rounds 1 --seconds 5 --launch-interval 0.2
     local script
