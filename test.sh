@@ -11,20 +11,22 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 parts=(lint unit contract run cluster)
 reports="$root/.setup/reports"
-passed=0 failed=0
 servers_up=false testbed_up=false
 
 # Ctrl-C shall not leave a server behind either; run.sh sees to its own.
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-trap 'trap "" INT TERM HUP; if $servers_up; then playbook stop.yml >/dev/null; fi; if $testbed_up; then testbed_down; fi' EXIT
+trap 'trap "" INT TERM HUP; end_jobs; if $servers_up; then playbook stop.yml >/dev/null; fi; if $testbed_up; then testbed_down; fi' EXIT
+
+# Ends the checks that run beside each other.
+end_jobs() { for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; }
 
 # check NAME COMMAND...: one line per check, its output only when it fails. Test cases are counted from the JUnit
-# reports that the command leaves (Maven's, or pytest's in $reports); a check without any counts as one.
+# reports that the command leaves (Maven's, or pytest's in $reports); a check without any counts as one. Checks without
+# reports may run beside each other: each prints in one piece, and adds how it has ended to a file.
 check() {
     local name=$1 log="$reports/$1.log" code=0 cases bad
     shift
-    mkdir -p -- "$reports"
     rm -f -- "$reports"/*.xml "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports/TEST-*.xml
     SECONDS=0
     "$@" >"$log" 2>&1 || code=$?
@@ -39,11 +41,13 @@ check() {
     if ((cases < bad || cases == 0)); then
         cases=$((cases + 1))
     fi
-    passed=$((passed + cases - bad)) failed=$((failed + bad))
-    if ((code != 0)); then
+    printf '%d %d\n' "$((cases - bad))" "$bad" >>"$reports/ended"
+    printf '%s %s: %d of %d passed in %d s\n' "$( ((code == 0)) && echo ok || echo FAILED)" "$name" "$((cases - bad))" "$cases" "$SECONDS" >>"$log"
+    if ((code == 0)); then
+        tail -n 1 "$log"
+    else
         cat "$log"
     fi
-    printf '%s %s: %d of %d passed in %d s\n' "$( ((code == 0)) && echo ok || echo FAILED)" "$name" "$((cases - bad))" "$cases" "$SECONDS"
 }
 
 # Prints the number of test cases in the reports and how many of them failed; skipped ones are neither.
@@ -68,12 +72,13 @@ shell_scripts() {
 shellcheck() { cd -- "$root" && shell_scripts | xargs -d '\n' "$root/.venv/bin/shellcheck"; }
 
 run_lint() {
-    check shellcheck shellcheck
-    check ruff ruff_check
-    check ruff-format python -m ruff format --check --config pyproject.toml . ../ansible/plugins ../benchmarks
-    check mypy python -m mypy
-    check ansible-lint ansible_lint
-    check checkstyle maven validate
+    check shellcheck shellcheck &
+    check ruff ruff_check &
+    check ruff-format python -m ruff format --check --config pyproject.toml . ../ansible/plugins ../benchmarks &
+    check mypy python -m mypy &
+    check ansible-lint ansible_lint &
+    check checkstyle maven validate &
+    wait
 }
 
 # Ansible's modules may meet an old Python on a host, where os.path is as good as pathlib.
@@ -87,7 +92,8 @@ ansible_lint() {
 }
 
 run_unit() {
-    check pytest python -m pytest --junitxml="$reports/pytest.xml"
+    # A file's tests stay together: they share what Ansible has said once, and what they do to ports and to setup.sh's lock.
+    check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml"
     check maven maven test
     check many-clients python ../benchmarks/many_clients.py --clients 12 --rounds 1 --seconds 5 --launch-interval 0.2
     local script
@@ -139,7 +145,6 @@ run_run() {
 # The testbed's own test comes first, as it wants none; the others share one, and what the second deploys to its hosts.
 run_cluster() {
     local tests="$root/ansible/tests/cluster" name names=(deploy clients cassandra faults hbase mysql aerospike destroy)
-    mkdir -p -- "$reports"
     if ((${#only[@]})); then
         names=("${only[@]/%-*/}")
     else
@@ -175,8 +180,9 @@ done
 "$root/setup.sh" client
 JAVA_HOME=$(readlink -f -- "$root/.setup/java")
 export JAVA_HOME
+mkdir -p -- "$reports"
+: >"$reports/ended"
 for part in "${chosen[@]}"; do
     "run_$part"
 done
-printf '%d passed, %d failed\n' "$passed" "$failed"
-((failed == 0))
+awk '{ passed += $1; failed += $2 } END { printf "%d passed, %d failed\n", passed, failed; exit (failed > 0) }' "$reports/ended"

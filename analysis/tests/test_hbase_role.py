@@ -149,9 +149,11 @@ def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:
 
 def test_the_verbs_say_how_to_settle_and_what_to_read_ahead(tmp_path: Path) -> None:
     (home,) = verbs(
-        tmp_path, ["configure", "settle"], hosts=1, hbase_prefetch=True, trial_settle_flush=False,
+        tmp_path, ["configure", "settle", "count"], hosts=1, hbase_prefetch=True, trial_settle_flush=False,
         trial_settle_cache="drop",
     )  # fmt: skip
-    settle, drop = calls(home / "jdk/bin/java")
+    settle, drop, count = calls(home / "jdk/bin/java")
     assert {"settle", "flush=false", "prefetch=true"} <= set(settle)
     assert "drop" in drop
+    assert {"count", "recordcount=1000"} <= set(count)
+    assert not {"settle", "flush=false", "prefetch=true", "drop"} & set(count)

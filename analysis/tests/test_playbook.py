@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,6 +161,62 @@ def test_what_is_no_playbook_is_explained(tmp_path: Path) -> None:
     assert failure is not None
     assert "no-such-playbook.yml" in failure.message
     assert failure.log == tmp_path / "ansible.log"
+
+
+THEIR_CALLBACK = """
+import os
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = "name: theirs\\ntype: notification\\nshort_description: x\\ndescription: x"
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "notification"
+    CALLBACK_NAME = "theirs"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def v2_playbook_on_stats(self, stats):
+        open(os.environ["THEIRS"], "w").close()
+"""
+
+
+def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "theirs.py").write_text(THEIR_CALLBACK)
+    (elsewhere / "hosts.yml").write_text("all: {hosts: {other: {ansible_connection: local}}}\n")
+    # Most of these would end the playbook, or its events; the last two are the user's business.
+    for name, value in {
+        "CALLBACKS_ENABLED": "theirs",
+        "CALLBACK_PLUGINS": str(elsewhere),
+        "INVENTORY": str(elsewhere / "hosts.yml"),
+        **dict.fromkeys(("ROLES_PATH", "LIBRARY", "ACTION_PLUGINS", "FILTER_PLUGINS"), str(elsewhere)),
+        **dict.fromkeys(("STDOUT_CALLBACK", "STRATEGY"), "nobody.has.this"),
+        "HASH_BEHAVIOUR": "merge",
+        "SKIP_TAGS": "all",
+        "REMOTE_USER": "somebody",
+        "FORKS": "7",
+    }.items():
+        monkeypatch.setenv(f"ANSIBLE_{name}", value)
+    monkeypatch.setenv("THEIRS", str(tmp_path / "theirs-was-there"))
+    playbook = tmp_path / "playbook.yml"
+    playbook.write_text(
+        """
+- hosts: database
+  vars: {note: "{{ {'a host': ['is slow']} | by_sentence | first }}",
+         found: "{{ [lookup('config', 'DEFAULT_REMOTE_USER'), lookup('config', 'DEFAULT_FORKS'), how] }}",
+         how: {far: 1}}
+  tasks:
+    - {import_role: {name: service, tasks_from: stop}, when: false}
+    - {files: {files: [{path: "{{ playbook_dir }}/written", content: x}], mode: "0644"}}
+    - {name: Phase start, debug: {msg: {phase: "{{ note }}", client_dirs: "{{ found }}"}}, vars: {how: {near: 2}}}
+"""
+    )
+    seen: list[dict[str, Any]] = []
+    assert play(str(playbook), None, tmp_path, check=never, watch=seen.append) is None
+    assert [event["event"] for event in seen] == ["phase", "end"]
+    assert seen[0]["client_dirs"] == ["somebody", 7, {"near": 2}]
+    assert (tmp_path / "theirs-was-there").exists()
 
 
 def test_failures_read_well(tmp_path: Path) -> None:

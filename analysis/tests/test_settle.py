@@ -14,7 +14,7 @@ from test_scylla_role import play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import scenario
+from dohyo.scenario import scenario, systems
 from dohyo.summary.summary import summarise
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
@@ -148,6 +148,29 @@ def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said(tmp_pat
     found = settle(tmp_path, [{"seconds": 3, "rows": {}}], trial_settle_cache="drop")
     assert found["notes"][-1] == "settle.cache=drop: Still DB keeps its own caches, which only a restart would empty"
     assert found["dropped"] == {"hosts": {"host1": PAGES}}
+
+
+@pytest.mark.parametrize("role", sorted({system.role for system in systems.all_systems().values()}))
+def test_every_role_can_count_alone(role: str) -> None:
+    tasks = yaml.safe_load((ANSIBLE / f"roles/{role}/tasks/count.yml").read_text())
+    assert f"{role}_counted" in json.dumps(tasks)
+
+
+def test_the_last_count_empties_no_caches(tmp_path: Path) -> None:
+    roles = tmp_path / "roles/still/tasks"
+    roles.mkdir(parents=True)
+    for name in ("settle", "count"):
+        answer = {"seconds": 3, "rows": {"usertable": len(name)}}
+        task = {"name": name, "command": {"argv": ["echo", json.dumps(answer)]}, "register": f"still_{name}ed"}
+        (roles / f"{name}.yml").write_text(yaml.safe_dump([task]))
+    last = {"include_tasks": str(ANSIBLE / "tasks/count.yml")}
+    facts = play(
+        tmp_path, [last], {"host1": {}, "host2": {}}, 0, ["still_counted", "still_settled", "page_cache"],
+        trial_role="still", trial_is_database=True, trial_dir=str(tmp_path), trial_settle_cache="drop",
+        still_settled="no", page_cache="untouched",
+    )  # fmt: skip
+    assert json.loads((tmp_path / "counted.json").read_text()) == {"rows": {"usertable": 5}}
+    assert (facts["still_settled"], facts["page_cache"]) == (["no", "no"], ["untouched", "untouched"])
 
 
 def test_hosts_whose_page_cache_cannot_be_emptied_are_refused(tmp_path: Path) -> None:

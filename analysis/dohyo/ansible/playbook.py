@@ -29,6 +29,17 @@ VERDICT = "Trial failed"
 POLL_SECONDS = 0.25
 # How long a program may take to end by itself after SIGTERM.
 GRACE_SECONDS = 5
+# What of a user's environment would play our playbooks in another way: with other files or other values of variables
+# than ansible.cfg says, without some of the tasks, with another log. All the rest is the user's business: how hosts are
+# reached (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE, ANSIBLE_BECOME_METHOD, …), at how many at once, vaults.
+_NOT_THE_USERS = frozenset(
+    f"ANSIBLE_{name}"
+    for name in (
+        *("INVENTORY", "INVENTORY_UNPARSED_FAILED", "ROLES_PATH", "LIBRARY", "ACTION_PLUGINS", "FILTER_PLUGINS"),
+        *("PRECEDENCE", "HASH_BEHAVIOUR", "GATHERING", "STRATEGY", "RUN_TAGS", "SKIP_TAGS"),
+        *("STDOUT_CALLBACK", "CALLBACK_RESULT_FORMAT", "FORCE_COLOR"),
+    )
+)
 
 
 class Interruption(Exception):  # noqa: N818 - not an error: somebody asked for it
@@ -254,9 +265,15 @@ def check_inventory(inventory: Path) -> Hosts:
 
 
 def _environment(events_file: Path | None) -> dict[str, str]:
-    """Ansible's environment: this venv and JDK 17 first, a UTF-8 locale (it refuses others), a log without colours."""
-    environment = {**os.environ}
-    environment.pop("ANSIBLE_FORCE_COLOR", None)
+    """Ansible's environment: this venv and JDK 17 first, a UTF-8 locale (it refuses others), a log without colours.
+
+    Callbacks that the user has enabled run beside ours, which writes the events.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_THE_USERS}
+
+    def ours_and(name: str, ours: str, separator: str) -> str:
+        return separator.join(filter(None, [ours, environment.get(name)]))
+
     path = [str(Path(sys.executable).parent), environment.get("PATH", os.defpath)]
     if JDK.exists():
         environment["JAVA_HOME"] = str(JDK.resolve())
@@ -266,6 +283,10 @@ def _environment(events_file: Path | None) -> dict[str, str]:
         "PATH": os.pathsep.join(path),
         "LC_ALL": "C.UTF-8",
         "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
+        "ANSIBLE_CALLBACKS_ENABLED": ours_and("ANSIBLE_CALLBACKS_ENABLED", "dohyo_events", ","),
+        "ANSIBLE_CALLBACK_PLUGINS": ours_and(
+            "ANSIBLE_CALLBACK_PLUGINS", str(ANSIBLE / "plugins" / "callback"), os.pathsep
+        ),
         "ANSIBLE_NOCOLOR": "1",
         "PYTHONUNBUFFERED": "1",
         "DOHYO_EVENTS": str(events_file or ""),

@@ -21,7 +21,7 @@ from dohyo.figures import UNKNOWN, point_name, size
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
-from dohyo.scenario.phases import INSERT
+from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 
 MIB = 2**20
@@ -232,7 +232,10 @@ def caches(inventory: Path | None) -> Caches:
 
 
 # What a role's answer does not depend on, so that points which differ in nothing else need not be asked for each.
-_NO_MATTER = ("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution")
+_NO_MATTER = (
+    *("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
+    *PROPORTIONS,
+)
 
 
 def ask_points(

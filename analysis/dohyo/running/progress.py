@@ -34,6 +34,7 @@ _WORDS = {
     "schema": "creating the tables",
     "load": "loading",
     "settle": "settling (flush, compactions)",
+    "count": "counting the rows",
     "stop": "stopping the servers",
 }
 

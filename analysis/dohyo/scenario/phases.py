@@ -23,7 +23,8 @@ IMPLIED = {
 
 # Steps of every trial, which events and folders call by these names.
 _STEPS = (
-    "deploy", "canary", "start", "schema", "load", "settle", "probe", "stats", "stop", "matrix", "variant", "full",
+    "deploy", "canary", "start", "schema", "load", "settle", "probe", "stats", "count", "stop", "matrix", "variant",
+    "full",
 )  # fmt: skip
 # Why a property of these groups is the same in all phases, and which ones of them are not.
 _FIXED_GROUPS = {

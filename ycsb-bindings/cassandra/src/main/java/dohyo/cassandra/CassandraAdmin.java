@@ -41,11 +41,11 @@ public final class CassandraAdmin {
   private CassandraAdmin() {
   }
 
-  /** Runs one verb: ready, user, schema, settle, drop or stats. */
+  /** Runs one verb: ready, user, schema, settle, count, drop or stats. */
   public static void main(String[] words) {
     Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "user", CassandraAdmin::user, "schema",
-        CassandraAdmin::schema, "settle", CassandraAdmin::settle, "drop", CassandraAdmin::drop, "stats",
-        CassandraAdmin::stats), words);
+        CassandraAdmin::schema, "settle", CassandraAdmin::settle, "count", CqlAdmin::count, "drop",
+        CassandraAdmin::drop, "stats", CassandraAdmin::stats), words);
   }
 
   /** Looks once whether this node sees as many as there should be; an error says how many it does. */

@@ -194,6 +194,18 @@ public final class CqlAdmin implements AutoCloseable {
     return Optional.ofNullable(Answers.next(session.execute(query))).map(row -> row.getObject(0)).map(Object::toString);
   }
 
+  /**
+   * Counts the rows, and does nothing else: the verb {@code count} of servers that speak CQL.
+   *
+   * @param arguments as above
+   * @return {@code rows}, as {@link #countRows()} gives them
+   */
+  public static Map<String, ?> count(Settings arguments) {
+    try (CqlAdmin cql = new CqlAdmin(arguments)) {
+      return Map.of("rows", cql.countRows());
+    }
+  }
+
   /** Counts the rows of every table; does not and gives nothing where more were loaded than is worth counting. */
   public Map<String, Long> countRows() {
     Map<String, Long> rows = new LinkedHashMap<>();

@@ -77,10 +77,10 @@ public final class HBaseAdmin implements AutoCloseable {
     connection.close();
   }
 
-  /** Runs one verb: schema, settle, drop or stats. */
+  /** Runs one verb: schema, settle, count, drop or stats. */
   public static void main(String[] words) {
-    Admin.main("HBase", Map.of("schema", HBaseAdmin::schema, "settle", HBaseAdmin::settle, "drop", HBaseAdmin::drop,
-        "stats", HBaseAdmin::stats), words);
+    Admin.main("HBase", Map.of("schema", HBaseAdmin::schema, "settle", HBaseAdmin::settle, "count", HBaseAdmin::count,
+        "drop", HBaseAdmin::drop, "stats", HBaseAdmin::stats), words);
   }
 
   /** Makes the tables, then reads back from the servers under which conditions they work. */
@@ -122,6 +122,13 @@ public final class HBaseAdmin implements AutoCloseable {
             .mapToDouble(RegionMetrics::getDataLocality).min().orElse(1));
       }
       return answer;
+    }
+  }
+
+  /** Counts the rows, and does nothing else. */
+  private static Map<String, ?> count(Settings arguments) throws IOException {
+    try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
+      return Map.of("rows", hbase.countRows());
     }
   }
 

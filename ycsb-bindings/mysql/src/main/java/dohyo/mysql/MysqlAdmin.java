@@ -69,10 +69,10 @@ public final class MysqlAdmin implements AutoCloseable {
     return Stream.concat(Stream.of(primary), replicas.stream()).toList();
   }
 
-  /** Runs one verb: follow, schema, settle or stats. */
+  /** Runs one verb: follow, schema, settle, count or stats. */
   public static void main(String[] words) {
     Admin.main("MySQL", Map.of("follow", MysqlAdmin::follow, "schema", MysqlAdmin::schema, "settle", MysqlAdmin::settle,
-        "stats", MysqlAdmin::stats), words);
+        "count", MysqlAdmin::count, "stats", MysqlAdmin::stats), words);
   }
 
   /** Makes this server a replica of the one that the file {@code primary} names: host, port, user, password. */
@@ -116,10 +116,7 @@ public final class MysqlAdmin implements AutoCloseable {
     try (MysqlAdmin mysql = new MysqlAdmin(arguments)) {
       Instant start = Instant.now();
       Instant end = end(arguments);
-      String position = mysql.replicas.isEmpty() ? "" : mysql.primary.position();
-      for (Server replica : mysql.replicas) {
-        replica.waitFor(position, end);
-      }
+      mysql.waitForCopies(end);
       for (Server server : mysql.servers()) {
         server.execute("FLUSH LOCAL TABLES");
         mysql.writePages(server, end);
@@ -127,6 +124,22 @@ public final class MysqlAdmin implements AutoCloseable {
       refuseLonelyWrites(mysql.primary);
       long seconds = Duration.between(start, Instant.now()).toSeconds();
       return Map.of("seconds", seconds, "rows", mysql.countRows());
+    }
+  }
+
+  /** Counts the rows of {@code tables} on all copies, once each has all of them. */
+  private static Map<String, ?> count(Settings arguments) throws Exception {
+    try (MysqlAdmin mysql = new MysqlAdmin(arguments)) {
+      mysql.waitForCopies(end(arguments));
+      return Map.of("rows", mysql.countRows());
+    }
+  }
+
+  /** Waits until every replica has what the primary has by now. */
+  private void waitForCopies(Instant end) throws Exception {
+    String position = replicas.isEmpty() ? "" : primary.position();
+    for (Server replica : replicas) {
+      replica.waitFor(position, end);
     }
   }
 

@@ -30,10 +30,10 @@ public final class ScyllaAdmin {
   private ScyllaAdmin() {
   }
 
-  /** Runs one verb: ready, schema, settle, drop or stats. */
+  /** Runs one verb: ready, schema, settle, count, drop or stats. */
   public static void main(String[] words) {
     Admin.main("ScyllaDB", Map.of("ready", ScyllaAdmin::ready, "schema", ScyllaAdmin::schema, "settle",
-        ScyllaAdmin::settle, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), words);
+        ScyllaAdmin::settle, "count", CqlAdmin::count, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), words);
   }
 
   /** Looks once whether this node sees as many as there should be; an error says which it does. */
