@@ -5,6 +5,7 @@ import com.datastax.driver.core.ConsistencyLevel;
 import com.datastax.driver.core.Metadata;
 import com.datastax.driver.core.Row;
 import com.datastax.driver.core.Session;
+import com.datastax.driver.core.SimpleStatement;
 import com.datastax.driver.core.SocketOptions;
 import com.datastax.driver.core.exceptions.DriverException;
 import dohyo.binding.KeyColumns;
@@ -217,8 +218,11 @@ public final class CqlAdmin implements AutoCloseable {
       long count = 0;
       for (int slice = 0; slice < SLICES; slice++) {
         long first = Long.MIN_VALUE + slice * width;
-        count += Long.parseLong(value("SELECT count(*) FROM %1$s.%2$s WHERE token(%3$s) >= %4$d AND token(%3$s) <= %5$d"
-            .formatted(keyspace(), table, Query.partitionKey(key), first, first + width - 1)).orElseThrow());
+        String query = "SELECT count(*) FROM %1$s.%2$s WHERE token(%3$s) >= %4$d AND token(%3$s) <= %5$d"
+            .formatted(keyspace(), table, Query.partitionKey(key), first, first + width - 1);
+        // One copy alone may not have yet what fewer than all of them have acknowledged.
+        count += Answers.next(session.execute(
+            new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
       }
       rows.put(table, count);
     }
