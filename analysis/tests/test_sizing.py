@@ -334,6 +334,13 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
         larger.check()
 
 
+def test_what_a_phase_has_of_its_own_is_asked_for(tmp_path: Path) -> None:
+    planned = load(tmp_path, systems="mysql-innodb", phases="update,read", **{"matrix.read.inflight": "1,100"})
+    points = sizing.ask_points(planned, Hosts(1, 4 * GIB, 10**10, clients=False, where="the hosts"), None)
+    one, hundred = (point.needs[0].memory for point in points)
+    assert hundred > one
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"), [(5, "1 min"), (3540, "59 min"), (5400, "1 h 30 min"), (200_000, "2 d 7 h")]
 )

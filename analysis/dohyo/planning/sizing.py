@@ -258,7 +258,12 @@ def ask_points(
 
 
 def _what_matters(scenario: Scenario) -> list[Any]:
-    properties = {key: value for key, value in scenario.client_properties.items() if key not in _NO_MATTER}
+    # A phase may have its own requests in flight, say, each with a connection's memory in the server.
+    of_phases = [scenario.of(phase).client_properties for phase in (INSERT, *scenario.phases)]
+    properties = [
+        {key: value for key, value in each.items() if key not in _NO_MATTER}
+        for each in (scenario.client_properties, *of_phases)
+    ]
     return [properties, scenario.conditions, scenario.role_variables]
 
 
