@@ -1,11 +1,12 @@
 """The report in a real browser: everything is drawn, nothing complains, nothing is asked for, it fits a phone."""
 
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import pytest
 from browser import Browser, browser, chromium
-from evidence import trial
+from evidence import edit_json, trial
 from test_report import hostile, two_systems
 
 from dohyo.report import files, site
@@ -49,6 +50,30 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     assert quiet.value(f"{PANELS}.filter(panel => panel.querySelector('svg path, canvas')).length") > 8
     assert quiet.value("document.documentElement.scrollWidth") <= width
     assert quiet.value("document.documentElement.dataset.theme") == scheme
+
+
+def barriers(browser: Browser) -> list[str]:
+    """What axe-core finds in the open page, with everything that can be opened opened."""
+    browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
+    browser.value("for (const each of document.querySelectorAll('details')) each.open = true")
+    found = "results.violations.map(each => `${each.impact} ${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"
+    return list(browser.value(f"axe.run().then(results => {found})"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 375])
+def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+    for number, (system, batch) in enumerate([(s, b) for s in ("cassandra", "hbase") for b in ("1", "100")], 1):
+        trial(tmp_path / "results/a", number, system, trial_point={"batchsize": batch})
+    edit_json(tmp_path / "results/a/raw/02-cassandra-batchsize=100/conditions.json", durability="disk")
+    index = site.write(site.experiments(tmp_path / "results"), tmp_path / "site")
+    for page in (tmp_path / "site/a/report.html", index):
+        quiet.open(page, width, scheme=scheme)
+        quiet.wait("document.documentElement.dataset.drawn !== 'no'")
+        assert barriers(quiet) == []
+    quiet.value("document.querySelector('select').setAttribute('aria-label', '')")
+    quiet.value("document.querySelector('label').replaceWith(document.querySelector('select'))")
+    assert any("critical select-name" in each for each in barriers(quiet))
 
 
 def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:
