@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from browser import Browser, browser, chromium
 from evidence import edit_json, trial
-from test_report import hostile, two_systems
+from test_report import hostile, of_four, two_systems
 
 from dohyo.report import files, site
 
@@ -56,15 +56,16 @@ def barriers(browser: Browser) -> list[str]:
     """What axe-core finds in the open page, with everything that can be opened opened."""
     browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
     browser.value("for (const each of document.querySelectorAll('details')) each.open = true")
-    found = "results.violations.map(each => `${each.impact} ${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"
+    found = (
+        "results.violations.map(each => `${each.impact} ${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"
+    )
     return list(browser.value(f"axe.run().then(results => {found})"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 375])
 def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme: str) -> None:
-    for number, (system, batch) in enumerate([(s, b) for s in ("cassandra", "hbase") for b in ("1", "100")], 1):
-        trial(tmp_path / "results/a", number, system, trial_point={"batchsize": batch})
+    of_four(tmp_path / "results/a")
     edit_json(tmp_path / "results/a/raw/02-cassandra-batchsize=100/conditions.json", durability="disk")
     index = site.write(site.experiments(tmp_path / "results"), tmp_path / "site")
     for page in (tmp_path / "site/a/report.html", index):
@@ -97,6 +98,65 @@ def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Pat
     assert all(float(left.removesuffix("px")) > 20 for left in shown)
 
 
+def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_path: Path) -> None:
+    two_systems(tmp_path)
+    seconds = "".join(f"cassandra,,1,run,1,node1,{1 + at},1.0,,0.25,0.05,0.5\n" for at in range(1, 21))
+    heads = "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
+    (tmp_path / "hosts.csv").write_text(heads + seconds)
+    (page,) = files.write(tmp_path)
+    quiet.open(page)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    over_time = "[...document.querySelectorAll('#over-time [data-panel]')]"
+    ends = (
+        f"{over_time}.map(panel => [...panel.querySelectorAll('.role-axis-label')]"
+        ".map(axis => [...axis.querySelectorAll('text')].map(label => Number(label.textContent)))[0])"
+        ".map(seconds => [Math.min(...seconds), Math.max(...seconds)])"
+    )
+    assert quiet.value(ends) == [[0, 20]] * 4
+
+    # By mouse: from a quarter to a half of the first chart.
+    left, right, y = quiet.value(
+        "(() => { const panel = document.querySelector('#over-time [data-panel]'); panel.scrollIntoView();"
+        " const ends = [...panel.querySelector('.role-axis-label').querySelectorAll('text')]"
+        ".map(label => label.getBoundingClientRect());"
+        " const y = panel.getBoundingClientRect().top + 60;"
+        " return [ends[0].left, ends[ends.length - 1].right, y]; })()"
+    )
+    at = [left + (right - left) * share for share in (0.25, 0.4, 0.5)]
+    mouse(quiet, "mousePressed", at[0], y)
+    mouse(quiet, "mouseMoved", at[1], y)
+    assert quiet.value("[...document.querySelectorAll('#over-time .band')].filter(band => !band.hidden).length") == 4
+    mouse(quiet, "mouseMoved", at[2], y)
+    mouse(quiet, "mouseReleased", at[2], y)
+    quiet.wait("document.querySelector('[data-shown]').textContent !== ''")
+    assert quiet.value("document.querySelector('[data-shown]').textContent") in {
+        f"seconds {first} to {last} of 20" for first in (4, 5) for last in (10, 11)
+    }
+    quiet.wait(f"{ends}.every(([first, last]) => first >= 4 && last <= 11)")
+    assert quiet.value("document.querySelectorAll('#over-time .band:not([hidden])').length") == 0
+    for count in (1, 2):
+        mouse(quiet, "mousePressed", at[1], y, clickCount=count)
+        mouse(quiet, "mouseReleased", at[1], y, clickCount=count)
+    quiet.wait(f"{ends}.every(([first, last]) => first === 0 && last === 20)")
+
+    # By keyboard: the slider chooses where, a button looks closer.
+    quiet.value("""{
+        const slider = document.querySelector('[data-cursor]');
+        slider.value = 10;
+        slider.dispatchEvent(new Event('input'));
+        document.querySelector('[data-zoom]').focus();
+    }""")
+    for kind in ("keyDown", "keyUp"):
+        quiet.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13)
+    quiet.wait("document.querySelector('[data-shown]').textContent === 'seconds 5 to 15 of 20'")
+    quiet.wait(f"{ends}.every(([first, last]) => first === 5 && last === 15)")
+    assert quiet.value("document.querySelector('[data-cursor]').value") == "10"
+
+
+def mouse(browser: Browser, kind: str, x: float, y: float, **more: object) -> None:
+    browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, **{"clickCount": 1, **more})
+
+
 def test_hostile_text_runs_nothing(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(hostile(tmp_path / "a<b>"))
     quiet.open(page)
@@ -105,9 +165,7 @@ def test_hostile_text_runs_nothing(quiet: Browser, tmp_path: Path) -> None:
 
 
 def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> None:
-    for number, (system, batch) in enumerate([(s, b) for s in ("cassandra", "hbase") for b in ("1", "100")], 1):
-        trial(tmp_path, number, system, trial_point={"batchsize": batch})
-    (page,) = files.write(tmp_path)
+    (page,) = files.write(of_four(tmp_path))
     quiet.open(page)
     heads = "[...document.querySelectorAll('#matrix-table thead th')].map(head => head.innerText)"
     assert quiet.value(heads) == ["batchsize", "operation", "cassandra", "hbase"]

@@ -35,7 +35,7 @@ def chart(material: Material) -> Chart:
     missing = None if clients else "There are no histogram logs, so nothing is known second by second."
     question = (
         "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
-        " slider, to read a second."
+        " slider, to read a second; drag along a chart, or use the buttons, to look closer."
     )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
@@ -119,22 +119,25 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     extent = {"minExtent": 52}  # so that a second is at the same place in all panels
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())
     width = 1.3 if longest <= _MOST_DASHED else 0.7
-    line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
+    line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "clip": True, "aria": False}
+    line["invalid"] = "break-paths-show-domains"
     event = {
         "data": {"name": "events"},
-        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "aria": False},
+        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "clip": True, "aria": False},
         "encoding": {"y": None, "detail": None, "strokeDash": None, "tooltip": {"field": "what", "type": "nominal"}},
     }
     spec: Spec = {
         "height": 170,
+        # The seconds that are shown; the page sets it, for all panels alike.
+        "params": [{"name": "zoom", "value": None}],
         "layer": [{"mark": line}, *([event] if data == "time" else [])],
         "encoding": {
             "x": {
                 "field": "time",
                 "type": "quantitative",
                 "title": "seconds",
-                "scale": {"nice": False, "zero": True},
-                "axis": {"grid": False},
+                "scale": {"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
+                "axis": {"grid": False, "tickMinStep": 1},
             },
             "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}", "axis": extent},
             "color": by_system(material.systems),
