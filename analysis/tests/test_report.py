@@ -384,6 +384,7 @@ def test_a_page_can_be_used_without_eyes_and_mouse(tmp_path: Path) -> None:
 # ---- size ------------------------------------------------------------------------------------------------------------
 
 SYSTEMS, REPEATS, SECONDS = 7, 5, 1800
+HOSTS = ("node1", "node2", "node3", "client1")
 
 
 def long_run(of_trial: Trial, number: int) -> MeasuredRun:
@@ -406,11 +407,30 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
         for of_trial in trials
         for operation in OPERATIONS
     ]
+    hosts = [
+        {
+            "system": run.trial.system,
+            "point": None,
+            "round": "1",
+            "phase": "run",
+            "run": str(run.number),
+            "host": host,
+            "time": second + 0.123,
+            "cpu": (second * 7919 % 1009) / 1009,
+            "disk": second % 7 / 7,
+        }
+        for run in runs
+        for host in HOSTS
+        for second in range(SECONDS)
+    ]
     summary = Summary("long", trials)
-    report = page.Report(
-        tmp_path, summary, [each.system for each in trials], charts(Material(summary, Measured(runs, curves))), {}
-    )
+    material = Material(summary, Measured(runs, curves), hosts)
+    report = page.Report(tmp_path, summary, [each.system for each in trials], charts(material), {})
     found = by_name(report.charts)
+    of_hosts = found["over-time"].tables["hosts"]
+    assert 30_000 < len(of_hosts["cpu"]) <= 40_000
+    assert len(set(of_hosts["series"])) == SYSTEMS * REPEATS * len(HOSTS)
+    assert sum(of_hosts["cpu"]) / len(of_hosts["cpu"]) == pytest.approx(0.5, abs=0.01)
     # Not smaller because something was left out.
     assert len(rows(found["over-time"].tables["time"])) == SYSTEMS * REPEATS * SECONDS
     assert len(found["heat"].panels) == SYSTEMS

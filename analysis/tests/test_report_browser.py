@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from browser import Browser, browser, chromium
 from evidence import edit_json, trial
-from test_report import hostile, of_four, two_systems
+from test_report import hostile, of, of_four, two_systems
 
 from dohyo.report import files, site
+from dohyo.report.grammar import rows
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"
@@ -52,8 +53,40 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     assert quiet.value("document.documentElement.dataset.theme") == scheme
 
 
+def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
+    charts = of(two_systems(tmp_path))
+    (page,) = files.write(tmp_path)
+    quiet.open(page)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+
+    def marks(chart: str, kind: str) -> list[int]:
+        """Of each panel. The shapes of a legend are no marks."""
+        found = f"panel.querySelectorAll('.mark-{kind}.role-mark path').length"
+        return list(quiet.value(f"[...document.querySelectorAll('#{chart} [data-panel]')].map(panel => {found})"))
+
+    def expected(chart: str, *columns: str) -> list[int]:
+        """Of each panel: lines with other values in these columns, of the part that is shown first."""
+        of_chart = charts[chart]
+        part = of_chart.parts[0] if of_chart.parts else None
+        tables = [rows(of_chart.tables[panel.data], part) for panel in of_chart.panels]
+        return [len({tuple(row[column] for column in columns) for row in each}) for each in tables]
+
+    # Two systems with two runs.
+    assert marks("throughput", "symbol") == [4]
+    assert marks("over-time", "line") == expected("over-time", "series") == [4, 4]
+    assert marks("percentiles", "line") == expected("percentiles", "system")
+    assert marks("percentiles", "line")[:2] == [2, 2]
+    assert marks("rows", "line") == expected("rows", "series") == [2]
+    assert marks("latency", "symbol") == expected("latency", "label", "percentile")
+    assert max(marks("latency", "symbol")) == 2 * len(("p50", "p95", "p99", "p99.9", "max"))
+    assert marks("heat", "rect") == expected("heat", "begin", "low")
+    assert min(marks("heat", "rect")) > 5
+
+
 def barriers(browser: Browser) -> list[str]:
     """What axe-core finds in the open page, with everything that can be opened opened."""
+    # It judges no text on a gradient, which is the shadow of tables that scroll.
+    browser.value("for (const each of document.querySelectorAll('.scroll')) each.style.background = 'none'")
     browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
     browser.value("for (const each of document.querySelectorAll('details')) each.open = true")
     found = (
@@ -179,12 +212,12 @@ def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
     for name, system in (("a", "cassandra"), ("b", "hbase")):
         trial(tmp_path / "results" / name, 1, system)
     quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site"), 375)
-    rows = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
-    assert quiet.value(rows) == ["b", "a"]
+    shown = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
+    assert quiet.value(shown) == ["b", "a"]
     quiet.value("""{
         const select = document.querySelector('[data-filter=systems]');
         select.value = 'cassandra';
         select.dispatchEvent(new Event('input', {bubbles: true}));
     }""")
-    assert quiet.value(rows) == ["a"]
+    assert quiet.value(shown) == ["a"]
     assert quiet.value("document.documentElement.scrollWidth") <= 375

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from statistics import fmean
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
@@ -17,12 +18,14 @@ _HOST = ("part", "system", "series", "time", "cpu", "disk")
 _P99 = 99
 # In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
 _MOST_DASHED = 300
+# Of the hosts, of which there may be many: with them the page stays small.
+_MOST_HOST_POINTS = 40_000
 
 
 def chart(material: Material) -> Chart:
     """Panels with the same axis of time."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
-    hosts = [row for line in material.hosts if (row := _host_row(material, line))]
+    hosts = _thinned([row for line in material.hosts if (row := _host_row(material, line))])
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
@@ -107,6 +110,33 @@ def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None
         "cpu": significant(line["cpu"], 3),
         "disk": significant(line["disk"], 3),
     }
+
+
+def _thinned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As they are, or means over as many seconds as it takes for `_MOST_HOST_POINTS`."""
+    seconds = -(-len(rows) // _MOST_HOST_POINTS)
+    if seconds <= 1:
+        return rows
+    together: dict[tuple[str, str, str, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        begin = int(row["time"] // seconds) * seconds
+        together.setdefault((row["part"], row["system"], row["series"], begin), []).append(row)
+    return [
+        {
+            "part": part,
+            "system": system,
+            "series": series,
+            "time": begin,
+            "cpu": _mean(found, "cpu"),
+            "disk": _mean(found, "disk"),
+        }
+        for (part, system, series, begin), found in together.items()
+    ]
+
+
+def _mean(rows: list[dict[str, Any]], column: str) -> float | None:
+    known = [row[column] for row in rows if row[column] is not None]
+    return significant(fmean(known), 3) if known else None
 
 
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
