@@ -141,8 +141,8 @@ def _mean(rows: list[dict[str, Any]], column: str) -> float | None:
 
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
     values = [row[column] for row in rows if row[column] is not None]
-    # Lines of an hour by the second would be a grey band; a share always has the same axis.
-    axis, words = scale(values) if unit != "share" else ({"type": "linear", "domain": [0, 1]}, "")
+    # Lines of an hour by the second would be a grey band; a share always has the same axis, with room above 1.
+    axis, words = scale(values) if unit != "share" else ({"type": "linear", "domain": [0, 1.05]}, "")
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
