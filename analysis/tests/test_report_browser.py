@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, browser, chromium
-from evidence import edit_json, trial
+from evidence import edit_json, trial, write_json
 from test_report import hostile, of, of_four, two_systems
 
 from dohyo.report import files, site
@@ -209,15 +209,33 @@ def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> 
 
 
 def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
-    for name, system in (("a", "cassandra"), ("b", "hbase")):
+    for name, system, day in (("a", "cassandra", "2026-01-02"), ("b", "hbase", "2026-03-04")):
         trial(tmp_path / "results" / name, 1, system)
+        facts = {
+            "scenario": f"scenario-{name}",
+            "started": f"{day}T05:06:07+00:00",
+            "host": {"name": f"machine-{name}"},
+        }
+        write_json(tmp_path / "results" / name / "experiment.json", facts)
     quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site"), 375)
-    shown = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
-    assert quiet.value(shown) == ["b", "a"]
-    quiet.value("""{
-        const select = document.querySelector('[data-filter=systems]');
-        select.value = 'cassandra';
-        select.dispatchEvent(new Event('input', {bubbles: true}));
-    }""")
-    assert quiet.value(shown) == ["a"]
+
+    def shown(field: str, value: str) -> list[str]:
+        """With this in one field of the form alone."""
+        quiet.value(f"""{{
+            document.querySelector('form').reset();
+            const field = document.querySelector('{field}');
+            field.value = '{value}';
+            field.dispatchEvent(new Event('input', {{bubbles: true}}));
+        }}""")
+        links = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
+        found = list(quiet.value(links))
+        assert quiet.value("document.getElementById('shown').textContent") == str(len(found))
+        return found
+
+    assert shown("[data-filter=systems]", "") == ["b", "a"]
+    assert shown("[data-filter=systems]", "cassandra") == ["a"]
+    assert shown("[data-filter=scenario]", "scenario-b") == ["b"]
+    assert shown("[data-filter=machine]", "machine-a") == ["a"]
+    assert shown("[data-from]", "2026-01-03") == ["b"]
+    assert shown("[data-to]", "2026-01-02") == ["a"]
     assert quiet.value("document.documentElement.scrollWidth") <= 375
