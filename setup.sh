@@ -3,7 +3,7 @@
 #
 #   ./setup.sh python   Python >= 3.11 and the project's venv (.venv) with the command `dohyo`
 #   ./setup.sh aws      the same plus AWS's client, for ansible/aws.yml
-#   ./setup.sh test     the same plus the linters and test tools
+#   ./setup.sh test     the same plus the linters and test tools, and a Chromium for the tests of the report's page
 #   ./setup.sh client   JDK 17, Maven >= 3.6 and the built benchmark client
 #   ./setup.sh          python and client
 #
@@ -106,6 +106,18 @@ setup_python() {
     done
 }
 
+# ---- Chromium -------------------------------------------------------------------------------------------------------
+
+# Without one the tests of the page are skipped with the reason; all others need none.
+setup_browser() {
+    local name
+    for name in chromium chromium-browser google-chrome; do # as analysis/tests/browser.py looks for it
+        if command -v "$name" >/dev/null; then return; fi
+    done
+    # In a shell of its own, which alone ends where there is no such package (Ubuntu's is a snap) or no right to install it.
+    (install_packages chromium) || say "no Chromium: the tests of the report's page will be skipped"
+}
+
 # ---- Java -----------------------------------------------------------------------------------------------------------
 
 is_jdk17() { [[ -x "$1/bin/javac" ]] && grep -qs '^JAVA_VERSION="17[."]' "$1/release"; }
@@ -173,7 +185,10 @@ fi
 case "${1:-all}" in
     python) setup_python requirements.txt ;;
     aws) setup_python requirements-aws.txt requirements.txt ;;
-    test) setup_python requirements-test.txt requirements-aws.txt requirements.txt ;;
+    test)
+        setup_python requirements-test.txt requirements-aws.txt requirements.txt
+        setup_browser
+        ;;
     client) setup_client ;;
     all)
         setup_python requirements.txt

@@ -22,7 +22,8 @@ from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
 from dohyo.evidence.over_time import OverTime, Slot
 from dohyo.evidence.rows import Row, Run
-from dohyo.report import files, grammar, page, site, static
+from dohyo.figures import milliseconds
+from dohyo.report import files, grammar, matrix, page, site, static
 from dohyo.report.charts import charts
 from dohyo.report.grammar import Chart, rows
 from dohyo.report.material import Material
@@ -291,12 +292,24 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
 # ---- nothing of a log runs -------------------------------------------------------------------------------------------
 
 
+def csv(text: str) -> str:
+    return text.replace('"', '""')
+
+
 def hostile(experiment: Path) -> Path:
     """An experiment in which everything that others have written tries to become a script."""
     two_systems(experiment, trial_point={"variant": HOSTILE.replace("/", "\\")})
     for folder in sorted((experiment / "raw").iterdir()):
         edit_json(folder / "conditions.json", version=HOSTILE, notes=[HOSTILE], title=HOSTILE)
         (folder / "run-1/node1/READ.hdr").open("a").write(f"{HOSTILE}\n")
+    # A name of a folder: no slash in it.
+    other = trial(experiment, 4, "cassandra", hosts=(HOSTILE.replace("/", "\\"), "node1"), trial_point={"variant": "x"})
+    edit_json(other / "trial.json", trial_system=HOSTILE, trial_name=HOSTILE)
+    edit_json(other / "conditions.json", durability=HOSTILE)
+    (experiment / "hosts.csv").write_text(
+        "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
+        f'"{csv(HOSTILE)}",variant=x,1,run,1,"{csv(HOSTILE)}",2.0,1.0,,0.25,0.05,0.5\n'
+    )
     broken = trial(experiment, 3, "cassandra", trial_point={"variant": "failed"})
     write_json(broken / "state.json", {"status": "failed", "reason": HOSTILE})
     write_json(experiment / "experiment.json", {"scenario": HOSTILE, "started": HOSTILE, "host": {"name": HOSTILE}})
@@ -312,9 +325,31 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert not [name for _, attributes in found.elements for name in attributes if name.startswith("on")]
     assert html.escape("<img src=x onerror=alert(1)>", quote=False) in text
     assert len(found.scripts) == 4
-    assert json.loads(found.scripts[0])["systems"] == ["cassandra", "hbase"]
+    data = json.loads(found.scripts[0])
+    assert data["systems"] == ["cassandra", "hbase", HOSTILE]
+    assert f"{HOSTILE} round 1 run 1 on {HOSTILE}" in json.dumps(data).replace('\\"', '"')
     for link in found.all("a"):
         assert re.match(r"#|[\w.-]+$|raw/[\w%.-]+/$", link["href"] or "")
+
+
+def test_hostile_text_stays_text_in_files(tmp_path: Path) -> None:
+    experiment = hostile(tmp_path / "a<b>")
+    (_, figures) = files.write(experiment, figures=True)
+    pictures = [ElementTree.parse(path) for path in figures.glob("*.svg")]  # noqa: S314
+    assert len(pictures) > 10
+    elements = [element for picture in pictures for element in picture.iter()]
+    assert {element.tag.rpartition("}")[2] for element in elements} <= {
+        *("svg", "g", "path", "rect", "text", "title", "desc", "line", "defs", "clipPath", "linearGradient", "stop"),
+        "tspan",
+    }
+    assert not [name for element in elements for name in element.attrib if name.startswith("on") or "href" in name]
+    assert any("<img src=x" in (element.text or "") for element in elements)
+    markdown = (figures / "results.md").read_text("utf-8")
+    assert "<img" in markdown
+    assert not re.findall(r"(?<!\\)<[a-zA-Z/!?]", markdown)
+    latex = (figures / "results.tex").read_text("utf-8")
+    assert r"\&\{\{7*7\}\}" in latex
+    assert "&{" not in latex.replace(r"\&", "")
 
 
 def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> None:
@@ -349,6 +384,7 @@ def test_a_page_can_be_used_without_eyes_and_mouse(tmp_path: Path) -> None:
 # ---- size ------------------------------------------------------------------------------------------------------------
 
 SYSTEMS, REPEATS, SECONDS = 7, 5, 1800
+HOSTS = ("node1", "node2", "node3", "client1")
 
 
 def long_run(of_trial: Trial, number: int) -> MeasuredRun:
@@ -371,11 +407,30 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
         for of_trial in trials
         for operation in OPERATIONS
     ]
+    hosts = [
+        {
+            "system": run.trial.system,
+            "point": None,
+            "round": "1",
+            "phase": "run",
+            "run": str(run.number),
+            "host": host,
+            "time": second + 0.123,
+            "cpu": (second * 7919 % 1009) / 1009,
+            "disk": second % 7 / 7,
+        }
+        for run in runs
+        for host in HOSTS
+        for second in range(SECONDS)
+    ]
     summary = Summary("long", trials)
-    report = page.Report(
-        tmp_path, summary, [each.system for each in trials], charts(Material(summary, Measured(runs, curves))), {}
-    )
+    material = Material(summary, Measured(runs, curves), hosts)
+    report = page.Report(tmp_path, summary, [each.system for each in trials], charts(material), {})
     found = by_name(report.charts)
+    of_hosts = found["over-time"].tables["hosts"]
+    assert 30_000 < len(of_hosts["cpu"]) <= 40_000
+    assert len(set(of_hosts["series"])) == SYSTEMS * REPEATS * len(HOSTS)
+    assert sum(of_hosts["cpu"]) / len(of_hosts["cpu"]) == pytest.approx(0.5, abs=0.01)
     # Not smaller because something was left out.
     assert len(rows(found["over-time"].tables["time"])) == SYSTEMS * REPEATS * SECONDS
     assert len(found["heat"].panels) == SYSTEMS
@@ -401,6 +456,49 @@ def test_a_long_run_has_longer_slots(tmp_path: Path) -> None:
     slots = list(over_time.together())
     assert len(slots) <= 4
     assert sum(slot.operations for slot in slots) == added
+
+
+# ---- matrix ----------------------------------------------------------------------------------------------------------
+
+
+def of_four(experiment: Path) -> Path:
+    """Two systems at two points."""
+    for number, (system, batch) in enumerate([(s, b) for s in ("cassandra", "hbase") for b in ("1", "100")], 1):
+        trial(experiment, number, system, trial_point={"batchsize": batch})
+    return experiment
+
+
+def test_each_two_dimensions_have_a_picture_with_every_cell(tmp_path: Path) -> None:
+    summary = summarise(of_four(tmp_path))
+    made = matrix.chart(summary)
+    assert [panel.title for panel in made.panels] == [
+        "batchsize by system",
+        "operation by system",
+        "operation by batchsize",
+    ]
+    cells = rows(made.tables["matrix-0"], "records per second")
+    assert len(cells) == 2 * 2 * len(("OVERALL", "READ", "UPDATE"))
+    row = next(row for row in summary.trials[1].rows if (row.phase, row.operation) == ("run", "READ"))
+    found = next(cell for cell in cells if (cell["across"], cell["down"]) == ("cassandra", "100, READ"))
+    assert found["value"] == pytest.approx(row.records_per_second, rel=1e-3)
+    assert {name for name, _ in static.specs([made])} == {
+        f"matrix-{pair}-{metric}" for pair in "123" for metric in "12"
+    }
+
+
+def test_tables_for_papers_have_the_matrix(tmp_path: Path) -> None:
+    summary = summarise(of_four(tmp_path))
+    rates, p99 = matrix.grids(summary)
+    assert rates.heads == ["batchsize", "operation", "cassandra", "hbase"]
+    assert [line[:2] for line in p99.lines] == [[batch, of] for batch in ("1", "100") for of in OPERATIONS]
+    row = next(row for row in summary.trials[2].rows if (row.phase, row.operation) == ("run", "UPDATE"))
+    assert p99.lines[1][3] == milliseconds(row.p99_ms)
+    (_, figures) = files.write(tmp_path, summary, figures=True)
+    assert "| batchsize | operation | cassandra | hbase |\n|---|---|--:|--:|" in (figures / "results.md").read_text(
+        "utf-8"
+    )
+    assert r"\caption{Matrix: p99 in ms}" in (figures / "results.tex").read_text("utf-8")
+    assert matrix.grids(Summary("x", [measured("a", [1.0])])) == []
 
 
 # ---- files and index -------------------------------------------------------------------------------------------------

@@ -1,14 +1,16 @@
 """The report in a real browser: everything is drawn, nothing complains, nothing is asked for, it fits a phone."""
 
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import pytest
 from browser import Browser, browser, chromium
-from evidence import trial
-from test_report import hostile, two_systems
+from evidence import edit_json, trial, write_json
+from test_report import hostile, of, of_four, two_systems
 
 from dohyo.report import files, site
+from dohyo.report.grammar import rows
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"
@@ -51,6 +53,63 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     assert quiet.value("document.documentElement.dataset.theme") == scheme
 
 
+def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
+    charts = of(two_systems(tmp_path))
+    (page,) = files.write(tmp_path)
+    quiet.open(page)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+
+    def marks(chart: str, kind: str) -> list[int]:
+        """Of each panel. The shapes of a legend are no marks."""
+        found = f"panel.querySelectorAll('.mark-{kind}.role-mark path').length"
+        return list(quiet.value(f"[...document.querySelectorAll('#{chart} [data-panel]')].map(panel => {found})"))
+
+    def expected(chart: str, *columns: str) -> list[int]:
+        """Of each panel: lines with other values in these columns, of the part that is shown first."""
+        of_chart = charts[chart]
+        part = of_chart.parts[0] if of_chart.parts else None
+        tables = [rows(of_chart.tables[panel.data], part) for panel in of_chart.panels]
+        return [len({tuple(row[column] for column in columns) for row in each}) for each in tables]
+
+    # Two systems with two runs.
+    assert marks("throughput", "symbol") == [4]
+    assert marks("over-time", "line") == expected("over-time", "series") == [4, 4]
+    assert marks("percentiles", "line") == expected("percentiles", "system")
+    assert marks("percentiles", "line")[:2] == [2, 2]
+    assert marks("rows", "line") == expected("rows", "series") == [2]
+    assert marks("latency", "symbol") == expected("latency", "label", "percentile")
+    assert max(marks("latency", "symbol")) == 2 * len(("p50", "p95", "p99", "p99.9", "max"))
+    assert marks("heat", "rect") == expected("heat", "begin", "low")
+    assert min(marks("heat", "rect")) > 5
+
+
+def barriers(browser: Browser) -> list[str]:
+    """What axe-core finds in the open page, with everything that can be opened opened."""
+    # It judges no text on a gradient, which is the shadow of tables that scroll.
+    browser.value("for (const each of document.querySelectorAll('.scroll')) each.style.background = 'none'")
+    browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
+    browser.value("for (const each of document.querySelectorAll('details')) each.open = true")
+    found = (
+        "results.violations.map(each => `${each.impact} ${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"
+    )
+    return list(browser.value(f"axe.run().then(results => {found})"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 375])
+def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+    of_four(tmp_path / "results/a")
+    edit_json(tmp_path / "results/a/raw/02-cassandra-batchsize=100/conditions.json", durability="disk")
+    index = site.write(site.experiments(tmp_path / "results"), tmp_path / "site")
+    for page in (tmp_path / "site/a/report.html", index):
+        quiet.open(page, width, scheme=scheme)
+        quiet.wait("document.documentElement.dataset.drawn !== 'no'")
+        assert barriers(quiet) == []
+    quiet.value("document.querySelector('select').setAttribute('aria-label', '')")
+    quiet.value("document.querySelector('label').replaceWith(document.querySelector('select'))")
+    assert any("critical select-name" in each for each in barriers(quiet))
+
+
 def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(two_systems(tmp_path))
     quiet.open(page)
@@ -72,6 +131,65 @@ def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Pat
     assert all(float(left.removesuffix("px")) > 20 for left in shown)
 
 
+def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_path: Path) -> None:
+    two_systems(tmp_path)
+    seconds = "".join(f"cassandra,,1,run,1,node1,{1 + at},1.0,,0.25,0.05,0.5\n" for at in range(1, 21))
+    heads = "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
+    (tmp_path / "hosts.csv").write_text(heads + seconds)
+    (page,) = files.write(tmp_path)
+    quiet.open(page)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    over_time = "[...document.querySelectorAll('#over-time [data-panel]')]"
+    ends = (
+        f"{over_time}.map(panel => [...panel.querySelectorAll('.role-axis-label')]"
+        ".map(axis => [...axis.querySelectorAll('text')].map(label => Number(label.textContent)))[0])"
+        ".map(seconds => [Math.min(...seconds), Math.max(...seconds)])"
+    )
+    assert quiet.value(ends) == [[0, 20]] * 4
+
+    # By mouse: from a quarter to a half of the first chart.
+    left, right, y = quiet.value(
+        "(() => { const panel = document.querySelector('#over-time [data-panel]'); panel.scrollIntoView();"
+        " const ends = [...panel.querySelector('.role-axis-label').querySelectorAll('text')]"
+        ".map(label => label.getBoundingClientRect());"
+        " const y = panel.getBoundingClientRect().top + 60;"
+        " return [ends[0].left, ends[ends.length - 1].right, y]; })()"
+    )
+    at = [left + (right - left) * share for share in (0.25, 0.4, 0.5)]
+    mouse(quiet, "mousePressed", at[0], y)
+    mouse(quiet, "mouseMoved", at[1], y)
+    assert quiet.value("[...document.querySelectorAll('#over-time .band')].filter(band => !band.hidden).length") == 4
+    mouse(quiet, "mouseMoved", at[2], y)
+    mouse(quiet, "mouseReleased", at[2], y)
+    quiet.wait("document.querySelector('[data-shown]').textContent !== ''")
+    assert quiet.value("document.querySelector('[data-shown]').textContent") in {
+        f"seconds {first} to {last} of 20" for first in (4, 5) for last in (10, 11)
+    }
+    quiet.wait(f"{ends}.every(([first, last]) => first >= 4 && last <= 11)")
+    assert quiet.value("document.querySelectorAll('#over-time .band:not([hidden])').length") == 0
+    for count in (1, 2):
+        mouse(quiet, "mousePressed", at[1], y, clickCount=count)
+        mouse(quiet, "mouseReleased", at[1], y, clickCount=count)
+    quiet.wait(f"{ends}.every(([first, last]) => first === 0 && last === 20)")
+
+    # By keyboard: the slider chooses where, a button looks closer.
+    quiet.value("""{
+        const slider = document.querySelector('[data-cursor]');
+        slider.value = 10;
+        slider.dispatchEvent(new Event('input'));
+        document.querySelector('[data-zoom]').focus();
+    }""")
+    for kind in ("keyDown", "keyUp"):
+        quiet.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13)
+    quiet.wait("document.querySelector('[data-shown]').textContent === 'seconds 5 to 15 of 20'")
+    quiet.wait(f"{ends}.every(([first, last]) => first === 5 && last === 15)")
+    assert quiet.value("document.querySelector('[data-cursor]').value") == "10"
+
+
+def mouse(browser: Browser, kind: str, x: float, y: float, **more: object) -> None:
+    browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, **{"clickCount": 1, **more})
+
+
 def test_hostile_text_runs_nothing(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(hostile(tmp_path / "a<b>"))
     quiet.open(page)
@@ -80,9 +198,7 @@ def test_hostile_text_runs_nothing(quiet: Browser, tmp_path: Path) -> None:
 
 
 def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> None:
-    for number, (system, batch) in enumerate([(s, b) for s in ("cassandra", "hbase") for b in ("1", "100")], 1):
-        trial(tmp_path, number, system, trial_point={"batchsize": batch})
-    (page,) = files.write(tmp_path)
+    (page,) = files.write(of_four(tmp_path))
     quiet.open(page)
     heads = "[...document.querySelectorAll('#matrix-table thead th')].map(head => head.innerText)"
     assert quiet.value(heads) == ["batchsize", "operation", "cassandra", "hbase"]
@@ -93,15 +209,33 @@ def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> 
 
 
 def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
-    for name, system in (("a", "cassandra"), ("b", "hbase")):
+    for name, system, day in (("a", "cassandra", "2026-01-02"), ("b", "hbase", "2026-03-04")):
         trial(tmp_path / "results" / name, 1, system)
+        facts = {
+            "scenario": f"scenario-{name}",
+            "started": f"{day}T05:06:07+00:00",
+            "host": {"name": f"machine-{name}"},
+        }
+        write_json(tmp_path / "results" / name / "experiment.json", facts)
     quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site"), 375)
-    rows = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
-    assert quiet.value(rows) == ["b", "a"]
-    quiet.value("""{
-        const select = document.querySelector('[data-filter=systems]');
-        select.value = 'cassandra';
-        select.dispatchEvent(new Event('input', {bubbles: true}));
-    }""")
-    assert quiet.value(rows) == ["a"]
+
+    def shown(field: str, value: str) -> list[str]:
+        """With this in one field of the form alone."""
+        quiet.value(f"""{{
+            document.querySelector('form').reset();
+            const field = document.querySelector('{field}');
+            field.value = '{value}';
+            field.dispatchEvent(new Event('input', {{bubbles: true}}));
+        }}""")
+        links = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
+        found = list(quiet.value(links))
+        assert quiet.value("document.getElementById('shown').textContent") == str(len(found))
+        return found
+
+    assert shown("[data-filter=systems]", "") == ["b", "a"]
+    assert shown("[data-filter=systems]", "cassandra") == ["a"]
+    assert shown("[data-filter=scenario]", "scenario-b") == ["b"]
+    assert shown("[data-filter=machine]", "machine-a") == ["a"]
+    assert shown("[data-from]", "2026-01-03") == ["b"]
+    assert shown("[data-to]", "2026-01-02") == ["a"]
     assert quiet.value("document.documentElement.scrollWidth") <= 375

@@ -125,7 +125,8 @@ def scale(values: Sequence[float | None]) -> tuple[Spec, str]:
     """The scale of an axis and what to add to its title: logarithmic where values differ by more than `LOG_FROM`."""
     known = [value for value in values if value is not None and value > 0]
     if known and max(known) / min(known) > LOG_FROM:
-        return {"type": "log", "nice": True}, ", log scale"
+        # To whole decades half of a chart may be empty.
+        return {"type": "log", "nice": False, "padding": 8}, ", log scale"
     return {"type": "linear", "zero": True, "nice": True}, ""
 
 

@@ -18,12 +18,12 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from dohyo.figures import COLUMNS, size
-from dohyo.operations import INTENDED
+from dohyo.figures import size
 from dohyo.report import measured
 from dohyo.report.charts import charts as all_charts
 from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
 from dohyo.report.material import Material
+from dohyo.report.matrix import matrix
 from dohyo.report.verdict import verdict
 from dohyo.summary.results import Summary
 from dohyo.tables import conditions, published_table, table
@@ -41,8 +41,6 @@ _FILES = {
     "experiment.json": "when, where and with which versions",
     "figures/results.tex": "the tables for LaTeX",
 }
-# What a matrix view can show of a row.
-_MATRIX_METRICS = ("rec/s", "op/s", "mean", "p50", "p95", "p99", "p99.9", "max")
 
 
 @dataclass(frozen=True)
@@ -193,32 +191,6 @@ def _json(content: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def matrix(summary: Summary) -> dict[str, Any]:
-    """What matrix views need: dimensions, what a cell can show, and one line per row of numbers."""
-    shown = [
-        (trial, row)
-        for trial in summary.compared
-        for row in trial.rows
-        if not trial.is_aside(row) and not row.operation.startswith(INTENDED)
-    ]
-    places = [
-        {**trial.point, "system": trial.system, "phase": row.phase, "operation": row.operation} for trial, row in shown
-    ]
-    cells = [
-        {
-            head: [measured.significant(value), write(value)]
-            for head in _MATRIX_METRICS
-            for name, write in [COLUMNS[head]]
-            if (value := getattr(row, name)) is not None
-        }
-        for _, row in shown
-    ]
-    lines = [{"at": place, "values": values} for place, values in zip(places, cells, strict=True)]
-    names = ("system", *summary.dimensions, "phase", "operation")
-    several = [name for name in names if len({place.get(name) for place in places}) > 1]
-    return {"dimensions": several, "metrics": list(_MATRIX_METRICS), "lines": lines}
 
 
 def _symbols() -> list[dict[str, Any]]:

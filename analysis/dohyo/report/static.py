@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from dohyo.report import matrix
 from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
 from dohyo.tables import table
@@ -33,12 +34,13 @@ def write(experiment: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
     for old in folder.iterdir():
         if old.suffix in (".svg", ".png", ".md", ".tex"):
             old.unlink()
-    for name, spec in specs(charts):
+    for name, spec in specs([*charts, matrix.chart(summary)]):
         svg = vl_convert.vegalite_to_svg(spec)
         (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
         (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
-    (folder / "results.md").write_text(table.markdown(summary), encoding="utf-8")
-    grids = [table.results_grid(summary), *table.other_grids(summary)]
+    of_matrix = matrix.grids(summary)
+    (folder / "results.md").write_text(table.markdown(summary, of_matrix), encoding="utf-8")
+    grids = [table.results_grid(summary), *of_matrix, *table.other_grids(summary)]
     (folder / "results.tex").write_text(latex(grids), encoding="utf-8")
     return folder
 

@@ -99,16 +99,19 @@ def render(summary: Summary, console: Console) -> None:
     _print_published(summary, console, width)
 
 
-def markdown(summary: Summary) -> str:
-    """The same as a Markdown page."""
+def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
+    """The same as a Markdown page.
+
+    :param more: tables that follow that of the results
+    """
     results = results_grid(summary)
     keys = results.keys
-    out = [f"# {summary.name}", "", "| " + " | ".join(results.heads) + " |"]
+    out = [f"# {_escape(summary.name)}", "", "| " + " | ".join(map(_escape, results.heads)) + " |"]
     out.append("|" + "|".join(["---"] * keys + ["--:"] * (len(results.heads) - keys)) + "|")
     out += ["| " + " | ".join(map(_escape, line)) + " |" for line in results.lines]
     out.append("")
     out += _searches_markdown(summary)
-    for grid in _grids(summary):
+    for grid in (*more, *_grids(summary)):
         out += _grid_markdown(grid)
     out += _conditions_markdown(summary)
     for name, values in summary.unequal.items():
@@ -117,7 +120,7 @@ def markdown(summary: Summary) -> str:
         out += [f"- {_escape(text)}" for text in (summary.canary.headline(), *summary.canary.sentences())]
     out += [f"- **{_escape(text)}**" for text in _said(summary, lambda trial: trial.deviations)]
     out += [f"- {_escape(text)}" for text in _said(summary, lambda trial: trial.notes)]
-    out += [f"- {label(trial, summary)}: {_escape(str(event))}" for trial in summary.trials for event in trial.events]
+    out += [f"- {_escape(f'{label(trial, summary)}: {event}')}" for trial in summary.trials for event in trial.events]
     out += [f"- {_escape(text)}" for text in summary.notes]
     out += [f"- warning: {_escape(warning)}" for warning in summary.warnings]
     return "\n".join([*out, "", legend(summary), "", *_published_markdown(summary)])
@@ -231,7 +234,7 @@ def _lines(summary: Summary) -> list[_Line]:
         return row.phase == LOAD, row.discarded, phases.index(row.phase), order(row.operation), position
 
     for row, _, trial in sorted(entries, key=place):
-        if _is_shown(row, trial):
+        if is_shown(row, trial):
             result.append(_Line(_keys(_operation(row), trial, summary), _cells(row), aside=trial.is_aside(row)))
     for trial in summary.compared:
         if trial.reason is not None or not trial.rows:
@@ -240,7 +243,7 @@ def _lines(summary: Summary) -> list[_Line]:
     return result
 
 
-def _is_shown(row: Row, trial: Trial) -> bool:
+def is_shown(row: Row, trial: Trial) -> bool:
     """Whether the row is of interest to many; summary.json has all."""
     if row.operation.startswith(INTENDED):
         return not trial.is_aside(row)
@@ -379,8 +382,8 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _grid_markdown(grid: Grid) -> list[str]:
-    out = [f"## {grid.title}", "", "| " + " | ".join(grid.heads) + " |"]
-    out.append("|" + "|".join(["---", "---", *["--:"] * (len(grid.heads) - 2)]) + "|")
+    out = [f"## {_escape(grid.title)}", "", "| " + " | ".join(map(_escape, grid.heads)) + " |"]
+    out.append("|" + "|".join(["---"] * grid.keys + ["--:"] * (len(grid.heads) - grid.keys)) + "|")
     for line in grid.lines:
         mark = "**" if grid.is_sum(line) else ""
         out.append("| " + " | ".join(f"{mark}{_escape(cell)}{mark}" if cell else "" for cell in line) + " |")
@@ -404,7 +407,7 @@ def _published_markdown(summary: Summary) -> list[str]:
     out = []
     for each in summary.published:
         found = published_table.grids(each, summary)
-        out += [line for grid in found for line in _grid_markdown(grid)] or [f"## {each.heading}", ""]
+        out += [line for grid in found for line in _grid_markdown(grid)] or [f"## {_escape(each.heading)}", ""]
         out += [*(f"- {_escape(line)}" for line in each.text), ""]
     return out
 
@@ -493,7 +496,7 @@ def _conditions_markdown(summary: Summary) -> list[str]:
         return []
     out = [_escape(_common(measured))]
     if rows := conditions.different([trials for _, trials in measured]):
-        out += ["", "| | " + " | ".join(name for name, _ in measured) + " |"]
+        out += ["", "| | " + " | ".join(_escape(name) for name, _ in measured) + " |"]
         out.append("|---" * (len(measured) + 1) + "|")
         for row in rows:
             mark = "**" if summary.unequal.keys() & set(row[0].fields) else ""
@@ -525,4 +528,6 @@ def _words(name: str) -> str:
 
 
 def _escape(text: str | None) -> str:
-    return (text or "").replace("|", "\\|").replace("\n", " ")
+    """Text that stays text in Markdown: no cell ends in it, and it is no HTML and no link."""
+    plain = " ".join((text or "").splitlines()).replace("\\", "\\\\").replace("|", "\\|").replace("](", "]\\(")
+    return re.sub(r"<(?=[A-Za-z/!?])", r"\\<", plain)

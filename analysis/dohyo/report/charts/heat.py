@@ -79,7 +79,7 @@ def _spec() -> Spec:
                 "type": "quantitative",
                 "title": "seconds",
                 "scale": {"nice": False, "zero": True},
-                "axis": {"grid": False},
+                "axis": {"grid": False, "tickMinStep": 1},
             },
             "x2": {"field": "end"},
             "y": {

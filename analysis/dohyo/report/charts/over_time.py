@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from statistics import fmean
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
@@ -17,12 +18,14 @@ _HOST = ("part", "system", "series", "time", "cpu", "disk")
 _P99 = 99
 # In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
 _MOST_DASHED = 300
+# Of the hosts, of which there may be many: with them the page stays small.
+_MOST_HOST_POINTS = 40_000
 
 
 def chart(material: Material) -> Chart:
     """Panels with the same axis of time."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
-    hosts = [row for line in material.hosts if (row := _host_row(material, line))]
+    hosts = _thinned([row for line in material.hosts if (row := _host_row(material, line))])
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
@@ -35,7 +38,7 @@ def chart(material: Material) -> Chart:
     missing = None if clients else "There are no histogram logs, so nothing is known second by second."
     question = (
         "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
-        " slider, to read a second."
+        " slider, to read a second; drag along a chart, or use the buttons, to look closer."
     )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
@@ -109,32 +112,62 @@ def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None
     }
 
 
+def _thinned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As they are, or means over as many seconds as it takes for `_MOST_HOST_POINTS`."""
+    seconds = -(-len(rows) // _MOST_HOST_POINTS)
+    if seconds <= 1:
+        return rows
+    together: dict[tuple[str, str, str, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        begin = int(row["time"] // seconds) * seconds
+        together.setdefault((row["part"], row["system"], row["series"], begin), []).append(row)
+    return [
+        {
+            "part": part,
+            "system": system,
+            "series": series,
+            "time": begin,
+            "cpu": _mean(found, "cpu"),
+            "disk": _mean(found, "disk"),
+        }
+        for (part, system, series, begin), found in together.items()
+    ]
+
+
+def _mean(rows: list[dict[str, Any]], column: str) -> float | None:
+    known = [row[column] for row in rows if row[column] is not None]
+    return significant(fmean(known), 3) if known else None
+
+
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
     values = [row[column] for row in rows if row[column] is not None]
-    # Lines of an hour by the second would be a grey band; a share always has the same axis.
-    axis, words = scale(values) if unit != "share" else ({"type": "linear", "domain": [0, 1]}, "")
+    # Lines of an hour by the second would be a grey band; a share always has the same axis, with room above 1.
+    axis, words = scale(values) if unit != "share" else ({"type": "linear", "domain": [0, 1.05]}, "")
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
     extent = {"minExtent": 52}  # so that a second is at the same place in all panels
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())
     width = 1.3 if longest <= _MOST_DASHED else 0.7
-    line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
+    line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "clip": True, "aria": False}
+    line["invalid"] = "break-paths-show-domains"
     event = {
         "data": {"name": "events"},
-        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "aria": False},
+        "mark": {"type": "rule", "opacity": 0.4, "strokeWidth": 2, "clip": True, "aria": False},
         "encoding": {"y": None, "detail": None, "strokeDash": None, "tooltip": {"field": "what", "type": "nominal"}},
     }
     spec: Spec = {
         "height": 170,
+        # The seconds that are shown; the page sets it, for all panels alike.
+        "params": [{"name": "zoom", "value": None}],
         "layer": [{"mark": line}, *([event] if data == "time" else [])],
         "encoding": {
             "x": {
                 "field": "time",
                 "type": "quantitative",
                 "title": "seconds",
-                "scale": {"nice": False, "zero": True},
-                "axis": {"grid": False},
+                "scale": {"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
+                "axis": {"grid": False, "tickMinStep": 1},
             },
             "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}", "axis": extent},
             "color": by_system(material.systems),

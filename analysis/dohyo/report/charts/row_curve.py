@@ -12,6 +12,8 @@ from dohyo.report.measured import significant
 _COLUMNS = ("part", "system", "series", "rows", "seconds")
 # A curve of more points looks the same.
 _MOST_POINTS = 400
+# 500, 1k, 1.5M: each number with its own unit.
+_ROWS = "format(datum.value, '~s')"
 
 
 def chart(material: Material) -> Chart:
@@ -56,7 +58,7 @@ def _spec(material: Material) -> Spec:
         "height": 220,
         "mark": {"type": "line", "strokeWidth": 2},
         "encoding": {
-            "x": {"field": "rows", "type": "quantitative", "title": "rows inserted", "axis": {"format": "~s"}},
+            "x": {"field": "rows", "type": "quantitative", "title": "rows inserted", "axis": {"labelExpr": _ROWS}},
             "y": {"field": "seconds", "type": "quantitative", "title": "seconds elapsed"},
             "color": by_system(material.systems),
             "strokeDash": dash(material.systems),

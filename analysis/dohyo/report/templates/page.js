@@ -67,8 +67,9 @@
     const layer = panel.spec.layer
       ?.map((each) => (each.data ? { ...each, data: { values: rowsOf(chart.tables[each.data.name], part) } } : each))
       .filter((each) => !each.data || each.data.values.length > 0);
+    const params = panel.cursor && [{ name: "zoom", value: zooms.get(holder.dataset.panel) }];
     const spec = {
-      width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, ...(layer && { layer }), config,
+      width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, ...(layer && { layer }), ...(params && { params }), config,
     };
     // A chart that is drawn again meanwhile takes the place of this one.
     const into = holder.appendChild(element("div"));
@@ -94,27 +95,110 @@
   const holders = [...document.querySelectorAll("[data-panel]")];
   const of = (name) => holders.filter((holder) => holder.dataset.panel === name);
 
-  // ---- one cursor over all charts with the same axis of time ----------------------------------------------------------
+  // ---- one cursor and one stretch of time over all charts with the same axis of time ----------------------------------
+  const whole = new Map(); // name of a chart -> its last second
+  const zooms = new Map(); // name of a chart -> the first and the last second that are shown
+  const SHORTEST = 2;
+
   function follow(holder, view) {
+    const name = holder.dataset.panel;
     const hair = holder.appendChild(element("div", undefined, { class: "hair", hidden: "", "aria-hidden": "true" }));
-    holder.onpointermove = (event) => {
+    const band = holder.appendChild(element("div", undefined, { class: "band", hidden: "", "aria-hidden": "true" }));
+    Object.assign(drawn.get(holder), { hair, band });
+    const second = (event) => {
       const at = event.clientX - holder.getBoundingClientRect().left - view.origin()[0] - leftPadding(view);
-      show(holder.dataset.panel, view.scale("x").invert(at));
+      const [first, last] = zooms.get(name);
+      return Math.max(first, Math.min(last, view.scale("x").invert(at)));
     };
-    drawn.get(holder).hair = hair;
+    let from = null;
+    holder.onpointerdown = (event) => {
+      // A finger scrolls.
+      if (event.button !== 0 || event.pointerType === "touch") return;
+      from = second(event);
+      holder.setPointerCapture(event.pointerId);
+    };
+    holder.onpointermove = (event) => {
+      show(name, second(event));
+      if (from !== null) mark(name, from, second(event));
+    };
+    holder.onpointerup = (event) => {
+      if (from === null) return;
+      const ends = [from, second(event)].sort((a, b) => a - b);
+      from = null;
+      mark(name);
+      // A click is no drag, and a double one shows everything.
+      if (Math.abs(place(view, ends[1]) - place(view, ends[0])) > 5) zoom(name, ends);
+    };
+    holder.onpointercancel = () => {
+      from = null;
+      mark(name);
+    };
+    holder.ondblclick = () => zoom(name, [0, whole.get(name)]);
+  }
+
+  const place = (view, second) => view.scale("x")(second) + view.origin()[0] + leftPadding(view);
+
+  // The stretch that is being chosen; nothing without ends.
+  function mark(name, from, to) {
+    for (const holder of of(name)) {
+      const { view, band } = drawn.get(holder) ?? {};
+      if (!band) continue;
+      band.hidden = from === undefined;
+      if (band.hidden) continue;
+      const [left, right] = [from, to].map((second) => place(view, second)).sort((a, b) => a - b);
+      band.style.left = `${left}px`;
+      band.style.width = `${right - left}px`;
+    }
+  }
+
+  // Chooses whole seconds, at least SHORTEST of them, none beyond the ends.
+  function choose(name, [from, to]) {
+    const end = whole.get(name);
+    const length = Math.min(end, Math.max(SHORTEST, Math.ceil(to) - Math.floor(from)));
+    const first = Math.max(0, Math.min(end - length, Math.floor(from)));
+    zooms.set(name, [first, first + length]);
+    const slider = document.querySelector(`[data-cursor="${name}"]`);
+    slider.min = String(first);
+    slider.max = String(first + length);
+    document.querySelector(`[data-shown="${name}"]`).textContent = length < end ? `seconds ${first} to ${first + length} of ${end}` : "";
+  }
+
+  async function zoom(name, seconds) {
+    choose(name, seconds);
+    const holders = of(name).filter((holder) => drawn.has(holder));
+    await Promise.all(holders.map((holder) => drawn.get(holder).view.signal("zoom", zooms.get(name)).runAsync()));
+    // The slider is inside now, and the line goes with it.
+    if (holders.some((holder) => drawn.get(holder)?.hair.hidden === false)) show(name, Number(document.querySelector(`[data-cursor="${name}"]`).value));
+  }
+
+  for (const button of document.querySelectorAll("[data-zoom]")) {
+    button.addEventListener("click", () => {
+      const name = button.dataset.zoom;
+      if (!zooms.has(name)) return; // nothing is drawn yet
+      const [first, last] = zooms.get(name);
+      if (!button.dataset.by) {
+        zoom(name, [0, whole.get(name)]);
+        return;
+      }
+      // Around the second of the slider, which keeps its place.
+      const at = Number(document.querySelector(`[data-cursor="${name}"]`).value);
+      const by = Number(button.dataset.by);
+      const from = Math.max(0, at - (at - first) * by);
+      zoom(name, [from, from + (last - first) * by]);
+    });
   }
 
   const leftPadding = (view) => view.padding().left ?? 0;
 
   function show(name, time) {
     const slider = document.querySelector(`[data-cursor="${name}"]`);
-    const second = Math.max(0, Math.min(Number(slider.max), Math.round(time)));
-    slider.value = second;
+    slider.value = String(Math.round(time));
+    const second = Number(slider.value);
     for (const holder of of(name)) {
       const found = drawn.get(holder);
       if (!found?.hair) continue;
       found.hair.hidden = false;
-      found.hair.style.left = `${found.view.scale("x")(second) + found.view.origin()[0] + leftPadding(found.view)}px`;
+      found.hair.style.left = `${place(found.view, second)}px`;
     }
     readOut(name, second);
   }
@@ -155,14 +239,19 @@
     slider.addEventListener("input", () => show(slider.dataset.cursor, Number(slider.value)));
   }
 
-  function setSlider(name) {
-    const slider = document.querySelector(`[data-cursor="${name}"]`);
-    if (!slider) return;
-    let last = 0;
-    for (const holder of of(name)) for (const row of drawn.get(holder)?.rows ?? []) last = Math.max(last, row.time);
-    slider.max = String(Math.ceil(last));
-    slider.value = "0";
+  // The whole time of what is chosen; what was zoomed into stays where that is as long as before.
+  function setTime(name) {
+    const chart = report.charts[name];
+    const timed = new Set(chart.panels.filter((panel) => panel.cursor).map((panel) => panel.data));
+    if (timed.size === 0) return;
+    const part = chart.parts[partOf(name)];
+    let last = SHORTEST;
+    for (const data of timed) for (const row of rowsOf(chart.tables[data], part)) last = Math.max(last, Math.ceil(row.time));
+    if (whole.get(name) !== last) zooms.set(name, [0, last]);
+    whole.set(name, last);
     document.querySelector(`[data-readout="${name}"]`).replaceChildren();
+    choose(name, zooms.get(name));
+    document.querySelector(`[data-cursor="${name}"]`).value = String(zooms.get(name)[0]);
   }
 
   // ---- what is chosen -------------------------------------------------------------------------------------------------
@@ -179,8 +268,8 @@
   }
 
   async function drawChart(name, colours = theme()) {
+    setTime(name);
     await Promise.all(of(name).map((holder) => draw(holder, colours)));
-    setSlider(name);
   }
 
   // One after the other, so that the first can be read while the others are drawn; a later call takes over.

@@ -1,0 +1,150 @@
+"""Matrix views: any dimension on either axis, what is on neither in the rows."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from dohyo.figures import COLUMNS, UNKNOWN
+from dohyo.operations import INTENDED
+from dohyo.report.grammar import Chart, Panel, Spec, Table, table
+from dohyo.report.measured import significant
+from dohyo.summary.results import Summary
+from dohyo.tables.cluster_table import Grid
+from dohyo.tables.table import is_shown
+
+# What a matrix view can show of a row.
+METRICS = ("rec/s", "op/s", "mean", "p50", "p95", "p99", "p99.9", "max")
+# What files show: pictures of all of them for each pair of dimensions would be too many.
+_IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
+_COLUMNS = ("part", "across", "down", "value", "text")
+
+
+def matrix(summary: Summary) -> dict[str, Any]:
+    """What matrix views need: dimensions, what a cell can show, and one line per row of numbers."""
+    shown = [
+        (trial, row)
+        for trial in summary.compared
+        for row in trial.rows
+        if not trial.is_aside(row) and not row.operation.startswith(INTENDED) and is_shown(row, trial)
+    ]
+    places = [
+        {**trial.point, "system": trial.system, "phase": row.phase, "operation": row.operation} for trial, row in shown
+    ]
+    cells = [
+        {
+            head: [significant(value), write(value)]
+            for head in METRICS
+            for name, write in [COLUMNS[head]]
+            if (value := getattr(row, name)) is not None
+        }
+        for _, row in shown
+    ]
+    lines = [{"at": place, "values": values} for place, values in zip(places, cells, strict=True)]
+    names = ("system", *summary.dimensions, "phase", "operation")
+    several = [name for name in names if len({place.get(name) for place in places}) > 1]
+    return {"dimensions": several, "metrics": list(METRICS), "lines": lines}
+
+
+def chart(summary: Summary) -> Chart:
+    """As pictures: a panel for each two dimensions, the one across, the other first in the rows; its parts are metrics.
+
+    The page has a table in its place, in which the dimensions are chosen.
+    """
+    of = matrix(summary)
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    for across, down in combinations(of["dimensions"], 2):
+        rows = [
+            {"part": words, "across": x, "down": ", ".join(filter(None, y)), "value": value, "text": text}
+            for metric, words in _IN_FILES.items()
+            for x, y, (value, text) in _cells(of, across, down, metric)
+        ]
+        if rows:
+            name = f"matrix-{len(panels)}"
+            tables[name] = table(rows, _COLUMNS)
+            title = f"{down} by {across}"
+            spec = _spec((across, ", ".join(_others(of, across, down))), rows)
+            panels.append(Panel(title, spec, name, f"Matrix of {title}, with {len(rows)} cells."))
+    return Chart("matrix", "Matrix", "Under which conditions?", panels, tables, by_part=True)
+
+
+def grids(summary: Summary) -> list[Grid]:
+    """As tables, one for each metric: the first dimension across, all others down."""
+    of = matrix(summary)
+    if len(of["dimensions"]) < 2:
+        return []
+    across, *down = of["dimensions"]
+    found = []
+    for metric, words in _IN_FILES.items():
+        cells = _cells(of, across, down[0], metric)
+        heads = list(dict.fromkeys(x for x, _, _ in cells))
+        texts = {(x, y): text for x, y, (_, text) in cells}
+        lines = [[*y, *(texts.get((x, y), UNKNOWN) for x in heads)] for y in dict.fromkeys(y for _, y, _ in cells)]
+        if lines:
+            found.append(Grid(f"Matrix: {words}", [*down, *heads], lines, keys=len(down)))
+    return found
+
+
+def _cells(of: dict[str, Any], across: str, down: str, metric: str) -> list[tuple[str, tuple[str, ...], list[Any]]]:
+    """Column, row (`down` first, then what is on neither axis), number and text of each cell."""
+    names = _others(of, across, down)
+    return [
+        (line["at"].get(across, ""), tuple(line["at"].get(name, "") for name in names), line["values"][metric])
+        for line in of["lines"]
+        if metric in line["values"]
+    ]
+
+
+def _others(of: dict[str, Any], across: str, down: str) -> list[str]:
+    return [down, *(name for name in of["dimensions"] if name not in (across, down))]
+
+
+def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
+    down = list(dict.fromkeys(row["down"] for row in rows))
+    columns = list(dict.fromkeys(row["across"] for row in rows))
+    kind = "log" if all(row["value"] > 0 for row in rows) else "linear"
+    return {
+        "height": 26 * len(down),
+        "encoding": {
+            "x": {
+                "field": "across",
+                "type": "nominal",
+                "sort": columns,
+                "title": title[0],
+                "axis": {"orient": "top", "labelAngle": 0, "domain": False, "ticks": False},
+            },
+            "y": {
+                "field": "down",
+                "type": "nominal",
+                "sort": down,
+                "title": title[1],
+                # In the line of the columns' names.
+                "axis": {
+                    "domain": False,
+                    "ticks": False,
+                    "labelLimit": 400,
+                    "titleAngle": 0,
+                    "titleX": -5,
+                    "titleY": -5,
+                    "titleAlign": "right",
+                    "titleBaseline": "bottom",
+                },
+            },
+        },
+        "layer": [
+            {
+                "mark": {"type": "rect", "stroke": "white", "aria": False},
+                "encoding": {
+                    # As on the page: black on any of them has the contrast of text.
+                    "color": {
+                        "field": "value",
+                        "type": "quantitative",
+                        "scale": {"type": kind, "range": ["#f3f8fc", "#7db8dd"], "nice": False},
+                        "legend": None,
+                    }
+                },
+            },
+            {"mark": {"type": "text"}, "encoding": {"text": {"field": "text", "type": "nominal"}}},
+        ],
+    }
