@@ -38,7 +38,7 @@ def write(experiment: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
         (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
         (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
     (folder / "results.md").write_text(table.markdown(summary), encoding="utf-8")
-    grids = [table.results_grid(summary), *table.other_grids(summary)]
+    grids = [table.results_grid(summary), *table.comparison_grids(summary), *table.other_grids(summary)]
     (folder / "results.tex").write_text(latex(grids), encoding="utf-8")
     return folder
 
