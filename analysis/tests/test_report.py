@@ -327,6 +327,41 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     ]
 
 
+def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> None:
+    slo = "p99<10ms,update.p99<300us,p50<1ms"
+    searched(tmp_path, (1500, 1500), (1000, 1000), (900, 700), number=1, slo="p99<10ms")
+    searched(tmp_path, (1500, 1500), (1600, 1600), number=2, slo=slo, of={"trial_system": "hbase"})
+    broken = searched(tmp_path, (100, 100), number=3, of={"trial_system": "scylla"})
+    edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
+    found = of(tmp_path)["probes"]
+    assert [panel.title for panel in found.panels] == [
+        "p99 of the slowest operation type", "p99 of UPDATE", "p50 of the slowest operation type"
+    ]  # fmt: skip
+    of_all = rows(found.tables["probes-0"])
+    assert [(line["system"], line["rate"], line["held"]) for line in of_all] == [
+        ("cassandra", 1500, "yes"),
+        ("cassandra", 1000, "yes"),
+        ("cassandra", 900, "no"),  # too slow, with a latency within its bound
+        ("hbase", 1500, "no"),
+        ("hbase", 1600, "no"),
+    ]
+    assert of_all[2]["reason"] == "only 700 op/s"
+    # The latencies of the client's log, of the slower of the two operation types.
+    assert {(line["operation"], line["value"]) for line in of_all} == {("UPDATE", 0.388)}
+    assert shown(replace(found, tables={"": found.tables["probes-1"]}), "system") == ["hbase"]
+    assert rows(found.tables["probes-1-bounds"]) == [{"part": "measured run", "limit": 0.3, "bound": "bound: 0.3 ms"}]
+    assert f"hbase: the search for {slo} is not finished" in found.panels[1].says
+    assert found.parts == ["measured run"]
+
+
+def test_without_a_search_there_are_no_probes(tmp_path: Path) -> None:
+    assert "probes" not in of(two_systems(tmp_path))
+    # The search is there, but nothing that may be drawn.
+    broken = searched(tmp_path, (100, 100), number=3)
+    edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
+    assert of(tmp_path)["probes"].missing == "No search has a valid probe."
+
+
 def test_a_run_that_broke_down_is_shown_and_marked(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/run-2/node1/client.json", valid=False, reason="errors above the limit")

@@ -7,8 +7,10 @@ import pytest
 from browser import Browser, browser, chromium
 from evidence import trial
 from test_report import hostile, two_systems
+from test_search import searched
 
 from dohyo.report import files, site
+from dohyo.report.grammar import GREY
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"
@@ -49,6 +51,24 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     assert quiet.value(f"{PANELS}.filter(panel => panel.querySelector('svg path, canvas')).length") > 8
     assert quiet.value("document.documentElement.scrollWidth") <= width
     assert quiet.value("document.documentElement.dataset.theme") == scheme
+
+
+def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        about = {"trial_system": system, "repeats": 3, "trial_discard": 1}
+        searched(tmp_path, (1000 * number, 1000 * number), (3000, 2000), number=number, slo="p99<10ms", of=about)
+    (page,) = files.write(tmp_path)
+    quiet.open(page, 375)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    points = "[...document.querySelectorAll('#{} .mark-symbol.role-mark path')].map(path => {})"
+    # One that was discarded, and two that count, of each system.
+    strokes = quiet.value(points.format("throughput", "path.getAttribute('stroke')"))
+    assert (len(strokes), strokes.count(GREY)) == (6, 2)
+    # Filled: all bounds held.
+    filled = quiet.value(points.format("probes", "path.getAttribute('fill-opacity')"))
+    assert sorted(filled) == ["0", "0", "1", "1"]
+    assert quiet.value("document.querySelectorAll('#probes .mark-rule.role-mark line').length") == 1
+    assert quiet.value("document.documentElement.scrollWidth") <= 375
 
 
 def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:
