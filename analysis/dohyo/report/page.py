@@ -126,13 +126,13 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
 
 
 def _comparisons(material: Material) -> list[tuple[str, Grid]]:
-    """All comparisons, those of rates and those of latencies apart, each with a title."""
+    """All comparisons, those of rates and those of latencies apart, each with what its intervals are over."""
     pairs = material.summary.comparisons
     found = []
     for title, of_latency in (("Rates compared", False), ("p99 compared: less is better", True)):
         shown = [pair for pair in pairs if (pair.figure == "p99_ms") == of_latency]
         grids = comparison_table.grids(replace(material.summary, comparisons=shown), material.label)
-        found += [(f"{title} ({len(shown)})", grid) for grid in grids]
+        found += [(grid.title, replace(grid, title=f"{title} ({len(shown)})")) for grid in grids]
     return found
 
 

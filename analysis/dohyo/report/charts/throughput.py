@@ -33,14 +33,11 @@ def chart(material: Material) -> Chart:
             every += [rate for _, rate in rates]
     over = samples_words(rate.sampled for rate in every if rate.low is not None)
     interval = f"the bar its 95 % confidence interval over {over}" if over else "whose interval is not known"
-    discarded = " Hollow grey runs were discarded and count nowhere." if _any_discarded(tables) else ""
+    any_discarded = any(_NO in each["counts"] for each in tables.values())
+    discarded = " Hollow grey runs were discarded and count nowhere." if any_discarded else ""
     question = f"By how much is one faster? Each point is one run, the line their mean, {interval}.{discarded}"
     missing = None if panels else "No trial has valid numbers."
     return Chart("throughput", "Throughput", question, panels, tables, missing=missing)
-
-
-def _any_discarded(tables: dict[str, Table]) -> bool:
-    return any(_NO in each["counts"] for each in tables.values())
 
 
 def _rows(material: Material, phase: str, trial: Trial, mean: Rate) -> list[dict[str, Any]]:
