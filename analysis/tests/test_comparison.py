@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from evidence import edit_json, reads, trial, write_json
 from rich.console import Console
+from test_search import searched
 
 from dohyo.bad_input import BadInputError
 from dohyo.running import comparing
@@ -170,6 +171,34 @@ def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path
     trial(alone, 1, "cassandra")
     assert summarise(alone).comparisons == []
     assert "Comparison" not in rendered(summarise(alone))
+
+
+def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> None:
+    number = 0
+    for position in (0, 1, 2):
+        for system, rates in {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)}.items():
+            number += 1
+            about = {"trial_system": system, "trial_round": position + 1, "trial_rounds": 3}
+            searched(tmp_path, (rates[position], rates[position]), number=number, of=about)
+    summary = summarise(tmp_path)
+    (pair,) = (pair for pair in summary.comparisons if pair.phase == "probe")
+    assert (pair.of, pair.to, pair.figure, pair.sampled, pair.samples) == (
+        "hbase", "cassandra", "ops_per_second", "rounds", 3
+    )  # fmt: skip
+    # As of rounds with these rates.
+    assert [pair.ratio, pair.low, pair.high] == pytest.approx([1.340, 1.300, 1.381], abs=0.001)
+    assert "[under SLO] op/s hbase 1.34× [1.30, 1.38] cassandra" in block(summary)
+    # Where one round has found nothing, there is nothing to compare.
+    edit_json(tmp_path / "raw/06-cassandra/probe-1/node1/client.json", target=5000)
+    assert not [pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe"]
+
+
+def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
+    for number, (system, rate) in enumerate({"cassandra": 1000, "hbase": 1500}.items(), start=1):
+        searched(tmp_path, (rate, rate), number=number, of={"trial_system": system})
+    (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
+    assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
+    assert comparison_table.over([pair]) == "no intervals, as there is a single search of each"
 
 
 def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:

@@ -14,14 +14,15 @@ from xml.etree import ElementTree  # of files that the test has just made
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, trial, write_json
+from evidence import edit_json, reads, trial, write_json
+from test_search import searched
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
 from dohyo.evidence.over_time import OverTime, Slot
-from dohyo.evidence.rows import Row, Run
+from dohyo.evidence.rows import Row, Run, sampled
 from dohyo.figures import milliseconds
 from dohyo.report import files, grammar, matrix, page, site, static
 from dohyo.report.charts import charts
@@ -29,6 +30,7 @@ from dohyo.report.grammar import Chart, rows
 from dohyo.report.material import Material
 from dohyo.report.measured import CURVE_PERCENTILES, Curve, Measured, MeasuredRun, read
 from dohyo.report.verdict import verdict
+from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables.cluster_table import Grid
@@ -86,52 +88,129 @@ def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
 
 def measured(system: str, rates: list[float], point: dict[str, str] | None = None) -> Trial:
     """A trial with a rate for each of its repeats."""
-    mean = sum(rates) / len(rates)
-    spread = (sum((rate - mean) ** 2 for rate in rates) / (len(rates) - 1)) ** 0.5 if len(rates) > 1 else None
-    row = Row("run", "OVERALL", len(rates), records_per_second=mean, records_per_second_stddev=spread)
-    return Trial(name=system, system=system, title=system, status="ok", point=point or {}, rows=[row])
+    row = sampled(Row("run", "OVERALL", len(rates)), "runs", rates, rates, [])
+    name = " ".join([system, *(point or {}).values()])
+    return Trial(name=name, system=system, title=system, status="ok", point=point or {}, rows=[row])
+
+
+def of_trials(*trials: Trial) -> Summary:
+    return Summary("x", list(trials), comparisons=comparisons(trials))
 
 
 # ---- verdict ---------------------------------------------------------------------------------------------------------
 
 
 def sentence(*trials: Trial) -> str:
-    return verdict(Summary("x", list(trials))).sentence
+    return verdict(of_trials(*trials)).sentence.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_difference_beyond_the_repeats_has_a_winner_and_its_margins() -> None:
-    said = sentence(measured("slow", [1000, 1020, 980]), measured("fast", [2000, 2040, 1960]))
-    assert said.startswith("fast was 2.00 times as fast as slow, beyond the spread of the repeats")
-    assert "fast 2,000 ± 40 records/s, slow 1,000 ± 20 records/s" in said
-
-
-def test_overlapping_repeats_are_a_tie() -> None:
-    assert sentence(measured("a", [1000, 1200]), measured("b", [1050, 1250])).startswith("A tie: b and a")
-
-
-def test_a_single_run_says_that_its_noise_is_not_known() -> None:
-    assert "in a single run, so how much of that is noise is not known" in sentence(
-        measured("a", [1]), measured("b", [2])
+def test_a_difference_beyond_the_noise_has_a_winner_and_its_interval() -> None:
+    # By hand: both deviate by 2 %, the difference of the logarithms by 2 % √(2/3), times t(4) = 2.776: ± 4.5 %.
+    assert sentence(measured("slow", [1000, 1020, 980]), measured("fast", [2000, 2040, 1960])) == (
+        "fast was 2.00× [1.91, 2.09] as fast as slow (fast 2,000 [1,901, 2,099], slow 1,000 [950, 1,050] records/s;"
+        " 95 % intervals over 3 runs)."
     )
 
 
+def test_what_the_interval_holds_is_a_tie() -> None:
+    said = sentence(measured("a", [1000, 1200]), measured("b", [1050, 1250]))
+    assert re.match(
+        r"A tie: b was 1\.05× \[0\.\d+, 1\.\d+\] as fast as a \(b 1,150 \[0, 2,421\], a 1,100 \[0, 2,371\]", said
+    )
+
+
+def test_a_single_run_says_that_its_noise_is_not_known() -> None:
+    assert sentence(measured("a", [1]), measured("b", [2])) == (
+        "b was 2.00× as fast as a; how much of that is noise is not known (b 2, a 1 records/s)."
+    )
+
+
+def test_a_long_single_run_has_an_interval_and_says_what_that_leaves_out(tmp_path: Path) -> None:
+    for number, (system, rate) in enumerate({"cassandra": 1000, "hbase": 2000}.items(), start=1):
+        client = trial(tmp_path, number, system, repeats=1) / "run-1/node1"
+        reads(client, [rate + 20 * (-1) ** second for second in range(40)])
+    said = verdict(summarise(tmp_path)).sentence
+    assert re.match(r"hbase was 2\.00× \[\d\.\d\d, 2\.\d\d\] as fast as cassandra \(hbase 2,000 \[", said)
+    assert said.endswith(
+        "intervals over the seconds of a single run, which say nothing of what differs from run to run)."
+    )
+
+
+def test_every_other_system_is_in_the_sentence_and_of_variants_the_best() -> None:
+    rates = {"a": [1000.0, 1001.0], "b": [500.0, 501.0], "c": [998.0, 1002.0]}
+    assert "c was" not in sentence(*(measured(name, rates[name]) for name in rates))
+    variants = [measured("b", [value, value + 1], {"variant": str(value)}) for value in (300.0, 400.0)]
+    said = sentence(*(measured(name, rates[name]) for name in ("a", "c")), *variants)
+    assert re.match(r"a was 1\.00× \[[^]]+\] \(a tie\) as fast as c and 2\.50× \[[^]]+\] as fast as b \(a 1,", said)
+
+
 def test_points_of_a_matrix_are_compared_one_by_one() -> None:
-    points = [{"batchsize": "1"}, {"batchsize": "100"}]
-    rates = {"a": [[100.0, 101.0], [900.0, 901.0]], "b": [[200.0, 201.0], [300.0, 301.0]]}
+    points = [{"batchsize": "1"}, {"batchsize": "100"}, {"batchsize": "200"}, {"batchsize": "400"}]
+    rates = {
+        "a": [[100.0, 101.0], [900.0, 901.0], [50.0, 60.0], [70.0]],
+        "b": [[200.0, 201.0], [300.0, 301.0], [50.0, 61.0], [210.0]],
+    }
     trials = [measured(name, rates[name][at], point) for name in rates for at, point in enumerate(points)]
     said = sentence(*trials)
-    assert "b was the fastest in 1 of 2 comparisons (2.00 times the second)" in said
-    assert "a was the fastest in 1 of 2 comparisons (3.00 times the second)" in said
+    assert re.match(
+        r"b was the fastest in 2 of 4 comparisons, 2\.00× \[1\.\d\d, 2\.\d\d\] to 3\.00× the second; ", said
+    )
+    assert re.search(r"; a was the fastest in 1 of 4 comparisons, 3\.00× \[2\.\d\d, 3\.\d\d\] the second; ", said)
+    assert said.endswith(
+        "; 1 of 4 was a tie; how much of that is noise is not known in 1 of them"
+        " (records/s; 95 % intervals over 2 runs)."
+    )
+
+
+def knees(experiment: Path, held: dict[str, list[float]]) -> Summary:
+    """An experiment with a search in each round, which finds these rates."""
+    number = 0
+    for position in range(len(next(iter(held.values())))):
+        for system, rates in held.items():
+            number += 1
+            rounds = {"trial_round": position + 1, "trial_rounds": len(rates)} if len(rates) > 1 else {}
+            about = {"trial_system": system, **rounds}
+            rate = rates[position]
+            # One rate that held, and one whose target was not reached.
+            searched(experiment, (rate, rate), (2 * rate, rate), number=number, probes=2, of=about)
+    return summarise(experiment)
+
+
+def test_after_a_search_its_maximum_decides(tmp_path: Path) -> None:
+    once = knees(tmp_path / "once", {"cassandra": [1000], "hbase": [1500]})
+    assert verdict(once).sentence == (
+        "hbase was 1.50× as fast as cassandra; how much of that is noise is not known"
+        " (hbase 1,500, cassandra 1,000 operations/s under p99<10ms)."
+    )
+    rounds = knees(tmp_path / "rounds", {"cassandra": [1000, 1010, 990], "hbase": [1340, 1320, 1360]})
+    assert verdict(rounds).sentence.startswith("hbase was 1.34× [1.30, 1.38] as fast as cassandra (hbase 1,340 [")
+    one = knees(tmp_path / "one", {"cassandra": [1000]})
+    assert verdict(one).sentence.endswith("; it reached 1,000 operations/s under p99<10ms.")
+
+
+def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Path) -> None:
+    two_systems(tmp_path)
+    summary = summarise(tmp_path)
+    text = page.html(page.gather(tmp_path, summary))
+    answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
+    rates, latencies = answer.split("<details>")[1:]
+    assert "<summary>Rates compared (1)</summary>" in rates
+    assert '<th scope="row">rec/s</th><th scope="row">cassandra</th><td class="n">tie</td>' in rates
+    assert "<summary>p99 compared: less is better (2)</summary>" in latencies
+    assert [each.operation for each in summary.comparisons][1:] == ["Intended-READ", "Intended-UPDATE"]
+    assert latencies.count('<tr><th scope="row">Intended-') == 2
+    assert text.count("95 % interval</th>") == 2  # and not once more below
 
 
 def test_without_two_systems_there_is_no_winner() -> None:
     assert sentence() == "No system has valid numbers: there is no winner."
-    assert sentence(measured("a", [5])) == "Only a has valid numbers, so there is no comparison: 5 records/s."
+    assert sentence(measured("a", [5])) == (
+        "Only a has valid numbers, so there is no comparison of systems; it reached 5 records/s."
+    )
+    assert sentence(measured("a", [5, 7])).endswith(" it reached 6 [0, 18.7] records/s; 95 % intervals over 2 runs.")
     failed = replace(measured("b", [9]), status="failed", rows=[])
     assert sentence(measured("a", [5]), failed).startswith("Only a has valid numbers")
-    assert any(
-        "have no valid numbers: b" in text for text in verdict(Summary("x", [measured("a", [5]), failed])).caveats
-    )
+    assert any("have no valid numbers: b" in text for text in verdict(of_trials(measured("a", [5]), failed)).caveats)
 
 
 def test_unequal_conditions_stand_beside_the_verdict(tmp_path: Path) -> None:
@@ -190,10 +269,98 @@ def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
     assert {0.0, 50.0, 90.0, 99.0, 99.9, 99.99} <= set(CURVE_PERCENTILES)
 
 
-def test_a_discarded_run_is_in_no_chart(tmp_path: Path) -> None:
-    found = of(two_systems(tmp_path, trial_discard=1))
-    assert shown(found["throughput"], "run") == ["run 2"]
-    assert shown(found["over-time"], "series", "measured run") == ["cassandra run 2", "hbase run 2"]
+def test_the_mean_has_the_interval_of_the_table(tmp_path: Path) -> None:
+    for number in range(1, 7):
+        system, round_ = ("cassandra", "hbase")[number % 2], (number + 1) // 2
+        folder = trial(tmp_path, number, system, repeats=1, trial_round=round_, trial_rounds=3)
+        reads(folder / "run-1/node1", [1000 + 10 * number] * 3)
+    summary = summarise(tmp_path)
+    found = of(tmp_path)["throughput"]
+    assert "95 % confidence interval over 3 rounds" in found.question
+    for each in summary.merged:
+        row = next(row for row in each.rows if (row.phase, row.operation) == ("run", "OVERALL"))
+        assert row.records_per_second_low
+        assert row.records_per_second_high
+        drawn = [line for line in rows(found.tables["throughput-0"]) if line["system"] == each.system]
+        assert [line["run"] for line in drawn] == [f"round {number} run 1" for number in (1, 2, 3)]
+        for name in ("low", "high"):
+            (value,) = {line[name] for line in drawn}
+            assert value == pytest.approx(getattr(row, f"records_per_second_{name}"), rel=0.001)
+    layers = found.panels[0].spec["layer"]
+    assert [layer["mark"]["type"] for layer in layers] == ["rule", "tick", "point"]
+
+
+def test_an_interval_down_to_0_has_an_end_on_a_log_axis() -> None:
+    summary = of_trials(measured("a", [100, 150]), measured("b", [2000, 3000]))
+    found = by_name(charts(Material(summary, Measured())))["throughput"]
+    assert {row["low"] for row in rows(found.tables["throughput-0"])} == {0}
+    axis = found.panels[0].spec["layer"][0]["encoding"]["x"]["scale"]
+    assert (axis["type"], axis["domainMin"], axis["clamp"]) == ("log", 62.5, True)
+
+
+def test_without_an_interval_there_is_no_bar(tmp_path: Path) -> None:
+    found = of(two_systems(tmp_path, repeats=1))["throughput"]
+    assert "whose interval is not known" in found.question
+    assert [layer["mark"]["type"] for layer in found.panels[0].spec["layer"]] == ["tick", "point"]
+
+
+def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
+    two_systems(tmp_path, repeats=3, trial_discard=1)
+    found = of(tmp_path)
+    lines = rows(found["throughput"].tables["throughput-0"])
+    assert [(line["run"], line["counts"], line["mean"] is None) for line in lines[:3]] == [
+        ("run 1", "no: discarded", True),
+        ("run 2", "yes", False),
+        ("run 3", "yes", False),
+    ]
+    grey = [layer for layer in found["throughput"].panels[0].spec["layer"] if layer["mark"].get("color")]
+    assert [(layer["mark"]["color"], layer["transform"]) for layer in grey] == [
+        (grammar.GREY, [{"filter": {"field": "counts", "equal": "no: discarded"}}])
+    ]
+    text = page.html(page.gather(tmp_path, summarise(tmp_path)))
+    results = text.partition('<section id="results"')[2].partition("</section>")[0]
+    greyed = re.findall(r'<tr class="aside"><th scope="row">([^<]+)<', results)
+    assert greyed == ["[discarded] OVERALL"] * 2 + ["[LOAD] INSERT"] * 2
+    assert len(re.findall(r'<tr class="aside"><td>', text)) == 2  # the points as a table
+    # They are nowhere else.
+    assert shown(found["over-time"], "series", "measured run") == [
+        f"{system} run {number}" for system in ("cassandra", "hbase") for number in (2, 3)
+    ]
+
+
+def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> None:
+    slo = "p99<10ms,update.p99<300us,p50<1ms"
+    searched(tmp_path, (1500, 1500), (1000, 1000), (900, 700), number=1, slo="p99<10ms")
+    searched(tmp_path, (1500, 1500), (1600, 1600), number=2, slo=slo, of={"trial_system": "hbase"})
+    broken = searched(tmp_path, (100, 100), number=3, of={"trial_system": "scylla"})
+    edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
+    found = of(tmp_path)["probes"]
+    assert [panel.title for panel in found.panels] == [
+        "p99 of the slowest operation type", "p99 of UPDATE", "p50 of the slowest operation type"
+    ]  # fmt: skip
+    of_all = rows(found.tables["probes-0"])
+    assert [(line["system"], line["rate"], line["held"]) for line in of_all] == [
+        ("cassandra", 1500, "yes"),
+        ("cassandra", 1000, "yes"),
+        ("cassandra", 900, "no"),  # too slow, with a latency within its bound
+        ("hbase", 1500, "no"),
+        ("hbase", 1600, "no"),
+    ]
+    assert of_all[2]["reason"] == "only 700 op/s"
+    # The latencies of the client's log, of the slower of the two operation types.
+    assert {(line["operation"], line["value"]) for line in of_all} == {("UPDATE", 0.388)}
+    assert shown(replace(found, tables={"": found.tables["probes-1"]}), "system") == ["hbase"]
+    assert rows(found.tables["probes-1-bounds"]) == [{"part": "measured run", "limit": 0.3, "bound": "bound: 0.3 ms"}]
+    assert f"hbase: the search for {slo} is not finished" in found.panels[1].says
+    assert found.parts == ["measured run"]
+
+
+def test_without_a_search_there_are_no_probes(tmp_path: Path) -> None:
+    assert "probes" not in of(two_systems(tmp_path))
+    # The search is there, but nothing that may be drawn.
+    broken = searched(tmp_path, (100, 100), number=3)
+    edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
+    assert of(tmp_path)["probes"].missing == "No search has a valid probe."
 
 
 def test_a_run_that_broke_down_is_shown_and_marked(tmp_path: Path) -> None:
@@ -423,9 +590,9 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
         for host in HOSTS
         for second in range(SECONDS)
     ]
-    summary = Summary("long", trials)
+    summary = Summary("long", trials, comparisons=comparisons(trials))
     material = Material(summary, Measured(runs, curves), hosts)
-    report = page.Report(tmp_path, summary, [each.system for each in trials], charts(material), {})
+    report = page.Report(tmp_path, material, charts(material), {})
     found = by_name(report.charts)
     of_hosts = found["over-time"].tables["hosts"]
     assert 30_000 < len(of_hosts["cpu"]) <= 40_000

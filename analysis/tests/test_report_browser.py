@@ -8,9 +8,10 @@ import pytest
 from browser import Browser, browser, chromium
 from evidence import edit_json, trial, write_json
 from test_report import hostile, of, of_four, two_systems
+from test_search import searched
 
 from dohyo.report import files, site
-from dohyo.report.grammar import rows
+from dohyo.report.grammar import GREY, rows
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"
@@ -108,6 +109,24 @@ def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme
     quiet.value("document.querySelector('select').setAttribute('aria-label', '')")
     quiet.value("document.querySelector('label').replaceWith(document.querySelector('select'))")
     assert any("critical select-name" in each for each in barriers(quiet))
+
+
+def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        about = {"trial_system": system, "repeats": 3, "trial_discard": 1}
+        searched(tmp_path, (1000 * number, 1000 * number), (3000, 2000), number=number, slo="p99<10ms", of=about)
+    (page,) = files.write(tmp_path)
+    quiet.open(page, 375)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    points = "[...document.querySelectorAll('#{} .mark-symbol.role-mark path')].map(path => {})"
+    # One that was discarded, and two that count, of each system.
+    strokes = quiet.value(points.format("throughput", "path.getAttribute('stroke')"))
+    assert (len(strokes), strokes.count(GREY)) == (6, 2)
+    # Filled: all bounds held.
+    filled = quiet.value(points.format("probes", "path.getAttribute('fill-opacity')"))
+    assert sorted(filled) == ["0", "0", "1", "1"]
+    assert quiet.value("document.querySelectorAll('#probes .mark-rule.role-mark line').length") == 1
+    assert quiet.value("document.documentElement.scrollWidth") <= 375
 
 
 def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:

@@ -1,3 +1,3 @@
 """A summary as people look at it: one page of charts and tables per experiment, the same charts as files, and an index
-of many experiments. It may import `dohyo.summary`, `dohyo.evidence` and `dohyo.tables`.
+of many experiments. It may import `dohyo.scenario`, `dohyo.evidence`, `dohyo.summary` and `dohyo.tables`.
 """

@@ -19,6 +19,8 @@ Spec = dict[str, Any]
 # their black and yellow. On white they are darkened until each has a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
 LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#3a97d4", "#5f5f5f"]
 DARK_COLOURS = ["#3d9be0", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#9fdcff", "#b9b9b9"]
+# Of what is of no system, or counts nowhere; seen on white and on black.
+GREY = "#80868e"
 # Systems are told apart without colours, too.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 4], [1, 3]]

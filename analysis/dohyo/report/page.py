@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from dohyo.report.material import Material
 from dohyo.report.matrix import matrix
 from dohyo.report.verdict import verdict
 from dohyo.summary.results import Summary
-from dohyo.tables import conditions, published_table, table
+from dohyo.tables import comparison_table, conditions, published_table, table
+from dohyo.tables.cluster_table import Grid
 
 FILE = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -47,14 +48,23 @@ _FILES = {
 class Report:
     """What there is to show of an experiment, in any form.
 
-    :ivar systems: in the order of their colours
+    :ivar facts: experiment.json
     """
 
     experiment: Path
-    summary: Summary
-    systems: list[str]
+    material: Material
     charts: list[Chart]
-    facts: Mapping[str, Any]  # experiment.json
+    facts: Mapping[str, Any]
+
+    @property
+    def summary(self) -> Summary:
+        """Of the experiment."""
+        return self.material.summary
+
+    @property
+    def systems(self) -> list[str]:
+        """In the order of their colours."""
+        return self.material.systems
 
     @property
     def sentence(self) -> str:
@@ -67,7 +77,7 @@ def gather(experiment: Path, summary: Summary) -> Report:
     # The summary has read the same files and holds their warnings.
     found = measured.read(experiment, summary, lambda _: None)
     material = Material(summary, found, measured.hosts_over_time(experiment))
-    return Report(experiment, summary, material.systems, all_charts(material), _facts(experiment))
+    return Report(experiment, material, all_charts(material), _facts(experiment))
 
 
 def html(report: Report, *, with_evidence: bool = True) -> str:
@@ -76,7 +86,6 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
     :param with_evidence: whether the folder `raw` stands beside it, to be linked
     """
     summary = report.summary
-    answer = verdict(summary)
     of_matrix = matrix(summary)
     script = (_TEMPLATES / "page.js").read_text("utf-8")
     ran = [trial for trial in summary.compared if trial.rows]
@@ -85,7 +94,8 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
         name=summary.name,
         facts=report.facts,
         machine=machine(report.facts),
-        verdict=answer,
+        verdict=verdict(summary),
+        comparisons=_comparisons(report.material),
         summary=summary,
         systems=[
             {"name": name, "number": number % len(SHAPES)} for number, name in enumerate(report.systems)
@@ -111,6 +121,17 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
         script=script,
         policy=policy(library(), script),
     )  # fmt: skip
+
+
+def _comparisons(material: Material) -> list[tuple[str, Grid]]:
+    """All comparisons, those of rates and those of latencies apart, each with what its intervals are over."""
+    pairs = material.summary.comparisons
+    found = []
+    for title, of_latency in (("Rates compared", False), ("p99 compared: less is better", True)):
+        shown = [pair for pair in pairs if (pair.figure == "p99_ms") == of_latency]
+        grids = comparison_table.grids(replace(material.summary, comparisons=shown), material.label)
+        found += [(grid.title, replace(grid, title=f"{title} ({len(shown)})")) for grid in grids]
+    return found
 
 
 def environment() -> Environment:

@@ -40,7 +40,12 @@ def write(experiment: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
         (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
     of_matrix = matrix.grids(summary)
     (folder / "results.md").write_text(table.markdown(summary, of_matrix), encoding="utf-8")
-    grids = [table.results_grid(summary), *of_matrix, *table.other_grids(summary)]
+    grids = [
+        table.results_grid(summary),
+        *of_matrix,
+        *table.comparison_grids(summary),
+        *table.other_grids(summary),
+    ]
     (folder / "results.tex").write_text(latex(grids), encoding="utf-8")
     return folder
 

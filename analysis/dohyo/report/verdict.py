@@ -1,56 +1,18 @@
-"""Who won, by how much, and whether that is more than noise: in one sentence."""
+"""Who won, by how much, and whether that is more than noise: in one sentence, made of `Summary.comparisons`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dohyo.evidence.rows import LOAD, RUN, Row
-from dohyo.figures import point_name, rate
+from dohyo.evidence.rows import PROBE, Row, Samples
+from dohyo.figures import rate
 from dohyo.operations import OVERALL
-from dohyo.report.measured import systems_of
-from dohyo.summary.results import Summary, Trial
+from dohyo.summary.comparison import Key, figures, maximum, samples
+from dohyo.summary.results import Figure, Pair, Summary, Trial
+from dohyo.tables.comparison_table import samples_words, times
 
-
-@dataclass(frozen=True)
-class Result:
-    """What one system did in one phase at one point: a rate, and how far it may be from the true one.
-
-    :ivar margin: to both sides; None where a single run says nothing of that
-    :ivar unit: of the rate, such as "records/s"
-    """
-
-    system: str
-    value: float
-    margin: float | None
-    unit: str
-
-    def __str__(self) -> str:
-        margin = "" if self.margin is None else f" ± {rate(self.margin)}"
-        return f"{rate(self.value)}{margin} {self.unit}"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All systems in one phase at one point of the matrix, the fastest first.
-
-    :ivar where: phase and point in words; empty where there is only one
-    """
-
-    where: str
-    results: list[Result]
-
-    @property
-    def ratio(self) -> float:
-        """How many times as fast the first is as the second."""
-        second = self.results[1].value
-        return self.results[0].value / second if second else float("inf")
-
-    @property
-    def is_tie(self) -> bool | None:
-        """Whether the difference of the first two is inside the noise; None where the noise is not known."""
-        return overlap(self.results[0], self.results[1])
+_UNITS: dict[Figure, str] = {"records_per_second": "records/s", "ops_per_second": "operations/s"}
 
 
 @dataclass(frozen=True)
@@ -62,47 +24,69 @@ class Verdict:
 
     sentence: str
     caveats: list[str]
-    comparisons: list[Comparison]
 
 
-def overlap(first: Result, second: Result) -> bool | None:
-    """Whether two results can not be told apart; None where one of them has no known margin.
+@dataclass(frozen=True)
+class Rate:
+    """A mean rate of a trial, with its 95 % confidence interval as far as that is known."""
 
-    The margin is the standard deviation of the repeats, so this is a rule of thumb and no test of significance.
-    """
-    if first.margin is None or second.margin is None:
-        return None
-    return abs(first.value - second.value) <= first.margin + second.margin
+    row: Row
+    figure: Figure
+
+    @property
+    def mean(self) -> float:
+        """Records per second; operations per second where records are not known."""
+        return float(getattr(self.row, self.figure))
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval; None: not known."""
+        return self._end("low")
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval; None: not known."""
+        return self._end("high")
+
+    def _end(self, which: str) -> float | None:
+        end: float | None = getattr(self.row, f"{self.figure}_{which}")
+        return end
+
+    @property
+    def unit(self) -> str:
+        """Such as "records/s"."""
+        return _UNITS[self.figure]
+
+    @property
+    def sampled(self) -> tuple[Samples | None, int]:
+        """What the interval is over, and how many."""
+        return self.row.sampled, len(samples(self.row, self.figure))
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return rate(self.mean)
+        return f"{rate(self.mean)} [{rate(self.low)}, {rate(self.high)}]"
+
+
+# The best system in one phase at one point against each other system, the nearest first.
+_Contest = list[Pair]
 
 
 def verdict(summary: Summary) -> Verdict:
     """The sentence over all phases and points at which at least two systems have numbers."""
-    comparisons = _comparisons(summary)
-    return Verdict(_sentence(summary, comparisons), _caveats(summary, comparisons), comparisons)
+    contests = _contests(summary)
+    if not contests:
+        sentence = _nothing_to_compare(summary)
+    elif len(contests) == 1:
+        sentence = _one(summary, contests[0])
+    else:
+        sentence = _several(summary, contests)
+    return Verdict(sentence, _caveats(summary))
 
 
-def result(trial: Trial, phase: str) -> Result | None:
-    """What counts of a trial in a phase, after a search its maximum; None where it has no valid numbers."""
-    if trial.status == "ok" and trial.search is not None:
-        maximum = trial.search.maximum
-        return Result(trial.system, maximum, None, f"operations/s under {trial.search.slo}") if maximum else None
-    return throughput(trial, phase)
-
-
-def throughput(trial: Trial, phase: str) -> Result | None:
+def throughput(trial: Trial, phase: str) -> Rate | None:
     """The mean rate of a trial in a phase; None where it has no valid numbers."""
-    row = next(
-        (row for row in trial.rows if row.phase == phase and not row.discarded and row.operation == OVERALL), None
-    )
-    return _rate(trial.system, row) if row and trial.status == "ok" else None
-
-
-def _rate(system: str, row: Row) -> Result | None:
-    if row.records_per_second is not None:
-        return Result(system, row.records_per_second, row.records_per_second_stddev, "records/s")
-    if row.ops_per_second is not None:
-        return Result(system, row.ops_per_second, row.ops_per_second_stddev, "operations/s")
-    return None
+    return next((Rate(row, key[2]) for key, row in figures(trial).items() if key[:2] == (phase, OVERALL)), None)
 
 
 def phases_of(summary: Summary) -> list[str]:
@@ -110,109 +94,138 @@ def phases_of(summary: Summary) -> list[str]:
     return list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows if not trial.is_aside(row)))
 
 
-def _comparisons(summary: Summary) -> list[Comparison]:
-    phases = phases_of(summary)
-    trials = summary.compared
-    # A dimension that not all systems have is none that they are compared at.
-    shared = [key for key in summary.dimensions if all(key in trial.point for trial in trials if trial.rows)]
-    points: dict[str, list[Trial]] = {}
-    for trial in trials:
-        points.setdefault(point_name({key: trial.point[key] for key in shared if key in trial.point}), []).append(trial)
-    found = []
-    for phase in phases:
-        for point, at_point in points.items():
-            best: dict[str, Result] = {}
-            for trial in at_point:
-                each = result(trial, phase)
-                # Of variants of one system its best one is compared.
-                if each and (each.system not in best or best[each.system].value < each.value):
-                    best[each.system] = each
-            if len(best) > 1 and len({each.unit for each in best.values()}) == 1:
-                which = [phase if phase not in (RUN, LOAD) or len(phases) > 1 else "", point if len(points) > 1 else ""]
-                ordered = sorted(best.values(), key=lambda each: -each.value)
-                found.append(Comparison(" ".join(filter(None, which)), ordered))
-    return found
+def _phases(summary: Summary, trial: Trial) -> list[str]:
+    """The phases whose rates decide: after a search its maximum alone."""
+    rounds = (each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point))
+    return [PROBE] if any(each.search for each in rounds) else phases_of(summary)
 
 
-def _sentence(summary: Summary, comparisons: Sequence[Comparison]) -> str:
-    if not comparisons:
-        return _nothing_to_compare(summary)
-    if len(comparisons) == 1:
-        return _one(comparisons[0])
-    ahead: Counter[str] = Counter()
-    ratios: dict[str, list[float]] = {}
-    for each in comparisons:
-        if each.is_tie:
-            ahead[""] += 1
-        else:
-            ahead[each.results[0].system] += 1
-            ratios.setdefault(each.results[0].system, []).append(each.ratio)
+def _rates(summary: Summary, trial: Trial) -> dict[Key, Rate]:
+    """What decides, of one trial."""
+    found = figures(trial) | maximum(trial, summary.trials)
+    phases = _phases(summary, trial)
+    return {key: Rate(row, key[2]) for key, row in found.items() if key[0] in phases and key[1] == OVERALL}
+
+
+def _contests(summary: Summary) -> list[_Contest]:
+    system = {trial.name: trial.system for trial in summary.compared}
+    decisive = {trial.name: _phases(summary, trial) for trial in summary.compared}
+    nearest: dict[tuple[str, Figure, str], dict[str, Pair]] = {}
+    for pair in summary.comparisons:
+        if pair.phase in decisive[pair.of] and pair.operation == OVERALL and system[pair.of] != system[pair.to]:
+            others = nearest.setdefault((pair.phase, pair.figure, pair.of), {})
+            # Of variants of one system its best one is compared.
+            known = others.setdefault(system[pair.to], pair)
+            others[system[pair.to]] = min(known, pair, key=_ratio)
+    return [sorted(others.values(), key=_ratio) for others in nearest.values()]
+
+
+def _ratio(pair: Pair) -> float:
+    return pair.ratio
+
+
+def _one(summary: Summary, contest: _Contest) -> str:
+    trials = {trial.name: trial for trial in summary.compared}
+    key = _key(contest[0])
+    rates = {
+        trials[name].system: _rates(summary, trials[name])[key]
+        for name in [contest[0].of, *(pair.to for pair in contest)]
+    }
+    tied = all(pair.tie for pair in contest)
+    said = [
+        f"{times(pair)}{' (a tie)' if pair.tie and not tied else ''} as fast as {trials[pair.to].system}"
+        for pair in contest
+    ]
+    best, *_ = rates
+    numbers = ", ".join(f"{system} {each}" for system, each in rates.items())
+    sentence = f"{'A tie: ' if tied else ''}{best} was {_listed(said)}{_noise(contest)}"
+    return f"{sentence} ({numbers} {_unit(summary, key)}{_over([contest])})."
+
+
+def _several(summary: Summary, contests: Sequence[_Contest]) -> str:
+    system = {trial.name: trial.system for trial in summary.compared}
+    won: dict[str, list[Pair]] = {}
+    for nearest, *_ in contests:
+        if not nearest.tie:
+            won.setdefault(system[nearest.of], []).append(nearest)
     parts = []
-    for system, count in sorted(ahead.items(), key=lambda item: (item[0] == "", -item[1])):
-        if system:
-            low, high = min(ratios[system]), max(ratios[system])
-            times = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
-            parts.append(
-                f"{system} was the fastest in {count} of {len(comparisons)} comparisons ({times} times the second)"
-            )
-        else:
-            parts.append(f"{count} {'was a tie' if count == 1 else 'were ties'}")
-    unknown = " — one run each, so how much of that is noise is not known" if _unknown(comparisons) else ""
-    return f"{'; '.join(parts)}{unknown}."
+    for name, pairs in sorted(won.items(), key=lambda item: -len(item[1])):
+        ratios = " to ".join(dict.fromkeys(times(pair) for pair in (min(pairs, key=_ratio), max(pairs, key=_ratio))))
+        parts.append(f"{name} was the fastest in {len(pairs)} of {len(contests)} comparisons, {ratios} the second")
+    ties = sum(nearest.tie is True for nearest, *_ in contests)
+    if ties:
+        parts.append(f"{ties} of {len(contests)} {'was a tie' if ties == 1 else 'were ties'}")
+    units = " or ".join(dict.fromkeys(_unit(summary, _key(nearest)) for nearest, *_ in contests))
+    noise = _noise([nearest for nearest, *_ in contests])
+    return f"{'; '.join(parts)}{noise} ({units}{_over(contests)})."
 
 
-def _one(comparison: Comparison) -> str:
-    first, second = comparison.results[:2]
-    others = "".join(f", {each.system} {each}" for each in comparison.results[2:])
-    numbers = f"{first.system} {first}, {second.system} {second}{others}"
-    if comparison.is_tie:
-        return f"A tie: {first.system} and {second.system} differ by less than their repeats do ({numbers})."
-    faster = f"{first.system} was {comparison.ratio:.2f} times as fast as {second.system}"
-    if comparison.is_tie is None:
-        return f"{faster} in a single run, so how much of that is noise is not known ({numbers})."
-    return f"{faster}, beyond the spread of the repeats ({numbers})."
+def _noise(pairs: Sequence[Pair]) -> str:
+    """What is to be said of those that have no interval."""
+    unknown = sum(pair.tie is None for pair in pairs)
+    which = "" if unknown == len(pairs) else f" in {unknown} of them"
+    return f"; how much of that is noise is not known{which}" if unknown else ""
 
 
-def _unknown(comparisons: Sequence[Comparison]) -> bool:
-    return any(each.is_tie is None for each in comparisons)
+def _key(pair: Pair) -> Key:
+    return pair.phase, pair.operation, pair.figure
+
+
+def _unit(summary: Summary, key: Key) -> str:
+    """Such as "records/s"; of the maxima of searches with their bounds."""
+    bounds = dict.fromkeys(trial.search.slo for trial in summary.trials if trial.search and key[0] == PROBE)
+    return f"{_UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else _UNITS[key[2]]
+
+
+def _over(contests: Sequence[_Contest]) -> str:
+    """What the intervals are over, if there are any."""
+    pairs = [pair for contest in contests for pair in contest if pair.low is not None]
+    return (
+        f"; 95\N{NO-BREAK SPACE}% intervals over {samples_words((pair.sampled, pair.samples) for pair in pairs)}"
+        if pairs
+        else ""
+    )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def _nothing_to_compare(summary: Summary) -> str:
     measured = [
-        (trial, found)
+        (trial.system, each, _unit(summary, key))
         for trial in summary.compared
-        for phase in phases_of(summary)
-        if (found := result(trial, phase)) is not None
+        for key, each in _rates(summary, trial).items()
     ]
     if not measured:
         return "No system has valid numbers: there is no winner."
-    systems = systems_of([trial for trial, _ in measured])
+    systems = list(dict.fromkeys(system for system, _, _ in measured))
     if len(systems) > 1:
         return f"{', '.join(systems)} were not measured at the same point: there is nothing to compare."
-    ordered = sorted((found for _, found in measured), key=lambda each: -each.value)
-    if len(ordered) == 1:
-        return f"Only {systems[0]} has valid numbers, so there is no comparison: {ordered[0]}."
+    ordered = sorted((each for _, each, _ in measured), key=lambda each: each.mean)
+    units = " or ".join(dict.fromkeys(unit for _, _, unit in measured))
+    ends = " to ".join(dict.fromkeys(map(str, (ordered[0], ordered[-1]))))
+    over = samples_words(each.sampled for each in ordered if each.low is not None)
+    intervals = f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
     return (
-        f"Only {systems[0]} has valid numbers, so there is no comparison of systems; it reached {ordered[-1]} to"
-        f" {ordered[0]}."
+        f"Only {systems[0]} has valid numbers, so there is no comparison of systems; it reached {ends}"
+        f" {units}{intervals}."
     )
 
 
-def _caveats(summary: Summary, comparisons: Sequence[Comparison]) -> list[str]:
+def _caveats(summary: Summary) -> list[str]:
     found = []
     if summary.unequal:
-        names = ", ".join(name.replace("_", " ") for name in summary.unequal)
-        found.append(f"The conditions are not equal: {names}. They are marked in the table of conditions.")
+        unequal = ", ".join(name.replace("_", " ") for name in summary.unequal)
+        found.append(f"The conditions are not equal: {unequal}. They are marked in the table of conditions.")
     bad = [trial for trial in summary.compared if trial.status != "ok"]
-    if bad:
-        found.append(
-            f"{len(bad)} of {len(summary.compared)} have no valid numbers: {', '.join(each.name for each in bad)}."
-        )
+    # Of several rounds those that are valid count.
+    for partly, what in ((False, "no valid numbers"), (True, "rounds that are not valid and do not count")):
+        names = [trial.name for trial in bad if bool(figures(trial)) == partly]
+        if names:
+            found.append(f"{len(names)} of {len(summary.compared)} have {what}: {', '.join(names)}.")
     if summary.canary is not None and summary.canary.drifts:
         found.append(f"The hosts were not the same before all trials: {summary.canary.drifts[0].what}.")
-    if any(each.is_tie is not None for each in comparisons):
-        found.append("± is the standard deviation of the repeats; results whose intervals overlap are called a tie.")
-    targets = any(trial.conditions.target for trial in summary.compared)
-    if targets:
+    if any(trial.conditions.target for trial in summary.compared):
         found.append("A target rate was set: compare latencies, not throughput.")
     return [*found, *(f"{note[:1].upper()}{note[1:]}." for note in summary.notes)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dohyo import statistics
-from dohyo.evidence.rows import Row, Samples
+from dohyo.evidence.rows import PROBE, Row, Samples, sampled
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.statistics import Estimate
 from dohyo.summary.results import Figure, Pair, Trial
@@ -26,11 +26,14 @@ def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
     return list(points.values())
 
 
-def comparisons(trials: Sequence[Trial]) -> list[Pair]:
-    """At each point and for each figure the best of the trials against each other one."""
+def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
+    """At each point and for each figure the best of the trials against each other one.
+
+    :param rounds: where `trials` are merged, what they are merged of: the searches are there
+    """
     result = []
     for together in at_points([trial for trial in trials if trial.rows]):
-        of = {trial.name: figures(trial) for trial in together}
+        of = {trial.name: figures(trial) | maximum(trial, rounds or trials) for trial in together}
         for key in dict.fromkeys(key for found in of.values() for key in found):
             known = {name: found[key] for name, found in of.items() if key in found}
             values = {name: getattr(row, key[2]) for name, row in known.items()}
@@ -44,6 +47,25 @@ def figures(trial: Trial) -> dict[Key, Row]:
     measured = [row for row in trial.rows if not trial.is_aside(row)]
     names = {(row.phase, row.operation) for row in measured}
     return {key: row for row in measured for key in _figures(row, names)}
+
+
+def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
+    """What the searches for the highest rate came to, as a row of the phase `PROBE`: their mean, over the rounds.
+
+    Nothing without a search, and where one of them found no rate that held.
+
+    :param rounds: of all systems and points
+    """
+    searches = [
+        each.search
+        for each in rounds
+        if (each.system, each.point, each.status) == (trial.system, trial.point, "ok") and each.search
+    ]
+    maxima = [search.maximum for search in searches if search.maximum]
+    if not maxima or len(maxima) < len(searches):
+        return {}
+    row = sampled(Row(PROBE, OVERALL, len(maxima)), "rounds", maxima, [], [])
+    return {(PROBE, OVERALL, "ops_per_second"): row}
 
 
 def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:

@@ -84,7 +84,7 @@ def summarise(experiment: Path) -> Summary:
         name=experiment.resolve().name,
         trials=trials,
         merged=merged,
-        comparisons=comparisons(merged or trials),
+        comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
         notes=_notes(trials),
         warnings=warnings,

@@ -24,6 +24,7 @@ class Grid:
     :ivar keys: how many are to the left: they say what a line is of
     :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
         broken between them, and has the first two again
+    :ivar aside: positions of the lines that are beside what was to be measured
     """
 
     title: str
@@ -31,6 +32,7 @@ class Grid:
     lines: list[list[str]]
     groups: tuple[int, ...] = ()
     keys: int = 2
+    aside: tuple[int, ...] = ()
 
     def is_sum(self, line: Sequence[str]) -> bool:
         """Whether the line is the sum of those above it."""

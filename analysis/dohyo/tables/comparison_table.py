@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from dohyo.evidence.rows import LOAD, RUN, Samples
+from dohyo.evidence.rows import LOAD, PROBE, RUN, Samples
 from dohyo.figures import UNKNOWN
 from dohyo.operations import OVERALL
 from dohyo.summary.results import Pair, Summary, Trial
@@ -26,8 +26,8 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def figure(pair: Pair) -> str:
-    """Such as "[update] rec/s", of all operations, or "READ p99"."""
-    phase = {LOAD: "[LOAD] ", RUN: ""}.get(pair.phase, f"[{pair.phase}] ")
+    """Such as "[update] rec/s", of all operations, "READ p99", or "[under SLO] op/s" of the maxima of searches."""
+    phase = {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(pair.phase, f"[{pair.phase}] ")
     operation = "" if pair.operation == OVERALL else f"{pair.operation} "
     return f"{phase}{operation}{_FIGURES[pair.figure]}"
 
@@ -37,6 +37,12 @@ def ratio(pair: Pair) -> str:
     return "tie" if pair.tie else f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
 
 
+def times(pair: Pair) -> str:
+    """1.34× [1.28, 1.41], also of a tie; the ratio alone where there is no interval."""
+    number = f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
+    return number if pair.low is None else f"{number} {interval(pair)}"
+
+
 def interval(pair: Pair) -> str:
     """[1.28, 1.41]."""
     return UNKNOWN if pair.low is None or pair.high is None else f"[{_number(pair.low)}, {_number(pair.high)}]"
@@ -44,16 +50,23 @@ def interval(pair: Pair) -> str:
 
 def over(pairs: Sequence[Pair]) -> str:
     """What the intervals are over, in words."""
-    known = {(pair.sampled, pair.samples) for pair in pairs if pair.low is not None}
-    if not known:
-        return "no intervals, as there is a single run of each, too short for one"
-    kinds = {sampled for sampled, _ in known}
-    said = [
-        _words(sampled, {n for each, n in known if each == sampled})
-        for sampled in ("rounds", "runs", "batches")
-        if sampled in kinds
-    ]
-    return f"intervals over {' or '.join(said)}; tie: the interval holds 1"
+    known = [(pair.sampled, pair.samples) for pair in pairs if pair.low is not None]
+    if known:
+        return f"intervals over {samples_words(known)}; tie: the interval holds 1"
+    if all(pair.phase == PROBE for pair in pairs):
+        return "no intervals, as there is a single search of each"
+    return "no intervals, as there is a single run of each, too short for one"
+
+
+def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
+    """What intervals are over, such as "3 rounds"; empty of nothing.
+
+    :param samples: kind and number of the samples of each of them
+    """
+    known = set(samples)
+    kinds: tuple[Samples, ...] = ("rounds", "runs", "batches")
+    counts = {kind: {n for each, n in known if each == kind} for kind in kinds}
+    return " or ".join(_words(kind, counts[kind]) for kind in kinds if counts[kind])
 
 
 def _words(sampled: Samples, counts: set[int]) -> str:

@@ -78,7 +78,7 @@ def render(summary: Summary, console: Console) -> None:
         _print_part(heads, known, part, console, width)
         _print(console)
     _print_searches(summary, console, width)
-    for grid in _grids(summary):
+    for grid in [*comparison_grids(summary), *_grids(summary)]:
         _print_grid(grid, console, width)
     _print_conditions(summary, console, width)
     for name, values in summary.unequal.items():
@@ -111,7 +111,7 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
     out += ["| " + " | ".join(map(_escape, line)) + " |" for line in results.lines]
     out.append("")
     out += _searches_markdown(summary)
-    for grid in (*more, *_grids(summary)):
+    for grid in (*comparison_grids(summary), *more, *_grids(summary)):
         out += _grid_markdown(grid)
     out += _conditions_markdown(summary)
     for name, values in summary.unequal.items():
@@ -137,11 +137,17 @@ def results_grid(summary: Summary) -> Grid:
         for line in lines
     ]
     whole = [[*line.keys, *each] for line, each in zip(lines, cells, strict=True)]
-    return Grid("Results", [*heads, *columns], whole, keys=len(heads))
+    aside = tuple(position for position, line in enumerate(lines) if line.aside)
+    return Grid("Results", [*heads, *columns], whole, keys=len(heads), aside=aside)
+
+
+def comparison_grids(summary: Summary) -> list[Grid]:
+    """Who is faster, and by how much; nothing where there is nothing to compare."""
+    return comparison_table.grids(summary, lambda trial: label(trial, summary))
 
 
 def other_grids(summary: Summary) -> list[Grid]:
-    """The tables below it, those of searches first."""
+    """The other tables below it, those of searches first."""
     return [*_searches(summary)[0], *_grids(summary)]
 
 
@@ -321,8 +327,7 @@ def _grids(summary: Summary) -> list[Grid]:
 
     trials = summary.trials
     return (
-        comparison_table.grids(summary, name)
-        + load_curve_table.grids(_rounds_together(summary), name)
+        load_curve_table.grids(_rounds_together(summary), name)
         + grids(trials, name)
         + host_table.grids(trials, name)
         + server_table.grids(trials, name)

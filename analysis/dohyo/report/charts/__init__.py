@@ -1,13 +1,17 @@
-"""The charts of a report, in their order. Another one is a module here with a function `chart`, and a line below."""
+"""The charts of a report, in their order. Another one is a module here with a function `chart`, and a line below.
+
+It returns None where the scenario has nothing of that kind to show.
+"""
 
 from collections.abc import Callable, Sequence
 
-from dohyo.report.charts import heat, latency, over_time, percentiles, row_curve, throughput
+from dohyo.report.charts import heat, latency, over_time, percentiles, probes, row_curve, throughput
 from dohyo.report.grammar import Chart
 from dohyo.report.material import Material
 
-CHARTS: Sequence[Callable[[Material], Chart]] = (
+CHARTS: Sequence[Callable[[Material], Chart | None]] = (
     throughput.chart,
+    probes.chart,
     latency.chart,
     over_time.chart,
     percentiles.chart,
@@ -17,5 +21,5 @@ CHARTS: Sequence[Callable[[Material], Chart]] = (
 
 
 def charts(material: Material) -> list[Chart]:
-    """All of them; one without data says why."""
-    return [make(material) for make in CHARTS]
+    """All that there are; one without data says why."""
+    return [made for make in CHARTS if (made := make(material))]

@@ -7,13 +7,11 @@ from typing import Any
 from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
 from dohyo.operations import INTENDED, is_call, is_failure
-from dohyo.report.grammar import ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
+from dohyo.report.grammar import GREY, ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 
 _SHOWN = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "p99.9": "p99_9_ms", "max": "max_ms"}
-# Of the legend, where it has no system's colour; seen on white and on black.
-_GREY = "#80868e"
 _COLUMNS = ("label", "operation", "system", "percentile", "value")
 
 
@@ -93,7 +91,7 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
                             "disable": False,
                             "orient": "top",
                             "columns": 3,
-                            "symbolFillColor": _GREY,
+                            "symbolFillColor": GREY,
                             "symbolStrokeWidth": 0,
                         },
                         "scale": {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]},

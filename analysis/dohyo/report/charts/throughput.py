@@ -1,93 +1,119 @@
-"""By how much: the rate of every run as a point, their mean as a line, and how far they are apart."""
+"""By how much: the rate of every run as a point, their mean as a line, and how exactly that is known."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dohyo.evidence.rows import RUN
-from dohyo.figures import point_name, rate
-from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Table, by_system, rows_high, scale, shape, table
+from dohyo.figures import point_name
+from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, scale, shape, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
-from dohyo.report.verdict import throughput
+from dohyo.report.verdict import Rate, throughput
+from dohyo.summary.results import Trial
+from dohyo.tables.comparison_table import samples_words
 
-_COLUMNS = ("label", "system", "run", "value", "mean", "low", "high")
+_COLUMNS = ("label", "system", "run", "counts", "value", "mean", "low", "high")
+_YES, _NO = "yes", "no: discarded"
 
 
 def chart(material: Material) -> Chart:
     """One panel for each phase."""
-    found = Chart(
-        "throughput",
-        "Throughput",
-        "By how much is one faster? Each point is one run, the line their mean, the bar their standard deviation.",
-    )
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
+    every: list[Rate] = []
     for phase in material.phases:
-        rows = _rows(material, phase)
-        if rows:
+        trials = [(trial, throughput(trial, phase)) for trial in material.summary.compared]
+        rates = [(trial, rate) for trial, rate in trials if rate]
+        if rates:
             name = f"throughput-{len(panels)}"
+            rows = [row for trial, rate in rates for row in _rows(material, phase, trial, rate)]
             tables[name] = table(rows, _COLUMNS)
-            panels.append(_panel(material, phase, name, rows))
+            panels.append(_panel(material, phase, name, rows, rates))
+            every += [rate for _, rate in rates]
+    over = samples_words(rate.sampled for rate in every if rate.low is not None)
+    interval = f"the bar its 95 % confidence interval over {over}" if over else "whose interval is not known"
+    any_discarded = any(_NO in each["counts"] for each in tables.values())
+    discarded = " Hollow grey runs were discarded and count nowhere." if any_discarded else ""
+    question = f"By how much is one faster? Each point is one run, the line their mean, {interval}.{discarded}"
     missing = None if panels else "No trial has valid numbers."
-    return Chart(found.name, found.title, found.question, panels, tables, missing=missing)
+    return Chart("throughput", "Throughput", question, panels, tables, missing=missing)
 
 
-def _rows(material: Material, phase: str) -> list[dict[str, Any]]:
-    rows = []
-    for trial in material.summary.compared:
-        mean = throughput(trial, phase)
-        if mean is None:
-            continue
-        runs = [
-            run
-            for run in material.measured.runs
-            if (run.trial.system, point_name(run.trial.point)) == (trial.system, point_name(trial.point))
-            and (run.phase, run.discarded, run.trial.status) == (phase, False, "ok")
-        ]
-        spread = mean.margin or 0.0
-        common = {
-            "label": material.label(trial),
-            "system": trial.system,
-            "mean": significant(mean.value),
-            "low": significant(max(mean.value - spread, 0.0)),
-            "high": significant(mean.value + spread),
-        }
-        points = [(run.name, run.rate) for run in runs if run.rate is not None] or [("mean", mean.value)]
-        rows += [{**common, "run": name, "value": significant(value)} for name, value in points]
-    return rows
+def _rows(material: Material, phase: str, trial: Trial, mean: Rate) -> list[dict[str, Any]]:
+    """One for each run, those that were discarded first; the mean is in those that it is of."""
+    common = {"label": material.label(trial), "system": trial.system}
+    of_mean = {name: significant(getattr(mean, name)) for name in ("mean", "low", "high")}
+    runs = [
+        run
+        for run in material.measured.runs
+        if (run.trial.system, point_name(run.trial.point)) == (trial.system, point_name(trial.point))
+        and (run.phase, run.trial.status) == (phase, "ok")
+        and run.rate is not None
+    ]
+    points = [
+        {"run": run.name, "value": significant(run.rate)}
+        | ({"counts": _NO, **dict.fromkeys(of_mean)} if run.discarded else {"counts": _YES, **of_mean})
+        for run in sorted(runs, key=lambda run: not run.discarded)
+    ]
+    points = points or [{"run": "mean", "counts": _YES, "value": significant(mean.mean), **of_mean}]
+    return [{**common, **point} for point in points]
 
 
-def _panel(material: Material, phase: str, name: str, rows: list[dict[str, Any]]) -> Panel:
+def _panel(
+    material: Material, phase: str, name: str, rows: list[dict[str, Any]], rates: list[tuple[Trial, Rate]]
+) -> Panel:
     labels = list(dict.fromkeys(row["label"] for row in rows))
-    axis, words = scale([row["value"] for row in rows])
-    x = {"type": "quantitative", "scale": axis, "title": f"records per second{words}"}
-    y = {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS}
-    tooltip = [{"field": field} for field in ("label", "run", "value", "mean")]
+    values = [row["value"] for row in rows]
+    axis, words = scale(values)
+    if axis["type"] == "log":
+        # An interval may go down to 0, which is nowhere on such an axis.
+        axis = {**axis, "domainMin": min(value for value in values if value > 0) / 2, "clamp": True}
+    units = " or ".join(dict.fromkeys(rate.unit for _, rate in rates))
+    x = {"type": "quantitative", "scale": axis, "title": f"{units}{words}"}
     colour = by_system(material.systems)
-    spec = {
-        "height": rows_high(labels),
-        "encoding": {"y": y},
-        "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 8, "opacity": 0.25, "aria": False},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": colour},
-            },
-            {
-                "mark": {"type": "tick", "thickness": 2, "size": 18, "aria": False},
-                "encoding": {"x": {**x, "field": "mean"}, "color": colour},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 0.85},
-                "encoding": {
-                    "x": {**x, "field": "value"},
-                    "color": colour,
-                    "shape": shape(material.systems),
-                    "tooltip": tooltip,
-                },
-            },
-        ],
+    point = {
+        "x": {**x, "field": "value"},
+        "shape": shape(material.systems),
+        "tooltip": [{"field": field} for field in _COLUMNS],
     }
-    means = {row["label"]: row["mean"] for row in rows}
-    says = "; ".join(f"{label} {rate(mean)}" for label, mean in means.items())
-    return Panel("" if phase == RUN else phase, spec, name, f"Records per second: {says}")
+    bar: Spec = {
+        **_where({"field": "low", "valid": True}),
+        "mark": {"type": "rule", "strokeWidth": 8, "opacity": 0.25, "aria": False},
+        # The same in all runs of a line, which shall be drawn once.
+        "encoding": {
+            "x": {**x, "field": "low", "aggregate": "min"},
+            "x2": {"field": "high", "aggregate": "max"},
+            "color": colour,
+        },
+    }
+    line: Spec = {
+        **_where({"field": "mean", "valid": True}),
+        "mark": {"type": "tick", "thickness": 2, "size": 18, "aria": False},
+        "encoding": {"x": {**x, "field": "mean", "aggregate": "min"}, "color": colour},
+    }
+    discarded: Spec = {
+        **_where({"field": "counts", "equal": _NO}),
+        "mark": {"type": "point", "filled": False, "size": 45, "color": GREY},
+        "encoding": point,
+    }
+    counted: Spec = {
+        **_where({"field": "counts", "equal": _YES}),
+        "mark": {"type": "point", "filled": True, "size": 55, "opacity": 0.85},
+        "encoding": {**point, "color": colour},
+    }
+    # Vega complains of a layer without anything to draw.
+    bars = [bar] if any(row["low"] is not None for row in rows) else []
+    others = [discarded] if any(row["counts"] == _NO for row in rows) else []
+    spec: Spec = {
+        "height": rows_high(labels),
+        "encoding": {"y": {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS}},
+        "layer": [*bars, line, *others, counted],
+    }
+    says = "; ".join(f"{material.label(trial)} {rate}" for trial, rate in rates)
+    return Panel("" if phase == RUN else phase, spec, name, f"{units}: {says}")
+
+
+def _where(test: Spec) -> Spec:
+    """A layer's own part of the rows."""
+    return {"transform": [{"filter": test}]}

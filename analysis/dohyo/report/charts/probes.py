@@ -1,0 +1,151 @@
+"""Where is the knee? The rates that a search tried, and the latency that each of its bounds looks at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dohyo.evidence.rows import LOAD
+from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, scale, shape, table
+from dohyo.report.material import Material
+from dohyo.report.measured import significant
+from dohyo.scenario import slo
+from dohyo.scenario.slo import Bound
+from dohyo.summary.probes import Probe, Search, intended
+from dohyo.summary.results import Trial
+
+_COLUMNS = ("part", "system", "series", "rate", "achieved", "operation", "value", "held", "reason")
+_BOUND = ("part", "limit", "bound")
+_HELD, _VIOLATED = "yes", "no"
+# An operation, or None for the slowest of the mix, and the percentile.
+_Place = tuple[str | None, str]
+
+
+def chart(material: Material) -> Chart | None:
+    """One panel for each percentile that is bounded; None where nothing was searched for."""
+    searched = [(trial, trial.search) for trial in material.summary.trials if trial.search]
+    if not searched:
+        return None
+    valid = [(trial, search) for trial, search in searched if trial.status == "ok"]
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    for place in dict.fromkeys(_place(bound) for _, search in valid for bound in slo.bounds(search.slo)):
+        bounded = [(trial, search) for trial, search in valid if _limits(search, place)]
+        rows = [row for trial, search in bounded for row in _rows(material, trial, search, place)]
+        limits = [(_part(material, trial), limit) for trial, search in bounded for limit in _limits(search, place)]
+        lines = [
+            {"part": part, "limit": significant(limit), "bound": f"bound: {limit:g} ms"}
+            for part, limit in dict.fromkeys(limits)
+        ]
+        if rows:
+            name = f"probes-{len(panels)}"
+            tables[name] = table(rows, _COLUMNS)
+            tables[f"{name}-bounds"] = table(lines, _BOUND)
+            says = "; ".join(f"{_series(trial)}: {search.conclusion}" for trial, search in bounded)
+            panels.append(_panel(material, place, name, rows, [limit for _, limit in limits], says))
+    return Chart(
+        "probes",
+        "Rates under a bound",
+        "Where is the knee? Each point is a rate that was tried. Filled: every bound held there; hollow: one did not."
+        " The latency is that from the intended start, the dashed line its bound.",
+        panels,
+        tables,
+        by_part=True,
+        missing=None if panels else "No search has a valid probe.",
+    )
+
+
+def _place(bound: Bound) -> _Place:
+    return bound.operation, bound.percentile
+
+
+def _limits(search: Search, place: _Place) -> list[float]:
+    return [bound.limit_ms for bound in slo.bounds(search.slo) if _place(bound) == place]
+
+
+def _part(material: Material, trial: Trial) -> str:
+    """A search has the phase that was measured before it."""
+    return material.part(next((row.phase for row in trial.rows if row.phase != LOAD), ""), trial)
+
+
+def _series(trial: Trial) -> str:
+    return f"{trial.system} round {trial.round}" if trial.round else trial.system
+
+
+def _rows(material: Material, trial: Trial, search: Search, place: _Place) -> list[dict[str, Any]]:
+    rows = []
+    for probe in search.probes:
+        found = _latency(probe, place)
+        if probe.held is None or probe.target is None or found is None:
+            continue
+        operation, value = found
+        rows.append(
+            {
+                "part": _part(material, trial),
+                "system": trial.system,
+                "series": _series(trial),
+                "rate": significant(probe.target),
+                "achieved": significant(probe.achieved),
+                "operation": operation,
+                "value": significant(value),
+                "held": _HELD if probe.held else _VIOLATED,
+                "reason": probe.reason or "",
+            }
+        )
+    return rows
+
+
+def _latency(probe: Probe, place: _Place) -> tuple[str, float] | None:
+    """The operation that decides, which is the slowest of those that are bounded, and its latency in ms."""
+    operation, percentile = place
+    known = {
+        name: value
+        for name, of in intended(probe.rows).items()
+        if operation in (None, name) and (value := of[percentile]) is not None
+    }
+    slowest = max(known, key=lambda name: known[name], default=None)
+    return (slowest, known[slowest]) if slowest else None
+
+
+def _panel(
+    material: Material, place: _Place, name: str, rows: list[dict[str, Any]], limits: list[float], says: str
+) -> Panel:
+    operation, percentile = place
+    title = f"{percentile} of {operation or 'the slowest operation type'}"
+    x_axis, x_words = scale([row["rate"] for row in rows])
+    y_axis, y_words = scale([*(row["value"] for row in rows), *limits])
+    x = {"field": "rate", "type": "quantitative", "scale": x_axis, "title": f"operations per second asked for{x_words}"}
+    y = {"type": "quantitative", "scale": y_axis, "title": f"ms{y_words}"}
+    colour = by_system(material.systems)
+    bounds: Spec = {"data": {"name": f"{name}-bounds"}}
+    spec: Spec = {
+        "height": 240,
+        "layer": [
+            {
+                **bounds,
+                "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.8, "aria": False},
+                "encoding": {"y": {**y, "field": "limit"}},
+            },
+            {
+                **bounds,
+                "mark": {"type": "text", "align": "left", "dy": -7, "aria": False},
+                "encoding": {"x": {"value": 4}, "y": {**y, "field": "limit"}, "text": {"field": "bound"}},
+            },
+            {
+                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
+                "encoding": {"x": x, "y": {**y, "field": "value"}, "color": colour, "detail": {"field": "series"}},
+            },
+            {
+                "mark": {"type": "point", "size": 80, "strokeWidth": 2},
+                "encoding": {
+                    "x": x,
+                    "y": {**y, "field": "value"},
+                    "stroke": colour,
+                    "fill": colour,
+                    "fillOpacity": {"condition": {"test": {"field": "held", "equal": _HELD}, "value": 1}, "value": 0},
+                    "shape": shape(material.systems),
+                    "tooltip": [{"field": field} for field in _COLUMNS[2:]],
+                },
+            },
+        ],
+    }
+    return Panel(title, spec, name, f"{title} at {len(rows)} rates. {says}")
