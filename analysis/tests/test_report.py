@@ -18,6 +18,7 @@ from evidence import edit_json, trial, write_json
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
+from dohyo.evidence import client_folder
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
 from dohyo.evidence.over_time import OverTime, Slot
@@ -29,7 +30,6 @@ from dohyo.report.material import Material
 from dohyo.report.measured import CURVE_PERCENTILES, Curve, Measured, MeasuredRun, read
 from dohyo.report.verdict import verdict
 from dohyo.summary.results import Summary, Trial
-from dohyo.summary.summary import summarise
 from dohyo.tables.cluster_table import Grid
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
@@ -74,7 +74,7 @@ def by_name(made: list[Chart]) -> dict[str, Chart]:
 
 
 def of(experiment: Path) -> dict[str, Chart]:
-    return by_name(page.gather(experiment, summarise(experiment)).charts)
+    return by_name(page.gather(experiment, *read(experiment)).charts)
 
 
 def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
@@ -136,9 +136,9 @@ def test_without_two_systems_there_is_no_winner() -> None:
 def test_unequal_conditions_stand_beside_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    summary = summarise(tmp_path)
+    summary, kept = read(tmp_path)
     assert verdict(summary).caveats[0].startswith("The conditions are not equal: durability.")
-    written = page.html(page.gather(tmp_path, summary))
+    written = page.html(page.gather(tmp_path, summary, kept))
     line = next(line for line in written.splitlines() if '<tr class="bad">' in line)
     assert "durability" in line
     assert "disk" in line
@@ -168,15 +168,15 @@ def test_every_run_is_a_point_and_every_curve_is_there(tmp_path: Path) -> None:
 
 
 def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
+    summary, kept = read(two_systems(tmp_path))
     overall = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
-    points = [run.rate for run in read(tmp_path, summary, print).runs if run.phase == "run"][:2]
+    points = [run.rate for run in kept.runs if run.phase == "run"][:2]
     assert sum(rate for rate in points if rate) / 2 == pytest.approx(overall.records_per_second)
 
 
 def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
-    curves = read(tmp_path, summary, print).curves
+    summary, kept = read(two_systems(tmp_path))
+    curves = kept.curves
     found = {(row.phase, row.operation): row for row in summary.trials[0].rows}
     of_first = [curve for curve in curves if curve.trial is summary.trials[0]]
     assert {curve.operation for curve in of_first} >= {*OPERATIONS, "INSERT"}
@@ -210,7 +210,7 @@ def test_a_system_has_one_colour_everywhere(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/02-hbase/trial.json", trial_system="cassandra")
     # The first one has no valid numbers, but its runs are drawn.
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", valid=False, reason="no")
-    report = page.gather(tmp_path, summarise(tmp_path))
+    report = page.gather(tmp_path, *read(tmp_path))
     colours = [panel.spec["encoding"]["color"] for panel in by_name(report.charts)["over-time"].panels]
     assert all(colour["scale"]["domain"] == report.systems for colour in colours)
     key = re.findall(r'class="c(\d)">.*?</svg>([^<]+)</span>', page.html(report))
@@ -245,14 +245,14 @@ def test_charts_without_data_say_why() -> None:
 
 
 def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
+    summary, kept = read(two_systems(tmp_path))
     happened = [
         Event(1, 3.0, None, "GC pause", "node1"),
         Event(1, None, None, "early"),
         Event(7, 2.0, None, "elsewhere"),
     ]
     summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
-    found = by_name(page.gather(tmp_path, summary).charts)["over-time"]
+    found = by_name(page.gather(tmp_path, summary, kept).charts)["over-time"]
     assert rows(found.tables["events"]) == [
         # A second of warm-up is before the window.
         {
@@ -305,7 +305,7 @@ def hostile(experiment: Path) -> Path:
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     experiment = hostile(tmp_path / "a<b>")
-    text = page.html(page.gather(experiment, summarise(experiment)))
+    text = page.html(page.gather(experiment, *read(experiment)))
     assert "49" not in re.findall(r"alert\(1\)&gt;&#34;&#39;&amp;(\S{2})", text)
     found = Elements(text)
     assert found.all("img") == []
@@ -318,7 +318,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
 
 def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> None:
-    text = page.html(page.gather(tmp_path, summarise(two_systems(tmp_path))))
+    text = page.html(page.gather(tmp_path, *read(two_systems(tmp_path))))
     found = Elements(text)
     policy = next(meta["content"] or "" for meta in found.all("meta") if meta.get("http-equiv"))
     assert policy.startswith("default-src 'none';")
@@ -335,7 +335,7 @@ def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> 
 
 
 def test_a_page_can_be_used_without_eyes_and_mouse(tmp_path: Path) -> None:
-    found = Elements(page.html(page.gather(tmp_path, summarise(two_systems(tmp_path)))))
+    found = Elements(page.html(page.gather(tmp_path, *read(two_systems(tmp_path)))))
     assert found.all("html") == [{"lang": "en"}]
     panels = [each for each in found.all("div") if each.get("data-panel")]
     assert panels
@@ -387,8 +387,8 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
 
 
 def test_slots_have_the_operations_of_the_logs(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
-    run = next(run for run in read(tmp_path, summary, print).runs if run.phase == "run")
+    _, kept = read(two_systems(tmp_path))
+    run = next(run for run in kept.runs if run.phase == "run")
     assert sum(slot.operations for slot in run.slots) == run.run.operations
     assert run.throughput == [slot.operations for slot in run.slots][: len(run.throughput)]
     assert all(sum(slot.heat.values()) == slot.operations for slot in run.slots)
@@ -398,9 +398,32 @@ def test_a_long_run_has_longer_slots(tmp_path: Path) -> None:
     over_time = OverTime(most_slots=4)
     folder = trial(tmp_path, 1, "cassandra")
     added = merge_log(folder / "run-1/node1/READ.hdr", {}, print, over_time.add)[1]
-    slots = list(over_time.together())
+    slots = list(over_time.slots())
     assert len(slots) <= 4
     assert sum(slot.operations for slot in slots) == added
+
+
+def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    shutil.copytree(folder / "run-1", folder / "probe-1")
+    settings = {"slo": "read.p99<10ms", "probes": 1, "duration": 2, "precision": 0.1}
+    edit_json(folder / "trial.json", trial_search=settings)
+    opened: list[Path] = []
+
+    def counting(path: Path, *others: Any) -> tuple[str, int]:
+        opened.append(path)
+        return merge_log(path, *others)
+
+    monkeypatch.setattr(client_folder, "merge_log", counting)
+    summary, kept = read(tmp_path)
+    assert sorted(opened) == sorted(tmp_path.glob("raw/*/*/*/*.hdr"))
+    search = summary.trials[0].search
+    assert search is not None
+    assert [probe.number for probe in search.probes] == [1]
+    assert search.probes[0].rows
+    assert {run.phase for run in kept.runs} == {"load", "run"}
 
 
 # ---- files and index -------------------------------------------------------------------------------------------------
