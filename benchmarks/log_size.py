@@ -4,11 +4,12 @@
 
 The clients are an experiment in a temporary folder, as a run on so many hosts leaves it: per client one-second
 histogram logs of READ and UPDATE, result lines and client.json. They become report.html, with all that `dohyo report`
-does for it: rows per client, dips, latencies over time, percentile curves, the page. Ten times the clients (`--times`) tell what more of them cost. Each second
-holds one of a few hundred encoded histograms of lognormal latencies. `--distinct` clients are written, in an order of
-their own each; the others are hard links to them, so that files come from memory and not from a slow disk; they are
-decoded one by one all the same. A new process reads each experiment; its memory is that of all its processes, at the
-worst moment, as they report it (pages that they share count for each).
+does for it: rows per client, dips, latencies over time, percentile curves, the page. Ten times the clients
+(`--times`) tell what more of them cost. Each second holds one of a few hundred encoded histograms of lognormal
+latencies. `--distinct` clients are written, in an order of their own each; the others are hard links to them, so that
+files come from memory and not from a slow disk; they are decoded one by one all the same. A new process reads each
+experiment; its memory is that of all its processes, at the worst moment, as they report it (pages that they share
+count for each).
 """
 
 import argparse
