@@ -3,12 +3,13 @@
     .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
 
 The clients are an experiment in a temporary folder, as a run on so many hosts leaves it: per client one-second
-histogram logs of READ and UPDATE, result lines and client.json. They are read by what makes the summary, with its rows
-per client, dips, and latencies over time. Ten times the clients (`--times`) tell what more of them cost. Each second
-holds one of a few hundred encoded histograms of lognormal latencies. `--distinct` clients are written, in an order of
-their own each; the others are hard links to them, so that files come from memory and not from a slow disk; they are
-decoded one by one all the same. A new process reads each experiment; its memory is that of all its processes, at the
-worst moment, as they report it (pages that they share count for each).
+histogram logs of READ and UPDATE, result lines and client.json. They become report.html, with all that `dohyo report`
+does for it: rows per client, dips, latencies over time, percentile curves, the page. Ten times the clients
+(`--times`) tell what more of them cost. Each second holds one of a few hundred encoded histograms of lognormal
+latencies. `--distinct` clients are written, in an order of their own each; the others are hard links to them, so that
+files come from memory and not from a slow disk; they are decoded one by one all the same. A new process reads each
+experiment; its memory is that of all its processes, at the worst moment, as they report it (pages that they share
+count for each).
 """
 
 import argparse
@@ -28,15 +29,17 @@ from pathlib import Path
 
 from hdrh.histogram import HdrHistogram
 
-READ_SUMMARY = """
+WRITE_REPORT = """
 import sys
 from pathlib import Path
-from dohyo.summary.summary import summarise
-summary = summarise(Path(sys.argv[1]))
+from dohyo.report import files, measured
+summary, found = measured.read(Path(sys.argv[1]))
 assert not summary.warnings, summary.warnings[:3]
 (trial,) = summary.trials
 assert trial.status == "ok", trial.reason
-print(sum(row.operations for row in trial.rows if row.operation in ("READ", "UPDATE")), len(trial.clients))
+(run,) = found.runs
+assert sum(slot.operations for slot in run.slots) == run.run.operations
+files.write(Path(sys.argv[1]), (summary, found))
 """
 READ_STATUS = """
 import sys
@@ -195,13 +198,15 @@ def main() -> None:
     for clients in dict.fromkeys([options.clients, options.clients * options.times]):
         with tempfile.TemporaryDirectory(prefix="dohyo-logs-") as work:
             write_experiment(Path(work), clients, options)
-            rounds = [measured(READ_SUMMARY, Path(work)) for _ in range(options.rounds)]
+            rounds = [measured(WRITE_REPORT, Path(work)) for _ in range(options.rounds)]
+            page_mb = (Path(work) / "report.html").stat().st_size / 1e6
         figures.append(([each[0] for each in rounds], [each[1] for each in rounds]))
         intervals = clients * options.seconds * 2
         name = f"{clients:,} clients × {options.seconds:,} s × 2 operations"
         show(f"{name}: s", figures[-1][0])
         show(f"{name}: µs of processor time per interval", [1e6 * each[2] / intervals for each in rounds])
         show(f"{name}: MB of memory", figures[-1][1])
+        show(f"{name}: MB of report.html", [page_mb])
     if len(figures) > 1:
         for which, unit in enumerate(("time", "memory")):
             pairs = zip(figures[0][which], figures[1][which], strict=True)

@@ -19,6 +19,7 @@ from test_search import searched
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
+from dohyo.evidence import client_folder
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
 from dohyo.evidence.over_time import OverTime, Slot
@@ -77,7 +78,7 @@ def by_name(made: list[Chart]) -> dict[str, Chart]:
 
 
 def of(experiment: Path) -> dict[str, Chart]:
-    return by_name(page.gather(experiment, summarise(experiment)).charts)
+    return by_name(page.gather(experiment, *read(experiment)).charts)
 
 
 def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
@@ -189,9 +190,8 @@ def test_after_a_search_its_maximum_decides(tmp_path: Path) -> None:
 
 
 def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Path) -> None:
-    two_systems(tmp_path)
-    summary = summarise(tmp_path)
-    text = page.html(page.gather(tmp_path, summary))
+    summary, kept = read(two_systems(tmp_path))
+    text = page.html(page.gather(tmp_path, summary, kept))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     rates, latencies = answer.split("<details>")[1:]
     assert "<summary>Rates compared (1)</summary>" in rates
@@ -216,9 +216,9 @@ def test_without_two_systems_there_is_no_winner() -> None:
 def test_unequal_conditions_stand_beside_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    summary = summarise(tmp_path)
+    summary, kept = read(tmp_path)
     assert verdict(summary).caveats[0].startswith("The conditions are not equal: durability.")
-    written = page.html(page.gather(tmp_path, summary))
+    written = page.html(page.gather(tmp_path, summary, kept))
     line = next(line for line in written.splitlines() if '<tr class="bad">' in line)
     assert "durability" in line
     assert "disk" in line
@@ -248,15 +248,15 @@ def test_every_run_is_a_point_and_every_curve_is_there(tmp_path: Path) -> None:
 
 
 def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
+    summary, kept = read(two_systems(tmp_path))
     overall = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
-    points = [run.rate for run in read(tmp_path, summary, print).runs if run.phase == "run"][:2]
+    points = [run.rate for run in kept.runs if run.phase == "run"][:2]
     assert sum(rate for rate in points if rate) / 2 == pytest.approx(overall.records_per_second)
 
 
 def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
-    curves = read(tmp_path, summary, print).curves
+    summary, kept = read(two_systems(tmp_path))
+    curves = kept.curves
     found = {(row.phase, row.operation): row for row in summary.trials[0].rows}
     of_first = [curve for curve in curves if curve.trial is summary.trials[0]]
     assert {curve.operation for curve in of_first} >= {*OPERATIONS, "INSERT"}
@@ -317,7 +317,7 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     assert [(layer["mark"]["color"], layer["transform"]) for layer in grey] == [
         (grammar.GREY, [{"filter": {"field": "counts", "equal": "no: discarded"}}])
     ]
-    text = page.html(page.gather(tmp_path, summarise(tmp_path)))
+    text = page.html(page.gather(tmp_path, *read(tmp_path)))
     results = text.partition('<section id="results"')[2].partition("</section>")[0]
     greyed = re.findall(r'<tr class="aside"><th scope="row">([^<]+)<', results)
     assert greyed == ["[discarded] OVERALL"] * 2 + ["[LOAD] INSERT"] * 2
@@ -378,7 +378,7 @@ def test_a_system_has_one_colour_everywhere(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/02-hbase/trial.json", trial_system="cassandra")
     # The first one has no valid numbers, but its runs are drawn.
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", valid=False, reason="no")
-    report = page.gather(tmp_path, summarise(tmp_path))
+    report = page.gather(tmp_path, *read(tmp_path))
     colours = [panel.spec["encoding"]["color"] for panel in by_name(report.charts)["over-time"].panels]
     assert all(colour["scale"]["domain"] == report.systems for colour in colours)
     key = re.findall(r'class="c(\d)">.*?</svg>([^<]+)</span>', page.html(report))
@@ -413,14 +413,14 @@ def test_charts_without_data_say_why() -> None:
 
 
 def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
+    summary, kept = read(two_systems(tmp_path))
     happened = [
         Event(1, 3.0, None, "GC pause", "node1"),
         Event(1, None, None, "early"),
         Event(7, 2.0, None, "elsewhere"),
     ]
     summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
-    found = by_name(page.gather(tmp_path, summary).charts)["over-time"]
+    found = by_name(page.gather(tmp_path, summary, kept).charts)["over-time"]
     assert rows(found.tables["events"]) == [
         # A second of warm-up is before the window.
         {
@@ -485,7 +485,7 @@ def hostile(experiment: Path) -> Path:
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     experiment = hostile(tmp_path / "a<b>")
-    text = page.html(page.gather(experiment, summarise(experiment)))
+    text = page.html(page.gather(experiment, *read(experiment)))
     assert "49" not in re.findall(r"alert\(1\)&gt;&#34;&#39;&amp;(\S{2})", text)
     found = Elements(text)
     assert found.all("img") == []
@@ -520,7 +520,7 @@ def test_hostile_text_stays_text_in_files(tmp_path: Path) -> None:
 
 
 def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> None:
-    text = page.html(page.gather(tmp_path, summarise(two_systems(tmp_path))))
+    text = page.html(page.gather(tmp_path, *read(two_systems(tmp_path))))
     found = Elements(text)
     policy = next(meta["content"] or "" for meta in found.all("meta") if meta.get("http-equiv"))
     assert policy.startswith("default-src 'none';")
@@ -537,7 +537,7 @@ def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> 
 
 
 def test_a_page_can_be_used_without_eyes_and_mouse(tmp_path: Path) -> None:
-    found = Elements(page.html(page.gather(tmp_path, summarise(two_systems(tmp_path)))))
+    found = Elements(page.html(page.gather(tmp_path, *read(two_systems(tmp_path)))))
     assert found.all("html") == [{"lang": "en"}]
     panels = [each for each in found.all("div") if each.get("data-panel")]
     assert panels
@@ -609,8 +609,8 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
 
 
 def test_slots_have_the_operations_of_the_logs(tmp_path: Path) -> None:
-    summary = summarise(two_systems(tmp_path))
-    run = next(run for run in read(tmp_path, summary, print).runs if run.phase == "run")
+    _, kept = read(two_systems(tmp_path))
+    run = next(run for run in kept.runs if run.phase == "run")
     assert sum(slot.operations for slot in run.slots) == run.run.operations
     assert run.throughput == [slot.operations for slot in run.slots][: len(run.throughput)]
     assert all(sum(slot.heat.values()) == slot.operations for slot in run.slots)
@@ -620,9 +620,32 @@ def test_a_long_run_has_longer_slots(tmp_path: Path) -> None:
     over_time = OverTime(most_slots=4)
     folder = trial(tmp_path, 1, "cassandra")
     added = merge_log(folder / "run-1/node1/READ.hdr", {}, print, over_time.add)[1]
-    slots = list(over_time.together())
+    slots = list(over_time.slots())
     assert len(slots) <= 4
     assert sum(slot.operations for slot in slots) == added
+
+
+def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    shutil.copytree(folder / "run-1", folder / "probe-1")
+    settings = {"slo": "read.p99<10ms", "probes": 1, "duration": 2, "precision": 0.1}
+    edit_json(folder / "trial.json", trial_search=settings)
+    opened: list[Path] = []
+
+    def counting(path: Path, *others: Any) -> tuple[str, int]:
+        opened.append(path)
+        return merge_log(path, *others)
+
+    monkeypatch.setattr(client_folder, "merge_log", counting)
+    summary, kept = read(tmp_path)
+    assert sorted(opened) == sorted(tmp_path.glob("raw/*/*/*/*.hdr"))
+    search = summary.trials[0].search
+    assert search is not None
+    assert [probe.number for probe in search.probes] == [1]
+    assert search.probes[0].rows
+    assert {run.phase for run in kept.runs} == {"load", "run"}
 
 
 # ---- matrix ----------------------------------------------------------------------------------------------------------
@@ -660,7 +683,7 @@ def test_tables_for_papers_have_the_matrix(tmp_path: Path) -> None:
     assert [line[:2] for line in p99.lines] == [[batch, of] for batch in ("1", "100") for of in OPERATIONS]
     row = next(row for row in summary.trials[2].rows if (row.phase, row.operation) == ("run", "UPDATE"))
     assert p99.lines[1][3] == milliseconds(row.p99_ms)
-    (_, figures) = files.write(tmp_path, summary, figures=True)
+    (_, figures) = files.write(tmp_path, figures=True)
     assert "| batchsize | operation | cassandra | hbase |\n|---|---|--:|--:|" in (figures / "results.md").read_text(
         "utf-8"
     )

@@ -4,9 +4,10 @@ A percentile of several clients, threads or repeats is only right when their his
 percentile that Dohyo prints comes from here. Logs are read one line at a time: memory holds one merged histogram per
 operation, whatever the number of clients or the length of the run.
 
-The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding) and adds them, both in
-C, on arrays of 64-bit counters, which are Python's own: numpy would be a dependency for one faster sum. The stock YCSB
-client 0.17.0 ships HdrHistogram 2.1.4, which writes the older V1 encoding; the few lines for that one are here.
+The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding), in C, into an array of
+counters. An interval uses a few hundred of them, in a range of thousands: numpy finds these, and adds no others. The
+stock YCSB client 0.17.0 ships HdrHistogram 2.1.4, which writes the older V1 encoding; the few lines for that one are
+here.
 """
 
 from __future__ import annotations
@@ -14,24 +15,19 @@ from __future__ import annotations
 import math
 import re
 import struct
-import sys
 import threading
 import zlib
-from array import array
 from binascii import a2b_base64
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import memset
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
-from operator import mul
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from hdrh.histogram import HdrHistogram
-from pyhdrh import add_array
+from numpy.typing import NDArray
 from pyhdrh import decode as decode_v2
 
 from dohyo.evidence.text_file import Warn, limited, lines
@@ -47,9 +43,8 @@ _V2_PAYLOAD = 0x1C849303
 _COMPRESSED = struct.Struct(">II")  # cookie, bytes
 _HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
 _MAX_PAYLOAD = 4 * 1024 * 1024  # the limit that the package itself sets for V2
-_WORD_TYPES = {2: "h", 4: "i", 8: "q"}  # bytes per counter in a V1 payload -> array type code
-_WORD = 8  # bytes per counter here
-_ALIGN = 8  # counters begin and end at such indexes, so that eight neighbours can be taken as one
+_WORD = 8  # bytes per counter
+_STEP = 128  # an array of counters becomes longer by so many at a time
 
 _NUMBER = r"\d+(?:\.\d*)?"
 _INTERVAL = re.compile(rf"({_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
@@ -60,70 +55,98 @@ _LONGEST_PAUSE = 600.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
 
 
+Integers = NDArray[np.int64]
+
+
 class Histogram:
-    """Counts of one histogram, from its first counter in use to its last one.
+    """Counts of one interval: of the counters in use alone.
 
     It replaces the package's own class where millions of histograms are read: that one has an array over the whole
-    range, 300 kB, and takes six times as long to make and to add.
+    range, 300 kB, and takes many times as long to make and to add.
 
     :ivar layout: what its counters stand for; histograms of one layout have the very same object
-    :ivar first: index of the first counter that is kept, a multiple of 8
-    :ivar counts: the counters, a multiple of 8 in number
+    :ivar indexes: of the counters that are not 0, in order
+    :ivar counts: these counters
     :ivar total: number of operations
     """
 
-    __slots__ = ("counts", "first", "layout", "total")
+    __slots__ = ("counts", "indexes", "layout", "total")
 
-    def __init__(self, layout: HdrHistogram, first: int = 0, counts: array[int] | None = None, total: int = 0) -> None:
+    def __init__(self, layout: HdrHistogram, indexes: Integers, counts: Integers, total: int) -> None:
         self.layout = layout
-        self.first = first
-        self.counts = array("Q") if counts is None else counts
+        self.indexes = indexes
+        self.counts = counts
         self.total = total
 
     def get_total_count(self) -> int:
         """Number of operations, as the package names it."""
         return self.total
 
-    def add(self, other: Histogram) -> None:
-        """Adds another one. One of another layout is converted first, by the lower ends of its buckets."""
-        if other.layout is not self.layout:
-            other = other.converted(self.layout)
-        if not other.total:
-            return
-        begin, end = other.first, other.first + len(other.counts)
-        if begin < self.first or end > self.first + len(self.counts):
-            self._widen(begin, end)
-        into = self.counts.buffer_info()[0] + (begin - self.first) * _WORD
-        add_array(into, other.counts.buffer_info()[0], len(other.counts), _WORD)
-        self.total += other.total
-
     def converted(self, layout: HdrHistogram) -> Histogram:
-        """The same counts in another layout."""
+        """The same counts in another layout, by the lower ends of the buckets; itself where it is of that layout."""
+        if self.layout is layout:
+            return self
         into = HdrHistogram(layout.lowest_trackable_value, MAX_LATENCY_US, layout.significant_figures)
-        for index, count in enumerate(self.counts, self.first):
-            if count:
-                into.record_value(self.layout.get_value_from_index(index), count)
-        used = [index for index, count in enumerate(into.counts[:]) if count]
-        if not used:
-            return Histogram(layout)
-        first = _aligned(used[0])
-        return Histogram(layout, first, array("Q", into.counts[first : _aligned(used[-1]) + _ALIGN]), self.total)
+        for index, count in zip(self.indexes.tolist(), self.counts.tolist(), strict=True):
+            into.record_value(self.layout.get_value_from_index(index), count)
+        return _of_counters(layout, np.array(into.counts[:], np.int64))
+
+
+def _of_counters(layout: HdrHistogram, counters: Integers) -> Histogram:
+    """The histogram of an array that begins with the first counter of the layout."""
+    indexes = counters.nonzero()[0]
+    counts = counters[indexes]
+    return Histogram(layout, indexes, counts, sum(counts.tolist()))
+
+
+class Counters:
+    """Histograms of one layout, added up: an array from the first counter in use to the last one.
+
+    :ivar first: index of the first counter that is kept
+    :ivar counts: the counters from there on
+    :ivar total: number of operations
+    """
+
+    __slots__ = ("counts", "first", "total")
+
+    def __init__(self) -> None:
+        self.first = 0
+        self.counts = np.zeros(0, np.int64)
+        self.total = 0
+
+    def add(self, indexes: Integers, counts: Integers, total: int) -> None:
+        """Adds counts, `total` in all, to the counters at the indexes, which are in order and may repeat."""
+        if total:
+            self._widen(indexes.item(0), indexes.item(-1) + 1)
+            np.add.at(self.counts, indexes - self.first, counts)
+            self.total += total
+
+    def merge(self, other: Counters) -> None:
+        """Adds what another one has added up."""
+        if other.total:
+            self._widen(other.first, other.first + len(other.counts))
+            begin = other.first - self.first
+            self.counts[begin : begin + len(other.counts)] += other.counts
+            self.total += other.total
+
+    def at_ranks(self, ranks: Sequence[int]) -> list[int]:
+        """For each rank the index of the counter that the operation of this rank (from 1) is in."""
+        cumulated = self.counts.cumsum()
+        # A damaged log may have counted more than 64 bits hold.
+        known = [min(each, int(cumulated[-1])) for each in ranks]
+        return [self.first + int(position) for position in cumulated.searchsorted(known)]
 
     def _widen(self, begin: int, end: int) -> None:
-        if self.counts:
-            begin, end = min(begin, self.first), max(end, self.first + len(self.counts))
-        wider = array("Q", bytes((end - begin) * _WORD))
-        offset = self.first - begin if self.counts else 0
-        wider[offset : offset + len(self.counts)] = self.counts
+        last = self.first + len(self.counts)
+        if self.first <= begin and end <= last:
+            return
+        if len(self.counts):
+            begin, end = min(begin, self.first), max(end, last)
+        begin -= begin % _STEP
+        wider = np.zeros(end - begin + -(end - begin) % _STEP, np.int64)
+        if len(self.counts):
+            wider[self.first - begin : last - begin] = self.counts
         self.first, self.counts = begin, wider
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        layout = (self.layout.lowest_trackable_value, self.layout.significant_figures)
-        return _restored, (layout, self.first, self.counts.tobytes(), self.total)
-
-
-def _restored(layout: tuple[int, int], first: int, counts: bytes, total: int) -> Histogram:
-    return Histogram(_layout(*layout), first, array("Q", counts), total)
 
 
 @lru_cache
@@ -133,10 +156,10 @@ def _layout(lowest: int, digits: int) -> HdrHistogram:
 
 
 @lru_cache
-def _middles(layout: HdrHistogram) -> array[int]:
+def _middles(layout: HdrHistogram) -> NDArray[np.float64]:
     """The middle of each of its buckets: every client has a mean, so that this is not computed for each."""
     lowest = [layout.get_value_from_index(index) for index in range(layout.counts_len)]
-    return array("Q", ((low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest))
+    return np.array([(low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest], np.float64)
 
 
 def standard_layout() -> HdrHistogram:
@@ -144,39 +167,46 @@ def standard_layout() -> HdrHistogram:
     return _layout(1, 3)
 
 
-def _aligned(index: int) -> int:
-    return index - index % _ALIGN
-
-
 class Latencies:
     """Latencies of one operation, merged from any number of interval histograms. Input in µs, output in ms."""
 
     def __init__(self) -> None:
-        self._merged: Histogram | None = None
+        self._layout: HdrHistogram | None = None  # of the first histogram
+        self._counters = Counters()
 
     def add(self, interval: Histogram) -> None:
         """Adds a histogram as returned by `decode`."""
-        if self._merged is None:
-            self._merged = Histogram(interval.layout)
-        self._merged.add(interval)
+        if self._layout is None:
+            self._layout = interval.layout
+        of = interval.converted(self._layout)
+        self._counters.add(of.indexes, of.counts, of.total)
 
     def add_all(self, other: Latencies) -> None:
         """Adds what another one has merged."""
-        if other._merged is not None:
-            self.add(other._merged)
+        if other._layout is None:
+            return
+        if self._layout is None:
+            self._layout = other._layout
+        if self._layout is other._layout:
+            self._counters.merge(other._counters)
+        else:
+            padded = np.pad(other._counters.counts, (other._counters.first, 0))
+            self.add(_of_counters(other._layout, padded))
 
     @property
     def count(self) -> int:
         """Number of operations."""
-        return self._merged.total if self._merged is not None else 0
+        return self._counters.total
 
     @property
     def mean_ms(self) -> float | None:
         """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations."""
-        if self._merged is None or not self.count:
+        if self._layout is None or not self.count:
             return None
-        total = sum(map(mul, self._merged.counts, _middles(self._merged.layout)[self._merged.first :]))
-        return float(total / self.count / 1000)
+        begin, counts = self._counters.first, self._counters.counts
+        middles = _middles(self._layout)[begin : begin + len(counts)]
+        # Widening may have gone beyond the last bucket, where there is nothing.
+        return float(counts[: len(middles)] @ middles / self.count / 1000)
 
     @property
     def max_ms(self) -> float | None:
@@ -189,15 +219,24 @@ class Latencies:
         The rank is rounded up, as HdrHistogram for Java does: at least p % of all operations were as fast as the
         value. (The Python package rounds to the nearest rank, which can be one operation too fast.)
         """
-        if self._merged is None or not self.count:
+        layout = self._layout
+        if layout is None or not self.count:
             return {}
-        layout = self._merged.layout
-        cumulated = list(accumulate(self._merged.counts))
-        values = {}
-        for percentile in percentiles:
-            index = self._merged.first + bisect_left(cumulated, rank(percentile, self.count))
-            values[percentile] = layout.get_highest_equivalent_value(layout.get_value_from_index(index)) / 1000
-        return values
+        indexes = self._counters.at_ranks([rank(percentile, self.count) for percentile in percentiles])
+        highest = (layout.get_highest_equivalent_value(layout.get_value_from_index(index)) for index in indexes)
+        return {percentile: value / 1000 for percentile, value in zip(percentiles, highest, strict=True)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Of a layout there is one object in each process.
+        layout = self._layout and (self._layout.lowest_trackable_value, self._layout.significant_figures)
+        return _restored, (layout, self._counters)
+
+
+def _restored(layout: tuple[int, int] | None, counters: Counters) -> Latencies:
+    latencies = Latencies()
+    latencies._layout = _layout(*layout) if layout else None
+    latencies._counters = counters
+    return latencies
 
 
 def rank(percentile: float, count: int) -> int:
@@ -209,23 +248,29 @@ class _Scratch(threading.local):
     """Counters to decode into; all zero between two histograms. A thread has its own."""
 
     def __init__(self) -> None:
-        self.counts = array("Q")
+        self.clear()
 
     def address(self, length: int) -> int:
         """Where there are at least so many counters."""
-        if length > len(self.counts):
-            self.counts = array("Q", bytes(length * _WORD))
-        return self.counts.buffer_info()[0]
+        if length > len(self._counts):
+            self._set(length)
+        return self._address
 
     def clear(self) -> None:
-        self.counts = array("Q")
+        self._set(0)
 
-    def take(self, first: int, last: int) -> tuple[int, array[int]]:
-        """The counters in use, from an aligned index on; they are zero again."""
-        begin, end = _aligned(first), min(_aligned(last) + _ALIGN, len(self.counts))
-        taken = self.counts[begin:end]
-        memset(self.counts.buffer_info()[0] + begin * _WORD, 0, (end - begin) * _WORD)
-        return begin, taken
+    def take(self, first: int, last: int) -> tuple[Integers, Integers]:
+        """Indexes and counts of the counters in use, which are zero again."""
+        used = self._counts[first : last + 1]
+        indexes = (used != 0).nonzero()[0]  # of truth values this is several times as fast as of numbers
+        counts = used[indexes]
+        used[indexes] = 0
+        indexes += first
+        return indexes, counts
+
+    def _set(self, length: int) -> None:
+        self._counts = np.zeros(length, np.int64)
+        self._address = self._counts.ctypes.data
 
 
 _scratch = _Scratch()
@@ -265,28 +310,21 @@ def _decode(text: str) -> Histogram:
         raise ValueError(f"unknown payload {cookie:#x}")
     found = decode_v2(payload, _HEADER.size, _scratch.address(layout.counts_len), layout.counts_len, _WORD)
     if not found["total"]:
-        return Histogram(layout)
+        return _of_counters(layout, np.zeros(0, np.int64))
     return Histogram(layout, *_scratch.take(found["min_nonzero_index"], found["max_nonzero_index"]), found["total"])
 
 
 def _decode_v1(layout: HdrHistogram, counters: bytes, word: int) -> Histogram:
     """V1: one big-endian counter of fixed width per bucket, up to the last one in use."""
-    counts = array(_WORD_TYPES[word], counters)
-    if sys.byteorder == "little":
-        counts.byteswap()
-    used = [index for index, count in enumerate(counts) if count]
-    if not used:
-        return Histogram(layout)
-    if used[-1] >= layout.counts_len:
+    histogram = _of_counters(layout, np.frombuffer(counters, f">i{word}").astype(np.int64))
+    if len(histogram.indexes) and histogram.indexes[-1] >= layout.counts_len:
         raise ValueError(f"a value above {MAX_LATENCY_US} µs")
-    first, end = _aligned(used[0]), used[-1] + 1
-    values = array("Q", counts[first:end])  # raises OverflowError for a negative count
-    values.extend([0] * (-len(values) % _ALIGN))
-    return Histogram(layout, first, values, sum(values))
+    if (histogram.counts < 0).any():
+        raise ValueError("a negative count")
+    return histogram
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):  # which is made faster than a dataclass: there are millions
     """One line of an interval log."""
 
     start: float  # seconds since the epoch (since the start of the log, where the log names no start time)
@@ -365,8 +403,10 @@ def merge_log(
         if interval is not None and (jump := parser.jump(interval)):
             warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: what is said by time is wrong around it")
         if interval is not None and (name := operation(parser.operation) or ""):
-            merged.setdefault(name, Latencies()).add(interval.histogram)
-            added += interval.histogram.get_total_count()
+            if name not in merged:
+                merged[name] = Latencies()
+            merged[name].add(interval.histogram)
+            added += interval.histogram.total
             if seen is not None:
                 seen(name, interval)
     return name, added

@@ -1,31 +1,30 @@
 """Latencies over time, of all clients of a run together: percentiles and a heat map by time slots.
 
-Memory has a bound, whatever the number of clients and the length of the run: a slot is a second until there are
-more than `MOST_SLOTS` of them; then slots are twice as long, as often as that is needed. In a slot, eight neighbouring
-counters of the logs' histograms are one: its percentiles are at most 0.8 % too high. (Over the whole run percentiles
-keep the logs' own three digits, see `hdr_log.Latencies`.)
+It is of all operations that succeeded; a READ-MODIFY-WRITE is there as its READ and its UPDATE. Memory has a bound,
+whatever the number of clients and the length of the run: a slot is a second until there are more than `MOST_SLOTS` of
+them; then slots are twice as long, as often as that is needed. In a slot, eight neighbouring counters of the logs'
+histograms are one: its percentiles are at most 0.8 % too high. (Over the whole run percentiles keep the logs' own three
+digits, see `hdr_log.Latencies`.)
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
 
-from pyhdrh import add_array
+import numpy as np
 
-from dohyo.evidence.hdr_log import Histogram, Interval, rank, standard_layout
+from dohyo.evidence.hdr_log import Counters, Integers, Interval, rank, standard_layout
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 
-# An hour by the second. A slot of one operation type takes 4 to 20 kB.
-MOST_SLOTS = 3600
+# Half an hour by the second; of a longer run a slot is 2, 4, … seconds: a screen has no more points across. A slot
+# takes 4 to 20 kB.
+MOST_SLOTS = 1800
 # Rows of a heat map: each is 19 % higher than the one below.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
-_WORD = 8
+_SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as it divides
 # No client writes such an interval, or one so late; a damaged log must not cost memory.
 _LONGEST_INTERVAL = 3600.0
 _LATEST_SECOND = 10_000_000.0
@@ -33,7 +32,7 @@ _LATEST_SECOND = 10_000_000.0
 
 @dataclass(frozen=True)
 class Slot:
-    """What all clients did of one operation type in one stretch of time.
+    """What all clients did in one stretch of time.
 
     :ivar start: seconds after the start of the logs
     :ivar seconds: its length
@@ -53,15 +52,10 @@ class OverTime:
     """Adds up intervals of the histogram logs of all clients by time."""
 
     def __init__(self, most_slots: int = MOST_SLOTS) -> None:
-        """`most_slots`: bound of the number of slots of each operation type."""
+        """`most_slots`: bound of the number of slots."""
         self._most = most_slots
         self._seconds = 1  # length of a slot
-        self._slots: dict[str, dict[int, Histogram]] = {}  # operation -> slot -> counts, eight neighbours as one
-
-    @property
-    def operations(self) -> list[str]:
-        """The operation types that there are."""
-        return sorted(self._slots)
+        self._slots: dict[int, Counters] = {}  # eight neighbours as one
 
     @property
     def slot_seconds(self) -> int:
@@ -71,81 +65,63 @@ class OverTime:
     def add(self, operation: str, interval: Interval) -> None:
         """Takes one interval of a client's log. It is a second but for some ms: the nearest second is its."""
         begin = interval.since_start
+        if is_failure(operation) or operation.startswith((INTENDED, READ_MODIFY_WRITE)):
+            return
         if not interval.histogram.total or interval.seconds > _LONGEST_INTERVAL or not 0 <= begin < _LATEST_SECOND:
             return
-        self._put(operation, round(begin) // self._seconds, _coarse(interval.histogram))
+        counts = interval.histogram.converted(standard_layout())
+        slot = self._slot(round(begin) // self._seconds)
+        slot.add(counts.indexes >> _SHIFT, counts.counts, counts.total)
+        self._keep_bound()
 
     def merge(self, other: OverTime) -> None:
         """Adds what another one has of other clients."""
         while self._seconds < other._seconds:
             self._double()
-        for operation, slots in other._slots.items():
-            for position, counts in slots.items():
-                self._put(operation, position * other._seconds // self._seconds, counts)
+        for position, counts in other._slots.items():
+            self._slot(position * other._seconds // self._seconds).merge(counts)
+            self._keep_bound()
 
-    def slots(self, operation: str, percentiles: Sequence[float] = (50, 99)) -> Iterator[Slot]:
-        """The slots of an operation type that have any operation, in order."""
-        for position, counts in sorted(self._slots.get(operation, {}).items()):
-            yield _slot(position * self._seconds, self._seconds, counts, percentiles)
+    def slots(self, percentiles: Sequence[float] = (50, 99)) -> Iterator[Slot]:
+        """The slots that have any operation, in order.
 
-    def together(self, percentiles: Sequence[float] = (50, 99)) -> Iterator[Slot]:
-        """The slots over all operations that succeeded; a READ-MODIFY-WRITE is there as its READ and its UPDATE."""
-        names = [
-            name for name in self._slots if not is_failure(name) and not name.startswith((INTENDED, READ_MODIFY_WRITE))
-        ]
-        for position in sorted({position for name in names for position in self._slots[name]}):
-            total = Histogram(standard_layout())
-            for name in names:
-                if (counts := self._slots[name].get(position)) is not None:
-                    total.add(counts)
-            yield _slot(position * self._seconds, self._seconds, total, percentiles)
+        :param percentiles: those that each slot is to have, 0 to 100
+        """
+        for position, counts in sorted(self._slots.items()):
+            ranks = [rank(percentile, counts.total) for percentile in percentiles]
+            at = [_highest_us(index) / 1000 for index in counts.at_ranks(ranks)]
+            yield Slot(
+                start=position * self._seconds,
+                seconds=self._seconds,
+                operations=counts.total,
+                percentiles_ms=dict(zip(percentiles, at, strict=True)),
+                heat=_heat(counts),
+            )
 
-    def _put(self, operation: str, position: int, counts: Histogram) -> None:
-        slots = self._slots.setdefault(operation, {})
-        into = slots.get(position)
-        if into is None:
-            into = slots[position] = Histogram(counts.layout)
-        into.add(counts)
-        while len(slots) > self._most:
+    def _slot(self, position: int) -> Counters:
+        found = self._slots.get(position)
+        if found is None:
+            found = self._slots[position] = Counters()
+        return found
+
+    def _keep_bound(self) -> None:
+        while len(self._slots) > self._most:
             self._double()
-            slots = self._slots[operation]
 
     def _double(self) -> None:
+        slots, self._slots = self._slots, {}
         self._seconds *= 2
-        for operation, slots in self._slots.items():
-            joined: dict[int, Histogram] = {}
-            for position, counts in slots.items():
-                into = joined.setdefault(position // 2, counts)
-                if into is not counts:
-                    into.add(counts)
-            self._slots[operation] = joined
+        for position, counts in slots.items():
+            self._slot(position // 2).merge(counts)
 
 
-def _coarse(histogram: Histogram) -> Histogram:
-    """Eight neighbouring counters as one. Its indexes are those of the histogram by eight."""
-    layout = standard_layout()
-    if histogram.layout is not layout:
-        histogram = histogram.converted(layout)
-    counts = histogram.counts[::_NEIGHBOURS]
-    address = counts.buffer_info()[0]
-    for offset in range(1, _NEIGHBOURS):
-        part = histogram.counts[offset::_NEIGHBOURS]
-        add_array(address, part.buffer_info()[0], len(part), _WORD)
-    return Histogram(layout, histogram.first // _NEIGHBOURS, counts, histogram.total)
-
-
-def _slot(start: float, seconds: float, counts: Histogram, percentiles: Sequence[float]) -> Slot:
-    cumulated = list(accumulate(counts.counts))
-    at = {
-        percentile: _highest_us(counts.first + bisect_left(cumulated, rank(percentile, counts.total))) / 1000
-        for percentile in percentiles
-    }
-    heat: dict[float, int] = {}
-    for index, count in enumerate(counts.counts, counts.first):
-        if count:
-            row = _heat_row(index)
-            heat[row] = heat.get(row, 0) + count
-    return Slot(start, seconds, counts.total, at, heat)
+def _heat(counts: Counters) -> dict[float, int]:
+    used = counts.counts.nonzero()[0]
+    rows = _heat_rows()[counts.first + used]
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))  # rows are in order
+    sums = np.add.reduceat(counts.counts[used], begins)
+    ends = [2 ** (row / HEAT_ROWS_PER_DOUBLING) / 1000 for row in rows[begins].tolist()]
+    return dict(zip(ends, sums.tolist(), strict=True))
 
 
 @cache
@@ -156,7 +132,8 @@ def _highest_us(index: int) -> int:
 
 
 @cache
-def _heat_row(index: int) -> float:
-    """Upper end in ms of the row of the heat map that the bucket's highest latency is in."""
-    row = math.ceil(round(math.log2(_highest_us(index) + 1) * HEAT_ROWS_PER_DOUBLING, 6))
-    return float(2 ** (row / HEAT_ROWS_PER_DOUBLING) / 1000)
+def _heat_rows() -> Integers:
+    """For each counter of a slot the row of the heat map that its highest latency is in."""
+    highest = [_highest_us(index) for index in range(standard_layout().counts_len // _NEIGHBOURS + 1)]
+    doublings = np.log2(np.array(highest) + 1.0)
+    return np.ceil(np.round(doublings * HEAT_ROWS_PER_DOUBLING, 6)).astype(np.int64)

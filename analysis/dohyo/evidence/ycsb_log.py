@@ -41,9 +41,11 @@ _STATUS = re.compile(
     r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}|^)\s*(\d{1,9}) sec: (\d{1,18}) operations;"
     r"(?:.*?; (\d{1,18}) records;)?"
 )
-# Numbers follow the locale of the client's host: 0.19, .19 or 0,19.
+# Numbers follow the locale of the client's host: 0.19, .19 or 0,19. No number or name is to be tried again with less
+# of it (`++`), which takes time.
 _STATUS_OPERATION = re.compile(
-    r"\[([A-Za-z][\w-]*): Count=(\d{1,18}), Max=(\d{1,19}), Min=\d{1,19}, Avg=(\d+(?:[.,]\d+)?|[.,]\d+)(?=,\s)"
+    r"\[([A-Za-z][\w-]*+): Count=(\d{1,18}+), Max=(\d{1,19}+), Min=\d{1,19}+,"
+    r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
 )
 # The same in a block of many lines, each of which is nothing but a status line.
 _STATUS_LINES = re.compile(
@@ -185,23 +187,26 @@ class _Reader:
     def read_block(self, number: int, block: bytes) -> None:
         """Reads whole lines. A client that runs for long leaves little but status lines: those are read together."""
         last = block.rfind(b"\n", 0, -1) + 1
-        if self._status_lines(block[:last]):
-            number += block.count(b"\n", 0, last)
+        if read := self._status_lines(block[:last]):
+            number += read
             block = block[last:]
         for offset, line in enumerate(BytesIO(block)):
             self.read(number + offset, line.decode("utf-8", "replace"))
 
-    def _status_lines(self, block: bytes) -> bool:
-        """Adds up the status lines of a block, if it is nothing else, and all of the run that is being read."""
+    def _status_lines(self, block: bytes) -> int:
+        """Adds up the status lines of a block, if it is nothing else, and all of the run that is being read.
+
+        Returns how many lines it has read.
+        """
         times = [int(each) for each in _STATUS_LINES.findall(b"\n" + block)]
         begin = -1 if self._log.elapsed_seconds is None else self._log.elapsed_seconds
         if not times or len(times) != block.count(b"\n") or self._log.has_results:
-            return False
+            return 0
         if not all(earlier < later for earlier, later in pairwise([begin, *times])):
-            return False
+            return 0
         last = cast(re.Match[str], _STATUS.search(block[block.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")))
         if self._jump(_began(last)):
-            return False  # the line is to be named
+            return 0  # the line is to be named
         by_metric: dict[bytes, list[tuple[int, int, float]]] = {}
         for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
             if count != b"0":
@@ -210,7 +215,7 @@ class _Reader:
             counts, maxima, means = zip(*found, strict=True)
             self._add_interval(metric.decode(), sum(counts), max(maxima), sum(map(mul, counts, means)))
         self._tell(last)
-        return True
+        return len(times)
 
     def read(self, number: int, line: str) -> None:
         self._number, self._line = number, line

@@ -5,19 +5,18 @@ from __future__ import annotations
 import webbrowser
 from pathlib import Path
 
-from dohyo.report import page, static
+from dohyo.report import measured, page, static
+from dohyo.report.measured import Measured
 from dohyo.summary.results import Summary
-from dohyo.summary.summary import summarise
 
 
-def write(experiment: Path, summary: Summary | None = None, *, figures: bool = False) -> list[Path]:
+def write(experiment: Path, known: tuple[Summary, Measured] | None = None, *, figures: bool = False) -> list[Path]:
     """Writes report.html and, if asked for, the folder `figures`; returns the paths, the page's first.
 
-    :param summary: of the experiment, if it is known already
+    :param known: what `measured.read` has found, if the experiment has been read already
     """
-    summary = summary or summarise(experiment)
-    report = page.gather(experiment, summary)
-    others = [static.write(experiment, summary, report.charts)] if figures else []
+    report = page.gather(experiment, *(known or measured.read(experiment)))
+    others = [static.write(experiment, report.summary, report.charts)] if figures else []
     # The page last: it links what stands beside it.
     return [page.write(report), *others]
 

@@ -1,31 +1,27 @@
 """What the charts need beyond the summary: run by run rates, latencies over time, whole percentile curves.
 
-Everything is read from the evidence once, one run after the other.
+The evidence is read once, for the summary and for them.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dohyo.evidence import client_folder
-from dohyo.evidence.events import Seconds
-from dohyo.evidence.hdr_log import Interval, Latencies
-from dohyo.evidence.json_values import mapping, whole
-from dohyo.evidence.over_time import OverTime, Slot
-from dohyo.evidence.rows import LOAD, PROBE, Run, together
-from dohyo.evidence.text_file import Warn
+from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.over_time import Slot
+from dohyo.evidence.rows import LOAD, Run
 from dohyo.figures import point_name
-from dohyo.operations import INTENDED, is_call, is_failure
+from dohyo.operations import INTENDED, OVERALL, is_call, is_failure
+from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
 
-# Half an hour by the second; of a longer run a slot is 2, 4, … seconds: a screen has no more points across.
-MOST_SLOTS = 1800
+_Key = tuple[str, str, str]  # system, point, phase
+
 # Ends of the tail: steps of a fifth of each decade of 1 / (1 - share), as HdrHistogram's plots have them.
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
@@ -93,36 +89,44 @@ class Measured:
     curves: list[Curve] = field(default_factory=list)
 
 
-_Key = tuple[str, str, str]  # system, point, phase
+def read(experiment: Path) -> tuple[Summary, Measured]:
+    """Summarises an experiment, and keeps what charts need of the evidence, which is read once for both.
 
-
-def read(experiment: Path, summary: Summary, warn: Warn) -> Measured:
-    """Reads the evidence of all trials, those that failed among them.
-
-    :param experiment: its folder; without `raw` nothing is known
+    :param experiment: its folder, with `raw`
+    :raises FileNotFoundError: when there is no `raw` folder
     """
-    result = Measured()
-    trials: dict[_Key, Trial] = {}
-    merged: dict[_Key, dict[str, Latencies]] = {}
-    for trial in summary.trials:
-        folder = experiment / "raw" / trial.name
-        discard = _discard(folder)
-        for phase, number, path in _phases(folder):
-            found, latencies = _read(path, trial, phase, number, discard, warn)
-            if found is None:
+    kept = _Kept()
+    summary = summarise(experiment, kept.add)
+    return summary, Measured(kept.runs, list(kept.curves()))
+
+
+class _Kept:
+    """What is kept of each trial; runs of a system at a point that count make one curve."""
+
+    def __init__(self) -> None:
+        self.runs: list[MeasuredRun] = []
+        self._merged: dict[_Key, tuple[Trial, dict[str, Latencies]]] = {}
+
+    def add(self, trial: Trial, phases: Sequence[Phase]) -> None:
+        """Takes a trial, also one that failed, and what its clients did in its load and runs."""
+        for phase in phases:
+            if not phase.clients:
                 continue
-            result.runs.append(found)
-            if not found.discarded and (trial.status == "ok" or phase == LOAD):
-                key = (trial.system, point_name(trial.point), phase)
-                trials.setdefault(key, trial)
-                into = merged.setdefault(key, {})
-                for name, each in latencies.items():
-                    into.setdefault(name, Latencies()).add_all(each)
-    for key, by_operation in merged.items():
-        for name, total in sorted(by_operation.items()):
-            if _has_curve(name) and total.count:
-                result.curves.append(Curve(trials[key], key[2], name, total.count, _values(total)))
-    return result
+            throughput, slots = phase.run.by_second[OVERALL], list(phase.over_time.slots())
+            self.runs.append(
+                MeasuredRun(trial, phase.kind, phase.number, phase.discarded, phase.run, throughput, slots)
+            )
+            if not phase.discarded and (trial.status == "ok" or phase.kind == LOAD):
+                key = (trial.system, point_name(trial.point), phase.kind)
+                _, latencies = self._merged.setdefault(key, (trial, {}))
+                add_all(latencies, phase.latencies)
+
+    def curves(self) -> Iterator[Curve]:
+        """By system, point and phase in the order of measuring, then by operation type."""
+        for (_, _, phase), (trial, latencies) in self._merged.items():
+            for name, total in sorted(latencies.items()):
+                if _has_curve(name) and total.count:
+                    yield Curve(trial, phase, name, total.count, _values(total))
 
 
 def _has_curve(operation: str) -> bool:
@@ -134,48 +138,6 @@ def _values(latencies: Latencies) -> list[tuple[float, float]]:
     # Beyond 1 - 1/n there is one operation: that is the maximum, not a percentile.
     known = [each for each in CURVE_PERCENTILES if (100 - each) / 100 * latencies.count >= 1 or each == 0]
     return list(latencies.percentiles_ms(known).items())
-
-
-def _discard(folder: Path) -> int:
-    try:
-        return whole(mapping(json.loads((folder / "trial.json").read_text("utf-8"))).get("trial_discard")) or 0
-    except (OSError, ValueError):
-        return 0  # the summary has warned of it
-
-
-def _phases(folder: Path) -> Iterator[tuple[str, int | None, Path]]:
-    """The load, then the runs of all phases in the order of their names and numbers; no probes of a search."""
-    if (folder / LOAD).is_dir():
-        yield LOAD, None, folder / LOAD
-    found = []
-    for path in folder.iterdir() if folder.is_dir() else ():
-        match = re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)
-        if match and match[1] != PROBE and path.is_dir():
-            found.append((match[1], int(match[2]), path))
-    yield from sorted(found)
-
-
-def _read(
-    path: Path, trial: Trial, phase: str, number: int | None, discard: int, warn: Warn
-) -> tuple[MeasuredRun | None, dict[str, Latencies]]:
-    over_time = OverTime(MOST_SLOTS)
-    latencies: dict[str, Latencies] = {}
-
-    seconds = Seconds()
-    clients = []
-    for host in sorted(each for each in path.iterdir() if each.is_dir()):
-
-        def seen(operation: str, interval: Interval, client: str = host.name) -> None:
-            over_time.add(operation, interval)
-            seconds.add(client, operation, interval)
-
-        clients.append(client_folder.read(host, latencies, seen, warn))
-    if not clients:
-        return None, {}
-    run = together([client.run for client in clients])
-    discarded = number is not None and number <= discard
-    throughput = seconds.throughput(run.seconds)
-    return MeasuredRun(trial, phase, number, discarded, run, throughput, list(over_time.together())), latencies
 
 
 def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from dohyo.report.charts import charts as all_charts
 from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
 from dohyo.report.material import Material
 from dohyo.report.matrix import matrix
+from dohyo.report.measured import Measured
 from dohyo.report.verdict import verdict
 from dohyo.summary.results import Summary
 from dohyo.tables import comparison_table, conditions, published_table, table
@@ -72,10 +73,8 @@ class Report:
         return verdict(self.summary).sentence
 
 
-def gather(experiment: Path, summary: Summary) -> Report:
-    """Reads what the charts need of the evidence."""
-    # The summary has read the same files and holds their warnings.
-    found = measured.read(experiment, summary, lambda _: None)
+def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
+    """Draws what `measured.read` has found in an experiment, and what stands beside its evidence."""
     material = Material(summary, found, measured.hosts_over_time(experiment))
     return Report(experiment, material, all_charts(material), _facts(experiment))
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dohyo.bad_input import BadInputError
-from dohyo.report import page
+from dohyo.report import measured, page
 from dohyo.report.page import Report
-from dohyo.summary.summary import summarise
 
 INDEX = "index.html"
 # Tells a folder that may be written into again from one that holds something else.
@@ -52,7 +51,7 @@ def write(folders: Sequence[Path], site: Path) -> Path:
     entries = []
     for folder in folders:
         # One experiment's evidence in memory at a time.
-        report = page.gather(folder, summarise(folder))
+        report = page.gather(folder, *measured.read(folder))
         into = site / folder.name
         shutil.rmtree(into, ignore_errors=True)
         into.mkdir()

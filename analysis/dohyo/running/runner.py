@@ -21,7 +21,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
 from dohyo.planning import sizing
 from dohyo.planning.plan import Trial, course, variables
-from dohyo.report import files
+from dohyo.report import files, measured
 from dohyo.running.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
     Experiment,
@@ -38,7 +38,6 @@ from dohyo.running.progress import Progress, clock
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
-from dohyo.summary.summary import summarise
 from dohyo.tables.files import write
 from dohyo.tables.table import render
 
@@ -370,11 +369,11 @@ class _Measurement:
 
     def _conclude(self, interrupted: bool) -> bool:
         """Writes and prints the summary; returns whether every trial has valid numbers."""
-        summary = summarise(self.experiment.folder)
-        for trial, measured in zip(self.experiment.trials, summary.trials, strict=True):
+        summary, found = measured.read(self.experiment.folder)
+        for trial, result in zip(self.experiment.trials, summary.trials, strict=True):
             # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
-            if self.experiment.state(trial) == "done" and measured.status != "ok":
-                self.experiment.mark(trial, "invalid", measured.reason)
+            if self.experiment.state(trial) == "done" and result.status != "ok":
+                self.experiment.mark(trial, "invalid", result.reason)
         fine = ("ok",) if self.options.named else ("ok", "skipped")
         statuses = [trial.status for trial in summary.trials]
         valid = "ok" in statuses and all(status in fine for status in statuses)
@@ -384,7 +383,7 @@ class _Measurement:
         folder = shown(self.experiment.folder)
         self.console.print(Text(f"evidence, summary.json, .csv, .md, load.csv and hosts.csv: {folder}"), soft_wrap=True)
         if self.options.open_report:
-            (page,) = files.write(self.experiment.folder, summary)
+            (page,) = files.write(self.experiment.folder, (summary, found))
             files.open_in_browser(page)
             self.console.print(Text(f"report: {shown(page)}"), soft_wrap=True)
         if not valid:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.rows import Row, rows
-from dohyo.summary.phase import Part, Phase, parts_of
+from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Batch:
         for host in self.hosts:
             own: dict[Part, dict[str, Latencies]] = {}
             for phase in self.phases:
-                phase.read(host, own.setdefault(phase.part, {}), self.warnings.append)
+                add_all(own.setdefault(phase.part, {}), phase.read(host, self.warnings.append))
             of_client: list[Row] = []
             for part in parts_of(self.phases):
                 kind, discarded = part

@@ -14,7 +14,7 @@ from dohyo.evidence.events import Event, Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies
 from dohyo.evidence.json_values import number, read_object, whole
 from dohyo.evidence.load_curve import Inserted
-from dohyo.evidence.over_time import MOST_SLOTS, OverTime
+from dohyo.evidence.over_time import OverTime
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
@@ -29,7 +29,8 @@ Part = tuple[str, bool]
 class Phase:
     """One run of a phase of a trial, or its load, over all clients."""
 
-    def __init__(self, folder: Path, discard: int, warn: Warn, most_slots: int = MOST_SLOTS) -> None:
+    def __init__(self, folder: Path, discard: int, warn: Warn, most_slots: int) -> None:
+        """`most_slots`: bound of `over_time`."""
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
@@ -48,24 +49,24 @@ class Phase:
         """Hosts that have, or should have, left results."""
         return {path.name for path in self.folder.iterdir() if path.is_dir()} | set(self.conducted.clients)
 
-    def read(self, host: str, latencies: dict[str, Latencies], warn: Warn) -> None:
-        """Reads what the client on a host has left; its histograms are added to `latencies`."""
-        if (self.folder / host).is_dir():
-
-            def seen(operation: str, interval: Interval) -> None:
-                self.seconds.add(host, operation, interval)
-                self.over_time.add(operation, interval)
-                if self.kind == LOAD:
-                    self.inserted.add(operation, interval)
-
-            own: dict[str, Latencies] = {}
-            client = client_folder.read(self.folder / host, own, seen, warn)
-            client.run.p99_ms = _p99_ms(own, client.run)
-            self.clients.append(client)
-            add_all(latencies, own)
-            add_all(self.latencies, own)
-        else:
+    def read(self, host: str, warn: Warn) -> dict[str, Latencies]:
+        """Reads what the client on a host has left, and returns the latencies of this client alone."""
+        own: dict[str, Latencies] = {}
+        if not (self.folder / host).is_dir():
             self.missing.append(host)
+            return own
+
+        def seen(operation: str, interval: Interval) -> None:
+            self.seconds.add(host, operation, interval)
+            self.over_time.add(operation, interval)
+            if self.kind == LOAD:
+                self.inserted.add(operation, interval)
+
+        client = client_folder.read(self.folder / host, own, seen, warn)
+        client.run.p99_ms = _p99_ms(own, client.run)
+        self.clients.append(client)
+        add_all(self.latencies, own)
+        return own
 
     def add(self, other: Phase) -> None:
         """Adds what another one has read of other hosts."""

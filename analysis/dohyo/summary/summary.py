@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -32,7 +32,7 @@ from dohyo.scenario.properties import find as find_property
 from dohyo.summary import in_parallel, knee, probes, validity
 from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons
-from dohyo.summary.phase import Part, Phase, add_all, parts_of
+from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Conditions, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
@@ -58,12 +58,18 @@ _OF_A_PHASE = (
 # nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
 
+# Bound of what is known over time of all runs of a trial together, in slots: six of half an hour by the second.
+_MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
 
-def summarise(experiment: Path) -> Summary:
+
+def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] | None = None) -> Summary:
     """Summarises all trials of an experiment.
 
-    `experiment`: the folder with `raw/<trial>/…` and perhaps `published/`. Trials that did not finish, and files that
-    are missing or broken, become reasons and warnings. Raises FileNotFoundError when there is no `raw` folder.
+    Trials that did not finish, and files that are missing or broken, become reasons and warnings.
+
+    :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
+    :param seen: gets each trial with its load and runs as they were read, which are not kept
+    :raises FileNotFoundError: when there is no `raw` folder
     """
     raw = experiment / "raw"
     if not raw.is_dir():
@@ -76,6 +82,8 @@ def summarise(experiment: Path) -> Summary:
             evidence = _Evidence(folder, warnings)
             trial = evidence.trial()
             trials.append(trial)
+            if seen is not None:
+                seen(trial, evidence.phases)
             if trial.round is not None:
                 rounds.setdefault((trial.system, point_name(trial.point)), Rounds()).add(trial, evidence.measured)
     merged = [each.merged() for each in rounds.values()]
@@ -141,6 +149,7 @@ class _Evidence:
         self.folder = folder
         self.warnings = warnings
         self.measured: Counted = {}
+        self.phases: list[Phase] = []
         self._settings = self._read("trial.json")
         self._properties = mapping(self._settings.get("trial_properties"))
         self._discard = whole(self._settings.get("trial_discard")) or 0
@@ -148,11 +157,8 @@ class _Evidence:
     def trial(self) -> Trial:
         facts = self._read("conditions.json")
         hosts = canary.read(self._read("canary.json"))
-        folders = self._folders()
-        most_slots = max(1, MOST_SLOTS // max(1, len(folders)))  # a bound for all of them together
-        phases = [Phase(folder, self._discard, self._warn, most_slots) for folder in folders]
-        latencies: dict[Part, dict[str, Latencies]] = {}
-        clients = self._clients(phases, latencies)
+        self.phases = phases = self._phases(self._folders())
+        clients = self._clients(phases)
         load = [phase for phase in phases if phase.kind == LOAD]
         runs = [phase for phase in phases if phase.kind != LOAD]
         # Where there is nothing after the load, it is what is measured, and has numbers only in a trial that is good.
@@ -169,9 +175,7 @@ class _Evidence:
         shown = [phase for phase in measured_phases if status == "ok"]
         if not any(phase.problems for phase in aside):
             shown += aside
-        self.measured = {
-            part: ([phase.run for phase in shown if phase.part == part], latencies[part]) for part in parts_of(shown)
-        }
+        self.measured = {part: _counted([phase for phase in phases if phase.part == part]) for part in parts_of(shown)}
         result = rows_of(self.measured)
         measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
         conditions, by_phase = self._conditions(facts, counted or load)
@@ -243,8 +247,13 @@ class _Evidence:
         timeout = self._properties.get("operationtimeout", stated.default if stated else None)
         return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
 
-    def _clients(self, phases: Sequence[Phase], latencies: dict[Part, dict[str, Latencies]]) -> list[Client]:
-        """Reads all clients' folders into the phases and `latencies`."""
+    def _phases(self, folders: Sequence[Path]) -> list[Phase]:
+        """The load and runs in these folders, of which nothing has been read yet."""
+        most_slots = min(MOST_SLOTS, max(1, _MOST_SLOTS_OF_A_TRIAL // max(1, len(folders))))
+        return [Phase(folder, self._discard, self._warn, most_slots) for folder in folders]
+
+    def _clients(self, phases: Sequence[Phase]) -> list[Client]:
+        """Reads all clients' folders into the phases."""
         result = []
         counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
         conducted = counted or [phase.conducted for phase in phases]
@@ -256,8 +265,6 @@ class _Evidence:
             for phase, read in zip(phases, batch.phases, strict=True):
                 phase.add(read)
             result += [conducted_client(host, conducted, of_client) for host, of_client in batch.clients]
-        for phase in phases:
-            add_all(latencies.setdefault(phase.part, {}), phase.latencies)
         return result
 
     def _judged(
@@ -439,11 +446,10 @@ class _Evidence:
         if settings is None:
             return None
         tried = []
-        for phase in (Phase(folder, 0, self._warn) for folder in self._numbered([PROBE])):
-            latencies: dict[str, Latencies] = {}
-            for host in sorted(phase.hosts()):
-                phase.read(host, latencies, self._warn)
-            measured = rows(PROBE, [phase.run], latencies)
+        tries = self._phases(self._numbered([PROBE]))
+        self._clients(tries)
+        for phase in tries:
+            measured = rows(PROBE, [phase.run], phase.latencies)
             targets = [number(client.report.get("target")) for client in phase.clients]
             known = [target for target in targets if target is not None]
             # Each client was given its share of it.
@@ -459,6 +465,14 @@ class _Evidence:
 
     def _read(self, name: str) -> dict[str, Any]:
         return read_object(self.folder / name, self._warn)
+
+
+def _counted(phases: Sequence[Phase]) -> tuple[list[Run], dict[str, Latencies]]:
+    """The runs of one part, and their latencies together."""
+    latencies: dict[str, Latencies] = {}
+    for phase in phases:
+        add_all(latencies, phase.latencies)
+    return [phase.run for phase in phases], latencies
 
 
 def _busy(uses: Sequence[HostUse], runs: Sequence[Phase]) -> list[str]:
