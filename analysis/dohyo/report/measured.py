@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,10 +119,17 @@ def read(experiment: Path, summary: Summary, warn: Warn) -> Measured:
                 for name, each in latencies.items():
                     into.setdefault(name, Latencies()).add_all(each)
     for key, by_operation in merged.items():
-        for name, total in sorted(by_operation.items()):
-            if _has_curve(name) and total.count:
-                result.curves.append(Curve(trials[key], key[2], name, total.count, _values(total)))
+        result.curves += curves(trials[key], key[2], by_operation)
     return result
+
+
+def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list[Curve]:
+    """Those of the operation types that succeeded."""
+    return [
+        Curve(trial, phase, name, total.count, _values(total))
+        for name, total in sorted(latencies.items())
+        if _has_curve(name) and total.count
+    ]
 
 
 def _has_curve(operation: str) -> bool:

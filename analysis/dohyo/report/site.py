@@ -11,7 +11,7 @@ from urllib.parse import quote
 from dohyo.bad_input import BadInputError
 from dohyo.report import page
 from dohyo.report.page import Report
-from dohyo.summary.summary import summarise
+from dohyo.summary.summary import is_experiment, summarise
 
 INDEX = "index.html"
 # Tells a folder that may be written into again from one that holds something else.
@@ -34,7 +34,7 @@ class Entry:
 
 def experiments(results: Path) -> list[Path]:
     """The folders of experiments in a folder of results, the newest name first."""
-    found = [path for path in results.iterdir() if (path / "raw").is_dir()] if results.is_dir() else []
+    found = [path for path in results.iterdir() if is_experiment(path)] if results.is_dir() else []
     return sorted(found, key=lambda path: path.name, reverse=True)
 
 

@@ -93,6 +93,14 @@ def summarise(experiment: Path) -> Summary:
     )
 
 
+def is_experiment(folder: Path) -> bool:
+    """Whether a folder is that of an experiment. Logs of others may stand in a folder named raw, too."""
+    left = ("state.json", "trial.json", "conditions.json", "client.json")
+    return (folder / "experiment.json").is_file() or any(
+        next((folder / "raw").glob(f"{below}{name}"), None) for name in left for below in ("*/", "*/*/*/")
+    )
+
+
 def read_trial(folder: Path) -> Trial:
     """Summarises one trial from its folder in `raw/`, as far as it has come."""
     return _Evidence(folder, []).trial()
