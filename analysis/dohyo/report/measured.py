@@ -107,7 +107,11 @@ def read(experiment: Path, summary: Summary, warn: Warn) -> Measured:
     for trial in summary.trials:
         folder = experiment / "raw" / trial.name
         discard = _discard(folder)
-        for phase, number, path in _phases(folder):
+        try:
+            phases = list(_phases(folder))
+        except OSError:
+            continue  # without rights; the summary has named it
+        for phase, number, path in phases:
             found, latencies = _read(path, trial, phase, number, discard, warn)
             if found is None:
                 continue

@@ -15,7 +15,6 @@ Which logs belong together:
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +33,7 @@ from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
-from dohyo.summary.summary import unequal
+from dohyo.summary.summary import WORKLOAD, unequal
 
 # The page that `dohyo report` writes into a folder of logs is none of them.
 REPORT = "report.html"
@@ -50,11 +49,6 @@ _LONGEST_SECONDS = 2_000_000
 _SECOND_BY_SECOND = 1.5
 # Status lines tell whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
-# Properties of YCSB's workload that are the same for all clients of a run.
-_SAME = re.compile(
-    r"workload|recordcount|table|field(count|length|lengthdistribution)|(read|write)allfields|requestdistribution"
-    r"|(read|update|insert|scan|delete|readmodifywrite)proportion|(min|max)scanlength|dotransactions|batchsize"
-)
 
 
 @dataclass(frozen=True)
@@ -468,14 +462,14 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
 def _scenario(log: ClientLog) -> dict[str, str]:
     """The options that say what is measured, not those that tell clients of one run apart."""
     if log.properties:
-        return {key: value for key, value in log.properties.items() if _SAME.fullmatch(key)}
+        return {key: value for key, value in log.properties.items() if WORKLOAD.fullmatch(key)}
     words = (log.command or "").split()
     found: dict[str, str] = {}
     for option, value in pairwise(words):
         key, equals, stated = value.partition("=")
         if option in ("-db", "-P"):
             found[option] = " ".join(filter(None, [found.get(option), Path(value).name]))
-        elif option == "-p" and equals and _SAME.fullmatch(key):
+        elif option == "-p" and equals and WORKLOAD.fullmatch(key):
             found[key] = stated
     return found
 
