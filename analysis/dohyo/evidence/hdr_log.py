@@ -52,7 +52,8 @@ _WORD = 8  # bytes per counter here
 _ALIGN = 8  # counters begin and end at such indexes, so that eight neighbours can be taken as one
 
 _NUMBER = r"\d+(?:\.\d*)?"
-_INTERVAL = re.compile(rf"({_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
+# A clock that is put back may be before the start.
+_INTERVAL = re.compile(rf"(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)")
 # Clients write an interval each second (stock YCSB each ten); a host that hangs for longer is as bad as its clock.

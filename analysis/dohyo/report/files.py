@@ -41,9 +41,7 @@ def place(folder: Path, out: Path | None) -> Path:
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadInputError(
-            f"the report cannot be written into {path.parent}: no rights; --out FILE names another file"
-        )
+        raise BadInputError(f"no rights to write the report into {path.parent}; --out FILE names another place")
     return path
 
 

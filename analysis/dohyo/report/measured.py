@@ -108,11 +108,10 @@ def read(experiment: Path, summary: Summary, warn: Warn) -> Measured:
         folder = experiment / "raw" / trial.name
         discard = _discard(folder)
         try:
-            phases = list(_phases(folder))
+            read_phases = [(each[0], *_read(each[2], trial, *each[:2], discard, warn)) for each in _phases(folder)]
         except OSError:
             continue  # without rights; the summary has named it
-        for phase, number, path in phases:
-            found, latencies = _read(path, trial, phase, number, discard, warn)
+        for phase, found, latencies in read_phases:
             if found is None:
                 continue
             result.runs.append(found)
