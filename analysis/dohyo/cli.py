@@ -191,9 +191,15 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
 @click.option("--results", metavar="DIR", type=click.Path(path_type=Path), default=RESULTS,
               help="Folder with the experiments. Default: results/ of this checkout.")  # fmt: skip
 def site_command(folder: Path, results: Path) -> int:
-    """Writes an index of all experiments and their reports into DIR, for any web server or none."""
-    click.echo(shown(site.write(site.experiments(results), folder)))
-    return 0
+    """Writes an index of all experiments and their reports into DIR, for any web server or none.
+
+    Exit code: 0; 1 an experiment cannot be read: it is named and left out; 2 bad input.
+    """
+    unread: list[str] = []
+    click.echo(shown(site.write(site.experiments(results), folder, unread.append)))
+    for warning in unread:
+        click.echo(f"warning: {warning}", err=True)
+    return 1 if unread else 0
 
 
 @cli.command("list")

@@ -167,6 +167,19 @@ def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
     assert 'href="experiment/raw/01-cassandra/"' in (tmp_path / "page.html").read_text("utf-8")
 
 
+def test_an_experiment_without_rights_is_left_out_of_the_site_and_named(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        trial(tmp_path / "results" / name, 1, "cassandra")
+    (tmp_path / "results/a").chmod(0)
+    result = without_rights("site", str(tmp_path / "site"), "--results", str(tmp_path / "results"))
+    (tmp_path / "results/a").chmod(0o700)
+    assert result.returncode == 1, result.stderr
+    assert f"warning: {tmp_path}/results/a" in result.stderr
+    index = (tmp_path / "site/index.html").read_text("utf-8")
+    assert "b/report.html" in index
+    assert "a/report.html" not in index
+
+
 # ---- logs of others --------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from browser import Browser, browser, chromium
 from evidence import trial
 from test_report import hostile, two_systems
 
-from dohyo.report import files, site
+from dohyo.report import files, foreign, site
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"
@@ -49,6 +49,18 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     assert quiet.value(f"{PANELS}.filter(panel => panel.querySelector('svg path, canvas')).length") > 8
     assert quiet.value("document.documentElement.scrollWidth") <= width
     assert quiet.value("document.documentElement.dataset.theme") == scheme
+
+
+@pytest.mark.parametrize("width", [1200, 375])
+def test_charts_of_logs_of_others_are_drawn(quiet: Browser, tmp_path: Path, width: int) -> None:
+    stock = Path(__file__).parent / "data/stock"
+    report = foreign.gather(stock)
+    (page,) = files.write_report(report, tmp_path / "page.html", figures=False)
+    quiet.open(page, width)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    assert quiet.value(f"{PANELS}.length") == sum(len(chart.panels) for chart in report.charts)
+    assert quiet.value(f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas')).length") == 0
+    assert quiet.value("document.documentElement.scrollWidth") <= width
 
 
 def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:
@@ -95,7 +107,7 @@ def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> 
 def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
     for name, system in (("a", "cassandra"), ("b", "hbase")):
         trial(tmp_path / "results" / name, 1, system)
-    quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site"), 375)
+    quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site", pytest.fail), 375)
     rows = "[...document.querySelectorAll('tbody tr:not([hidden]) a')].map(link => link.innerText)"
     assert quiet.value(rows) == ["b", "a"]
     quiet.value("""{
