@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from test_tabulate import GO
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.report import files, foreign, page
 from dohyo.report.grammar import Chart, rows
-from dohyo.summary.foreign import REPORT, UNKNOWN_CONDITIONS
+from dohyo.summary.foreign import REPORT, UNKNOWN_CONDITIONS, collect
 
 DATA = Path(__file__).parent / "data"
 STOCK = DATA / "stock"
@@ -106,7 +107,7 @@ def test_histogram_logs_of_several_clients_share_the_clock(tmp_path: Path) -> No
             if begun is not None:
                 text = text.replace(begun[0], f"StartTime: {float(begun[1]) + later:.3f}")
             write(tmp_path / f"{client}-{source.name}", text)
-    (run,) = foreign.foreign.collect([tmp_path]).runs
+    (run,) = collect([tmp_path]).runs
     assert {name: each.count for name, each in run.latencies.items()} == {"READ": 2014, "UPDATE": 1986}
     whole = {slot.start: slot.operations for slot in run.slots}
     assert sum(whole.values()) == 4000
@@ -160,6 +161,21 @@ def test_clients_that_did_not_overlap_are_flagged_in_the_page(tmp_path: Path) ->
     result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
     assert result.return_value == 1
     assert "a.log had ended at 2026-11-21 05:10:50, before b.log began" in (tmp_path / REPORT).read_text("utf-8")
+
+
+def test_go_ycsb_is_charted_and_says_what_it_lacks(tmp_path: Path) -> None:
+    lines = [line for line in GO.splitlines() if "99th(us): 0," not in line]
+    write(tmp_path / "go.log", "\n".join([*lines, ""]))
+    report = foreign.gather(tmp_path)
+    (trial,) = report.summary.trials
+    made = {chart.name: chart for chart in report.charts}
+    assert trial.status == "ok"
+    assert [row["value"] for row in rows(made["throughput"].tables["throughput-0"])] == [
+        pytest.approx(517 / 44.397, rel=1e-3)
+    ]
+    assert systems(made["latency"]) == {tmp_path.name}
+    assert made["percentiles"].missing
+    assert "nothing is known over time" in trial.notes[-1]
 
 
 def test_a_folder_without_any_log_is_bad_input(tmp_path: Path) -> None:
