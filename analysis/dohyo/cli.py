@@ -17,11 +17,12 @@ from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.places import RESULTS, shown
 from dohyo.planning import sizing
-from dohyo.report import files, site
+from dohyo.report import files, foreign, measured, page, site
 from dohyo.running import comparing, runner
 from dohyo.scenario import properties, scenario, systems
 from dohyo.scenario.hosts import Hosts, here
-from dohyo.summary import regression, summary
+from dohyo.summary import regression
+from dohyo.summary.summary import is_experiment, read_trial
 from dohyo.tables.tabulate import Format
 from dohyo.tables.tabulate import tabulate as tabulate_folders
 
@@ -155,17 +156,34 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
 
 
 @cli.command()
-@click.argument("experiment", metavar="[EXPERIMENT]", required=False)
+@click.argument("experiment", metavar="[EXPERIMENT|FOLDER]", required=False)
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path),
+              help="Where the page goes. Default: report.html in the folder.")  # fmt: skip
 @click.option("--figures", is_flag=True, help="Also write the charts as SVG and PNG, and the tables for LaTeX.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
-def report(experiment: str | None, figures: bool, open_: bool) -> int:
-    """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest)."""
-    written = files.write(_experiment(experiment), figures=figures)
+def report(experiment: str | None, out: Path | None, figures: bool, open_: bool) -> int:
+    """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest).
+
+    FOLDER may also hold logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
+
+    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page has
+    all that is whole; 2 bad input, nothing was written.
+    """
+    folder = _folder(experiment)
+    place = files.place(folder, out)
+    made = page.gather(folder, *measured.read(folder)) if is_experiment(folder) else foreign.gather(folder)
+    summary = made.summary
+    for warning in summary.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    for trial in summary.trials:
+        if trial.status != "ok":
+            click.echo(f"{trial.name}: {trial.status}: {trial.reason or 'no results'}", err=True)
+    written = files.write_report(made, place, figures=figures)
     for path in written:
         click.echo(shown(path))
     if open_:
         files.open_in_browser(written[0])
-    return 0
+    return 0 if summary.is_sound(skipped=not made.facts.get("named")) else 1
 
 
 @cli.command("site")
@@ -173,9 +191,15 @@ def report(experiment: str | None, figures: bool, open_: bool) -> int:
 @click.option("--results", metavar="DIR", type=click.Path(path_type=Path), default=RESULTS,
               help="Folder with the experiments. Default: results/ of this checkout.")  # fmt: skip
 def site_command(folder: Path, results: Path) -> int:
-    """Writes an index of all experiments and their reports into DIR, for any web server or none."""
-    click.echo(shown(site.write(site.experiments(results), folder)))
-    return 0
+    """Writes an index of all experiments and their reports into DIR, for any web server or none.
+
+    Exit code: 0; 1 an experiment cannot be read: it is named and left out; 2 bad input.
+    """
+    unread: list[str] = []
+    click.echo(shown(site.write(site.experiments(results), folder, unread.append)))
+    for warning in unread:
+        click.echo(f"warning: {warning}", err=True)
+    return 1 if unread else 0
 
 
 @cli.command("list")
@@ -202,7 +226,7 @@ def next_probe_command(folder: Path) -> int:
     """
     if not (folder / "trial.json").is_file():
         raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
-    search = summary.read_trial(folder).search
+    search = read_trial(folder).search
     if search is None:
         raise BadInputError(f"{folder}/trial.json: nothing is searched for in it; a scenario asks with search=max")
     click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
@@ -217,8 +241,8 @@ def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
     return Path(name).absolute(), check_inventory(Path(name).absolute())
 
 
-def _experiment(name: str | None) -> Path:
-    """The folder of an experiment.
+def _folder(name: str | None) -> Path:
+    """The folder of an experiment, or one with logs.
 
     :raises BadInputError: if there is none
     """
@@ -228,8 +252,13 @@ def _experiment(name: str | None) -> Path:
             raise BadInputError(f"there is no experiment in {shown(RESULTS)}; ./run.sh workloadA makes one")
         return newest[0]
     folder = RESULTS / name if "/" not in name and (RESULTS / name).is_dir() else Path(name)
-    if not (folder / "raw").is_dir():
-        raise BadInputError(f"{name} is neither an ID in {shown(RESULTS)} nor a folder of an experiment: no folder raw")
+    try:
+        folder.stat()
+        is_experiment(folder)
+    except FileNotFoundError as error:
+        raise BadInputError(f"{name} is neither an ID in {shown(RESULTS)} nor a folder with logs of YCSB") from error
+    except OSError as error:
+        raise BadInputError(f"{name} cannot be read: {error.strerror or error}") from error
     return folder
 
 

@@ -724,7 +724,7 @@ def test_the_index_lists_every_experiment_and_its_reports_are_there(tmp_path: Pa
         shutil.copyfile(results / name / "experiment.json", results / name / "summary.json")
     hostile(results / "20260303-c")
     target = tmp_path / "site"
-    index = site.write(site.experiments(results), target)
+    index = site.write(site.experiments(results), target, pytest.fail)
     found = Elements(index.read_text("utf-8"))
     assert [link["href"] for link in found.all("a")] == [
         f"{name}/report.html" for name in ("20260303-c", "20260202-b", "20260101-a")
@@ -737,7 +737,7 @@ def test_the_index_lists_every_experiment_and_its_reports_are_there(tmp_path: Pa
     assert (target / "20260202-b/summary.json").is_file()
     assert 'href="raw/' not in (target / "20260202-b/report.html").read_text("utf-8")
     # Again, over what it has made itself.
-    site.write(site.experiments(results)[:1], target)
+    site.write(site.experiments(results)[:1], target, pytest.fail)
 
 
 def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
@@ -745,9 +745,9 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").touch()
     with pytest.raises(BadInputError, match="mine holds something that is no site"):
-        site.write(site.experiments(tmp_path / "results"), tmp_path / "mine")
+        site.write(site.experiments(tmp_path / "results"), tmp_path / "mine", pytest.fail)
     with pytest.raises(BadInputError, match="there are no experiments"):
-        site.write([], tmp_path / "new")
+        site.write([], tmp_path / "new", pytest.fail)
 
 
 def test_the_command_writes_the_page_of_a_folder(tmp_path: Path) -> None:

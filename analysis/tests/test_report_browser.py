@@ -10,7 +10,7 @@ from evidence import edit_json, trial, write_json
 from test_report import hostile, of, of_four, two_systems
 from test_search import searched
 
-from dohyo.report import files, site
+from dohyo.report import files, foreign, site
 from dohyo.report.grammar import GREY, rows
 
 pytestmark = pytest.mark.skipif(
@@ -101,7 +101,7 @@ def barriers(browser: Browser) -> list[str]:
 def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     of_four(tmp_path / "results/a")
     edit_json(tmp_path / "results/a/raw/02-cassandra-batchsize=100/conditions.json", durability="disk")
-    index = site.write(site.experiments(tmp_path / "results"), tmp_path / "site")
+    index = site.write(site.experiments(tmp_path / "results"), tmp_path / "site", pytest.fail)
     for page in (tmp_path / "site/a/report.html", index):
         quiet.open(page, width, scheme=scheme)
         quiet.wait("document.documentElement.dataset.drawn !== 'no'")
@@ -127,6 +127,18 @@ def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) ->
     assert sorted(filled) == ["0", "0", "1", "1"]
     assert quiet.value("document.querySelectorAll('#probes .mark-rule.role-mark line').length") == 1
     assert quiet.value("document.documentElement.scrollWidth") <= 375
+
+
+@pytest.mark.parametrize("width", [1200, 375])
+def test_charts_of_logs_of_others_are_drawn(quiet: Browser, tmp_path: Path, width: int) -> None:
+    stock = Path(__file__).parent / "data/stock"
+    report = foreign.gather(stock)
+    (page,) = files.write_report(report, tmp_path / "page.html", figures=False)
+    quiet.open(page, width)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    assert quiet.value(f"{PANELS}.length") == sum(len(chart.panels) for chart in report.charts)
+    assert quiet.value(f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas')).length") == 0
+    assert quiet.value("document.documentElement.scrollWidth") <= width
 
 
 def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Path) -> None:
@@ -236,7 +248,7 @@ def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
             "host": {"name": f"machine-{name}"},
         }
         write_json(tmp_path / "results" / name / "experiment.json", facts)
-    quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site"), 375)
+    quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site", pytest.fail), 375)
 
     def shown(field: str, value: str) -> list[str]:
         """With this in one field of the form alone."""

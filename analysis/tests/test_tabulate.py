@@ -12,10 +12,15 @@ import pytest
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.rows import Row
-from dohyo.summary.results import Trial
-from dohyo.tables.tabulate import Format, collect, tabulate
+from dohyo.summary import foreign
+from dohyo.summary.results import Summary, Trial
+from dohyo.tables.tabulate import Format, tabulate
 
 STOCK = Path(__file__).parent / "data" / "stock"
+
+
+def collect(folders: list[Path]) -> Summary:
+    return foreign.collect(folders).summary
 
 
 def row(of: Trial, operation: str, phase: str = "run") -> Row:

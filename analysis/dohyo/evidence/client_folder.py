@@ -39,12 +39,26 @@ def read(
     client.run.seconds = number(report.get("measured_seconds"))
     client.run.client_cpu_seconds = number(report.get("cpu_seconds")) or None
     counted: dict[str, int] = {}
-    for path in sorted(folder.glob("*.hdr")):
-        operation, added = merge_log(path, latencies, warn, seen)
+    broken: list[str] = []
+
+    def not_whole(message: str) -> None:
+        broken.append(message.removeprefix(f"{folder}/"))
+        warn(message)
+
+    try:
+        logs_of_time = sorted(path for path in folder.iterdir() if path.suffix == ".hdr")
+    except OSError as error:
+        warn(f"{folder}: cannot be read: {error.strerror or error}")
+        client.problems.append(f"its folder cannot be read: {error.strerror or error}")
+        return client
+    for path in logs_of_time:
+        operation, added = merge_log(path, latencies, not_whole, seen)
         counted[operation] = counted.get(operation, 0) + added
     if (failure := _failure(folder, report)) is not None:
+        # Its last lines may well be cut off then.
         client.problems.append(failure)
         return client
+    client.problems += broken
     logs = [log for log in read_log(folder / "result.txt", warn) if log.has_results]
     log = logs[-1] if logs else None
     if log is None or log.cut:

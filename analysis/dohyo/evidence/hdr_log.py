@@ -47,7 +47,8 @@ _WORD = 8  # bytes per counter
 _STEP = 128  # an array of counters becomes longer by so many at a time
 
 _NUMBER = r"\d+(?:\.\d*)?"
-_INTERVAL = re.compile(rf"({_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
+# A clock that is put back may be before the start.
+_INTERVAL = re.compile(rf"(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)")
 # Clients write an interval each second (stock YCSB each ten); a host that hangs for longer is as bad as its clock.
@@ -339,7 +340,7 @@ class LogParser:
     def __init__(self, name: str) -> None:
         """`name`: file name of the log; `READ.hdr` names the operation when no comment does."""
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
-        self._start_time: float | None = None
+        self.start_time: float | None = None  # seconds since the epoch
         self._base_time: float | None = None
         self._end: float | None = None  # of the interval before
 
@@ -355,7 +356,7 @@ class LogParser:
         if not found:
             raise ValueError("not a line of a histogram log, or cut off")
         start = self._absolute(float(found[1]))
-        return Interval(start, float(found[2]), decode(found[3]), start - (self._start_time or 0.0))
+        return Interval(start, float(found[2]), decode(found[3]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
         """Seconds that the clock jumped between the interval before and this one; 0 for no more than clients pause."""
@@ -365,7 +366,7 @@ class LogParser:
     def _comment(self, line: str) -> None:
         if time := _TIME.match(line):
             if time[1] == "StartTime":
-                self._start_time = float(time[2])
+                self.start_time = float(time[2])
             else:
                 self._base_time = float(time[2])
         elif operation := _OPERATION.match(line):
@@ -375,9 +376,19 @@ class LogParser:
         # Without a base time, HdrHistogram's own reader takes stamps far before the start time as relative to it.
         if self._base_time is not None:
             return self._base_time + stamp
-        if self._start_time is not None and stamp < self._start_time - _YEAR_SECONDS:
-            return self._start_time + stamp
+        if self.start_time is not None and stamp < self.start_time - _YEAR_SECONDS:
+            return self.start_time + stamp
         return stamp
+
+
+def beginning(path: Path) -> tuple[str | None, float | None]:
+    """The operation type of a log, and when it began (seconds since the epoch), as far as its first lines tell."""
+    parser = LogParser(path.name)
+    for _, line in lines(path, lambda _: None):
+        if not line.startswith("#"):
+            break
+        parser.parse(line)
+    return operation(parser.operation), parser.start_time
 
 
 def merge_log(
@@ -394,6 +405,7 @@ def merge_log(
     parser = LogParser(path.name)
     name = parser.operation
     added = 0
+    jumped = 0.0
     for number, line in lines(path, warn):
         try:
             interval = parser.parse(line)
@@ -401,7 +413,10 @@ def merge_log(
             warn(f"{path}:{number}: {error}")
             continue
         if interval is not None and (jump := parser.jump(interval)):
-            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: what is said by time is wrong around it")
+            jumped += jump
+            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: times from here on are as if it had not")
+        if interval is not None and jumped:
+            interval = interval._replace(start=interval.start - jumped, since_start=interval.since_start - jumped)
         if interval is not None and (name := operation(parser.operation) or ""):
             if name not in merged:
                 merged[name] = Latencies()

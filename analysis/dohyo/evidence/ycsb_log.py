@@ -49,7 +49,7 @@ _STATUS_OPERATION = re.compile(
 )
 # The same in a block of many lines, each of which is nothing but a status line.
 _STATUS_LINES = re.compile(
-    rb"\n(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3})?[ \t]*(\d{1,9}) sec: \d{1,18} operations;"
+    rb"\n(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3})?[ \t]*(\d{1,9}) sec: (\d{1,18}) operations;"
 )
 _STATUS_OPERATIONS = re.compile(_STATUS_OPERATION.pattern.encode())
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
@@ -67,6 +67,7 @@ _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
 # Status lines tell whole seconds and come late on a busy host. Clocks that are put right jump further.
 _JUMP_SECONDS = 60.0
+_MOST_POINTS = 3600  # an hour by the second
 _BUCKET_US = 1000.0  # percentiles and maxima from buckets of 1 ms are ends of buckets
 
 
@@ -81,6 +82,30 @@ class Operation:
     percentiles_us: dict[float, float] = field(default_factory=dict)
     returns: dict[str, int] = field(default_factory=dict)
     whole_milliseconds: bool = False  # percentiles of measurementtype=histogram are lower ends of 1 ms buckets
+
+
+@dataclass
+class Progress:
+    """How many operations a client had done by when, from its status lines; bounded, however many there are.
+
+    :ivar points: seconds that the client had counted, and operations since it began
+    """
+
+    points: list[tuple[int, int]] = field(default_factory=list)
+    _apart: int = 1  # seconds between two points, at least
+    _next: int = 0
+
+    def add(self, elapsed: int, operations: int | str | bytes) -> None:
+        """Takes a status line, unless it is too near to the one before."""
+        if elapsed < self._next:
+            return
+        self.points.append((elapsed, int(operations)))
+        self._next = elapsed + self._apart
+        if len(self.points) > _MOST_POINTS:
+            self._apart *= 2
+            points, self.points, self._next = self.points, [], 0
+            for point in points:
+                self.add(*point)
 
 
 @dataclass
@@ -99,6 +124,7 @@ class ClientLog:
     status_operations: int | None = None  # from the last status line
     status_records: int | None = None  # from the last status line
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
+    progress: Progress = field(default_factory=Progress)  # likewise
     command: str | None = None
     cut: str | None = None  # why something is missing
     doubts: list[str] = field(default_factory=list)  # numbers that cannot be true, with the line and the reason
@@ -198,7 +224,8 @@ class _Reader:
 
         Returns how many lines it has read.
         """
-        times = [int(each) for each in _STATUS_LINES.findall(b"\n" + block)]
+        found = _STATUS_LINES.findall(b"\n" + block)
+        times = [int(each) for each, _ in found]
         begin = -1 if self._log.elapsed_seconds is None else self._log.elapsed_seconds
         if not times or len(times) != block.count(b"\n") or self._log.has_results:
             return 0
@@ -211,10 +238,12 @@ class _Reader:
         for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
             if count != b"0":
                 by_metric.setdefault(metric, []).append((int(count), int(maximum), float(mean.replace(b",", b"."))))
-        for metric, found in by_metric.items():
-            counts, maxima, means = zip(*found, strict=True)
+        for metric, intervals in by_metric.items():
+            counts, maxima, means = zip(*intervals, strict=True)
             self._add_interval(metric.decode(), sum(counts), max(maxima), sum(map(mul, counts, means)))
         self._tell(last)
+        for elapsed, (_, operations) in zip(times, found, strict=True):
+            self._log.progress.add(elapsed, operations)
         return len(times)
 
     def read(self, number: int, line: str) -> None:
@@ -394,6 +423,7 @@ class _Reader:
         if self._log.has_results or (self._log.elapsed_seconds is not None and elapsed < self._log.elapsed_seconds):
             self._next_log()
         self._tell(status)
+        self._log.progress.add(int(status[1]), status[2])
         self._status_operations(line)
 
     def _tell(self, status: re.Match[str]) -> None:

@@ -1,24 +1,48 @@
-"""The files of a report, which stand beside the summary in the experiment's folder."""
+"""The files of a report, which stand in the experiment's folder unless another place is named."""
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from pathlib import Path
 
+from dohyo.bad_input import BadInputError
 from dohyo.report import measured, page, static
 from dohyo.report.measured import Measured
+from dohyo.report.page import Report
 from dohyo.summary.results import Summary
 
 
 def write(experiment: Path, known: tuple[Summary, Measured] | None = None, *, figures: bool = False) -> list[Path]:
-    """Writes report.html and, if asked for, the folder `figures`; returns the paths, the page's first.
+    """Writes report.html and, if asked for, the folder `figures` into an experiment's folder; returns the paths.
 
     :param known: what `measured.read` has found, if the experiment has been read already
     """
     report = page.gather(experiment, *(known or measured.read(experiment)))
-    others = [static.write(experiment, report.summary, report.charts)] if figures else []
+    return write_report(report, experiment / page.FILE, figures=figures)
+
+
+def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
+    """Writes a page and, if asked for, the folder `figures` beside it; returns the paths, the page's first."""
+    others = [static.write(path.parent, report.summary, report.charts)] if figures else []
     # The page last: it links what stands beside it.
-    return [page.write(report), *others]
+    return [page.write(report, path), *others]
+
+
+def place(folder: Path, out: Path | None) -> Path:
+    """Where the page of a folder goes.
+
+    :param out: another place than in that folder
+    :raises BadInputError: if nothing can be written there
+    """
+    path = out or (folder if folder.is_dir() else folder.parent) / page.FILE
+    if path.is_dir():
+        raise BadInputError(f"--out {path} is a folder; name the file, such as {path / page.FILE}")
+    if not path.parent.is_dir():
+        raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadInputError(f"no rights to write the report into {path.parent}; --out FILE names another place")
+    return path
 
 
 def open_in_browser(path: Path) -> bool:

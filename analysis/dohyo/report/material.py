@@ -40,8 +40,9 @@ class Material:
         return point_name({key: value for key, value in trial.point.items() if key in self._varying})
 
     def label(self, trial: Trial) -> str:
-        """A system at its point, as a row of a chart."""
-        return " · ".join(filter(None, (trial.system, self.point(trial))))
+        """A system at its point, as a row of a chart; numbers that are not valid are never without that word."""
+        status = "" if trial.status == "ok" else trial.status
+        return " · ".join(filter(None, (trial.system, self.point(trial), status)))
 
     def part(self, phase: str, trial: Trial) -> str:
         """A phase at a trial's point in words; charts over time show one at a time."""

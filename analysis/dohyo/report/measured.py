@@ -6,7 +6,7 @@ The evidence is read once, for the summary and for them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,9 +124,16 @@ class _Kept:
     def curves(self) -> Iterator[Curve]:
         """By system, point and phase in the order of measuring, then by operation type."""
         for (_, _, phase), (trial, latencies) in self._merged.items():
-            for name, total in sorted(latencies.items()):
-                if _has_curve(name) and total.count:
-                    yield Curve(trial, phase, name, total.count, _values(total))
+            yield from curves(trial, phase, latencies)
+
+
+def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list[Curve]:
+    """Those of the operation types that succeeded."""
+    return [
+        Curve(trial, phase, name, total.count, _values(total))
+        for name, total in sorted(latencies.items())
+        if _has_curve(name) and total.count
+    ]
 
 
 def _has_curve(operation: str) -> bool:

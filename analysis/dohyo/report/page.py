@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,16 @@ class Report:
     """What there is to show of an experiment, in any form.
 
     :ivar facts: experiment.json
+    :ivar folders: of the evidence of each trial, by its name
+    :ivar unknown: of logs of others, what of the conditions is not known
     """
 
     experiment: Path
     material: Material
     charts: list[Chart]
     facts: Mapping[str, Any]
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    unknown: str | None = None
 
     @property
     def summary(self) -> Summary:
@@ -76,13 +81,15 @@ class Report:
 def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
     """Draws what `measured.read` has found in an experiment, and what stands beside its evidence."""
     material = Material(summary, found, measured.hosts_over_time(experiment))
-    return Report(experiment, material, all_charts(material), _facts(experiment))
+    folders = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
+    return Report(experiment, material, all_charts(material), _facts(experiment), folders)
 
 
-def html(report: Report, *, with_evidence: bool = True) -> str:
+def html(report: Report, *, with_evidence: bool = True, folder: Path | None = None) -> str:
     """The page.
 
-    :param with_evidence: whether the folder `raw` stands beside it, to be linked
+    :param with_evidence: whether the evidence is to be linked
+    :param folder: in which the page is to stand; default: that of the experiment
     """
     summary = report.summary
     of_matrix = matrix(summary)
@@ -109,10 +116,11 @@ def html(report: Report, *, with_evidence: bool = True) -> str:
         condition_systems=[name for name, _ in by_system],
         unequal=set(summary.unequal),
         unequal_values=summary.unequal,
+        unknown=report.unknown,
         charts=report.charts,
         matrix=of_matrix,
         matrix_data=_json(of_matrix),
-        files=_files(report.experiment, summary, with_evidence),
+        files=_files(report, folder or report.experiment, with_evidence),
         published=[grid for each in summary.published for grid in published_table.grids(each, summary)],
         data=_json(_data(report.charts, report.systems)),
         style=style(),
@@ -254,16 +262,21 @@ def machine(facts: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def _files(experiment: Path, summary: Summary, with_evidence: bool) -> list[tuple[str, str, str]]:
-    """Relative address, name and meaning of what stands beside the page."""
-    found = [(quote(name), name, what) for name, what in _FILES.items() if (experiment / name).is_file()]
+def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
+    """Relative address, name and meaning of what the page is computed from."""
+    found = [(report.experiment / name, what) for name, what in _FILES.items()]
     if with_evidence:
-        for trial in summary.trials:
-            if (experiment / "raw" / trial.name).is_dir():
-                found.append(
-                    (f"raw/{quote(trial.name)}/", f"raw/{trial.name}", f"evidence of this trial: {trial.status}")
-                )
-    return found
+        statuses = {trial.name: trial.status for trial in report.summary.trials}
+        found += [(path, f"evidence of this trial: {statuses[name]}") for name, path in report.folders.items()]
+    return [
+        (quote(os.path.relpath(path, folder)) + "/" * path.is_dir(), _title(path, report.experiment), what)
+        for path, what in found
+        if path.exists()
+    ]
+
+
+def _title(path: Path, experiment: Path) -> str:
+    return str(path.relative_to(experiment)) if path != experiment else path.resolve().name
 
 
 def linked_files() -> list[str]:
@@ -271,10 +284,13 @@ def linked_files() -> list[str]:
     return list(_FILES)
 
 
-def write(report: Report) -> Path:
-    """Writes the page into the experiment's folder, all of it or nothing; returns its path."""
-    path = report.experiment / FILE
+def write(report: Report, path: Path | None = None) -> Path:
+    """Writes the page, all of it or nothing; returns its path.
+
+    :param path: default: `FILE` in the experiment's folder
+    """
+    path = path or report.experiment / FILE
     part = path.with_suffix(".part")
-    part.write_text(html(report), encoding="utf-8")
+    part.write_text(html(report, folder=path.parent), encoding="utf-8")
     part.replace(path)
     return path

@@ -9,8 +9,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dohyo.bad_input import BadInputError
+from dohyo.evidence.text_file import Warn
 from dohyo.report import measured, page
 from dohyo.report.page import Report
+from dohyo.summary.summary import is_experiment
 
 INDEX = "index.html"
 # Tells a folder that may be written into again from one that holds something else.
@@ -33,12 +35,21 @@ class Entry:
 
 def experiments(results: Path) -> list[Path]:
     """The folders of experiments in a folder of results, the newest name first."""
-    found = [path for path in results.iterdir() if (path / "raw").is_dir()] if results.is_dir() else []
+    found = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
     return sorted(found, key=lambda path: path.name, reverse=True)
 
 
-def write(folders: Sequence[Path], site: Path) -> Path:
+def _may_be_one(path: Path) -> bool:
+    try:
+        return is_experiment(path)
+    except OSError:
+        return True  # reading it says why it cannot be read
+
+
+def write(folders: Sequence[Path], site: Path, warn: Warn) -> Path:
     """Writes the index and a folder for each experiment, with its page and the small files beside it; no evidence.
+
+    An experiment that cannot be read is reported through `warn` and left out.
 
     :raises BadInputError: if there is no experiment, or the folder holds something that is no site
     """
@@ -51,7 +62,11 @@ def write(folders: Sequence[Path], site: Path) -> Path:
     entries = []
     for folder in folders:
         # One experiment's evidence in memory at a time.
-        report = page.gather(folder, *measured.read(folder))
+        try:
+            report = page.gather(folder, *measured.read(folder))
+        except OSError as error:
+            warn(f"{error.filename or folder}: cannot be read: {error.strerror or error}")
+            continue
         into = site / folder.name
         shutil.rmtree(into, ignore_errors=True)
         into.mkdir()

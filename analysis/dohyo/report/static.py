@@ -22,14 +22,14 @@ _LATEX = {
 }  # fmt: skip
 
 
-def write(experiment: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
-    """Writes `figures/` below the experiment's folder: NAME.svg, NAME.png, results.md, results.tex; returns it.
+def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
+    """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md, results.tex; returns it.
 
     A chart with several panels or parts has a file for each of them; figures of a former report are removed.
     """
     import vl_convert  # noqa: PLC0415  80 MB, which nothing else needs
 
-    folder = experiment / "figures"
+    folder = beside / "figures"
     folder.mkdir(exist_ok=True)
     for old in folder.iterdir():
         if old.suffix in (".svg", ".png", ".md", ".tex"):

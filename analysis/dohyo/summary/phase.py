@@ -129,6 +129,8 @@ class Phase:
                 validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
             ]
             found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]
+        of_clients = validity.other_scenario({client.host: client.report for client in self.clients})
+        found += [f"{self.name} {why}" for why in of_clients]
         returns = self.run.returns
         missing = sum(returns.get(status, 0) for status in NOT_FOUND)
         dips = events.dips(self.seconds.throughput(self.run.seconds))

@@ -147,6 +147,15 @@ class Summary:
         """Those of the matrix, in order."""
         return list(dict.fromkeys(key for trial in self.trials for key in trial.point))
 
+    def is_sound(self, *, skipped: bool = False) -> bool:
+        """Whether there are valid numbers of every trial, and everything could be read.
+
+        :param skipped: systems that could not be had are fine
+        """
+        fine = ("ok", "skipped") if skipped else ("ok",)
+        statuses = [trial.status for trial in self.trials]
+        return "ok" in statuses and all(status in fine for status in statuses) and not self.warnings
+
     def json(self) -> str:
         """As in docs/summary-json.md."""
         content = {"schema": SCHEMA_VERSION, **asdict(self)}

@@ -54,6 +54,12 @@ _OF_A_PHASE = (
     ("measured_seconds", "warmup_seconds"),
 )  # fmt: skip
 
+# Properties of YCSB's workload that are the same for all clients and all systems of a comparison.
+WORKLOAD = re.compile(
+    r"workload|recordcount|table|field(count|length|lengthdistribution)|(read|write)allfields|requestdistribution"
+    r"|(read|update|insert|scan|delete|readmodifywrite)proportion|(min|max)scanlength|dotransactions|batchsize"
+)
+
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
@@ -77,15 +83,21 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
     warnings: list[str] = []
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
+    workloads: dict[str, dict[str, str]] = {}
+    planned = listing(read_object(experiment / "experiment.json", warnings.append).get("plan"))
     for folder in sorted(raw.iterdir()):
         if folder.is_dir():
             evidence = _Evidence(folder, warnings)
-            trial = evidence.trial()
+            trial = evidence.trial_or_why_not()
+            if planned and trial.name not in planned:
+                trial = _of_another_experiment(trial, planned)
             trials.append(trial)
             if seen is not None:
                 seen(trial, evidence.phases)
+            workloads[trial.name] = evidence.workload()
             if trial.round is not None:
                 rounds.setdefault((trial.system, point_name(trial.point)), Rounds()).add(trial, evidence.measured)
+    warnings += _mixed(trials, workloads)
     merged = [each.merged() for each in rounds.values()]
     reference = published.kept(experiment / "published", warnings.append)
     return Summary(
@@ -98,6 +110,14 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
+    )
+
+
+def is_experiment(folder: Path) -> bool:
+    """Whether a folder is that of an experiment. Logs of others may stand in a folder named raw, too."""
+    left = ("state.json", "trial.json", "conditions.json", "client.json")
+    return (folder / "experiment.json").is_file() or any(
+        next((folder / "raw").glob(f"{below}{name}"), None) for name in left for below in ("*/", "*/*/*/")
     )
 
 
@@ -119,6 +139,31 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
             if len(set(values.values())) > 1:
                 result.setdefault(name, {}).update(values)
     return result
+
+
+def _of_another_experiment(trial: Trial, planned: Sequence[Any]) -> Trial:
+    """A trial that the experiment has not planned has no numbers in it."""
+    why = (
+        f"raw/{trial.name} is of another experiment: experiment.json plans {', '.join(map(str, planned))}; two"
+        " experiments are mixed in one folder"
+    )
+    return replace(trial, status="invalid", reason=why, rows=[], clients=[], nodes=[], search=None)
+
+
+def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Trials at one point of the matrix that measured something else than the first of them."""
+    found = []
+    for first, *others in at_points([trial for trial in trials if workloads[trial.name] and trial.rows]):
+        usual = workloads[first.name]
+        for other in others:
+            own = workloads[other.name]
+            differs = [key for key in sorted({*usual, *own}) if usual.get(key) != own.get(key)]
+            if differs:
+                said = ", ".join(
+                    f"{key} {own.get(key, 'not given')} instead of {usual.get(key, 'not given')}" for key in differs
+                )
+                found.append(f"raw/{other.name} is of another scenario than raw/{first.name}: {said}")
+    return found
 
 
 def _stated(trial: Trial, name: str) -> str:
@@ -153,6 +198,23 @@ class _Evidence:
         self._settings = self._read("trial.json")
         self._properties = mapping(self._settings.get("trial_properties"))
         self._discard = whole(self._settings.get("trial_discard")) or 0
+
+    def trial_or_why_not(self) -> Trial:
+        """Its trial; one without numbers where a folder of it is closed to whoever reads it."""
+        try:
+            return self.trial()
+        except OSError as error:
+            why = f"{error.filename}: cannot be read: {error.strerror or error}"
+            self._warn(why)
+            system = str(self._settings.get("trial_system") or self.folder.name)
+            return Trial(self.folder.name, system, system, "invalid", why)
+
+    def workload(self) -> dict[str, str]:
+        """The properties that say what is measured, without those of the matrix."""
+        point = mapping(self._settings.get("trial_point"))
+        return {
+            key: str(value) for key, value in self._properties.items() if WORKLOAD.fullmatch(key) and key not in point
+        }
 
     def trial(self) -> Trial:
         facts = self._read("conditions.json")

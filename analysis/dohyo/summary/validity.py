@@ -7,6 +7,7 @@ conducts the clients.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dohyo.evidence.events import DIP_SHARE, Dip
 from dohyo.figures import rate
@@ -16,6 +17,9 @@ from dohyo.figures import rate
 LATE_MS = 50.0
 # Seconds in a row with less than half of the mean throughput.
 COLLAPSE_SECONDS = 10
+
+# What client.json says of the work, and is the same for all clients of a run. A target rate may be divided unequally.
+_SAME_FOR_ALL = ("binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite")
 
 # Share of its host's processors from which on it is the client that was measured.
 SATURATED = 0.9
@@ -71,6 +75,23 @@ def collapse(dips: Sequence[Dip], warmup: float) -> str | None:
         f" {begin:.0f}\N{EN DASH}{begin + longest.seconds:.0f} (down to {rate(longest.lowest)} op/s); less than"
         f" {COLLAPSE_SECONDS} s are allowed"
     )
+
+
+def other_scenario(reports: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Clients of one run that did not do the same work: each figure that is not what most of them have.
+
+    :param reports: client.json by host
+    """
+    found = []
+    for key in _SAME_FOR_ALL:
+        values = {host: report[key] for host, report in reports.items() if report.get(key) is not None}
+        usual = max(values.values(), key=list(values.values()).count, default=None)
+        found += [
+            f"on {host}: the client did another scenario: {key} {value} instead of {usual}"
+            for host, value in values.items()
+            if value != usual
+        ]
+    return found
 
 
 def compacting(pending: Mapping[str, float]) -> str | None:

@@ -21,7 +21,11 @@ def chart(material: Material) -> Chart:
     for system in material.systems:
         rows: list[dict[str, Any]] = []
         shown: set[str] = set()
-        runs = [run for run in material.measured.runs if run.trial.system == system and run.slots and not run.discarded]
+        runs = [
+            run
+            for run in material.measured.runs
+            if run.trial.system == system and any(slot.heat for slot in run.slots) and not run.discarded
+        ]
         for run in sorted(runs, key=lambda run: material.place(run.phase)):
             part = material.part(run.phase, run.trial)
             if part not in shown:

@@ -33,9 +33,10 @@ def chart(material: Material) -> Chart:
         tables["events"] = table(_events(material), _EVENT)
         panels = [
             _panel(material, "time", "operations", "Throughput", "operations per second", clients),
-            _panel(material, "time", "p99", "p99 of all operations", "ms", clients),
         ]
-    missing = None if clients else "There are no histogram logs, so nothing is known second by second."
+        if any(row["p99"] is not None for row in clients):
+            panels.append(_panel(material, "time", "p99", "p99 of all operations", "ms", clients))
+    missing = None if clients else "There are neither histogram logs nor status lines, so nothing is known over time."
     question = (
         "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
         " slider, to read a second; drag along a chart, or use the buttons, to look closer."
@@ -61,7 +62,7 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     part = material.part(run.phase, run.trial)
     status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
     width = round(run.slots[0].seconds)
-    p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in run.slots}
+    p99 = {round(slot.start): slot.percentiles_ms.get(_P99) for slot in run.slots}
     rows = []
     for begin in range(0, len(run.throughput), width):
         seconds = run.throughput[begin : begin + width]

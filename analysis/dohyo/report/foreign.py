@@ -1,0 +1,62 @@
+"""The report of a folder with logs of other YCSB clients: the same page, with what can be known from these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dohyo.bad_input import BadInputError
+from dohyo.evidence.rows import LOAD
+from dohyo.report.charts import charts
+from dohyo.report.material import Material
+from dohyo.report.measured import Measured, MeasuredRun, curves
+from dohyo.report.page import Report
+from dohyo.summary import foreign
+from dohyo.summary.foreign import ForeignRun
+
+
+def gather(folder: Path) -> Report:
+    """Reads the logs, once.
+
+    :raises BadInputError: if there is nothing of YCSB in the folder
+    """
+    collected = foreign.collect([folder])
+    found = collected.summary
+    if not found.trials:
+        said = "".join(f"; {warning}" for warning in found.warnings)
+        raise BadInputError(f"{folder} is no experiment (it has no folder raw), and no YCSB log is in it{said}")
+    trials = {
+        trial.name: replace(
+            trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial is trial])]
+        )
+        for trial in found.trials
+    }
+    summary = replace(found, trials=list(trials.values()))
+    measured = Measured()
+    for run in collected.runs:
+        trial = trials[run.trial.name]
+        number = None if run.phase == LOAD else 1
+        measured.runs.append(MeasuredRun(trial, run.phase, number, False, run.run, run.throughput, run.slots))
+        if trial.status != "invalid":
+            measured.curves += curves(trial, run.phase, run.latencies)
+    material = Material(summary, measured)
+    return Report(folder, material, charts(material), {}, collected.folders, foreign.UNKNOWN_CONDITIONS)
+
+
+def _missing(runs: Sequence[ForeignRun]) -> list[str]:
+    """What charts cannot show of a trial, and what its client would have to be told."""
+    notes = []
+    for run in runs:
+        which = "load: " if run.phase == LOAD else ""
+        if run.latencies:
+            continue
+        if run.slots:
+            known = f"over time there is the throughput of its status lines alone, each {run.slots[0].seconds:g} s"
+        else:
+            known = "nothing is known over time; -s makes the client print status lines"
+        notes.append(
+            f"{which}no histogram logs that hold the whole run: no percentile curve and no heat map, and {known};"
+            " hdrhistogram.fileoutput=true writes such logs"
+        )
+    return notes

@@ -1,0 +1,538 @@
+"""From logs of any YCSB client, measured elsewhere, to a summary, and what charts need beside it.
+
+Which logs belong together:
+
+- Each folder is one line of comparison, named after it; each of its subfolders is another one. Other programs' files
+  are passed over.
+- Several client logs in one folder are clients of the same run: counts add up, the rate is over the longest run time.
+- Logs with only INSERT (or started with `-load`) are the load, the others the run. Runs appended to one file are
+  told apart: `name #2`.
+- Logs with only status lines are the other output (stderr) of a client whose results are in the folder; when there are
+  more of them than results, a client broke off and the run is marked incomplete.
+- `*.hdr` logs in the folder give the percentiles, when they hold as many operations as the result lines count.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from dohyo.bad_input import BadInputError
+from dohyo.evidence.events import Seconds
+from dohyo.evidence.hdr_log import Interval, Latencies, beginning, merge_log
+from dohyo.evidence.over_time import OverTime, Slot
+from dohyo.evidence.rows import LOAD, RUN, Phase, Row, Run, merge, rows
+from dohyo.evidence.text_file import Warn, is_binary
+from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
+from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call
+from dohyo.summary.comparison import comparisons
+from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.summary import WORKLOAD, unequal
+
+# The page that `dohyo report` writes into a folder of logs is none of them.
+REPORT = "report.html"
+UNKNOWN_CONDITIONS = (
+    "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
+    " what the hosts did is not in them, so whether the conditions were equal is not known"
+)
+# Half an hour by the second; of a longer run a slot is 2, 4, … seconds.
+_MOST_SLOTS = 1800
+# No client runs for longer (23 days); a damaged log must not cost memory.
+_LONGEST_SECONDS = 2_000_000
+# Longer intervals are spread over their seconds, which then resemble each other too much to tell the noise.
+_SECOND_BY_SECOND = 1.5
+# Status lines tell whole seconds, and hosts' clocks differ.
+_APART_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class ForeignRun:
+    """What the clients of one run, or of its load, did beyond the rows of its trial.
+
+    :ivar latencies: by operation type, where histogram logs hold every operation
+    :ivar throughput: operations in each second since the first client began; empty: not known
+    :ivar slots: the same in slots, as long as the logs' intervals, with latencies where there are histogram logs
+    """
+
+    trial: Trial
+    phase: Phase
+    run: Run
+    latencies: dict[str, Latencies]
+    throughput: list[int]
+    slots: list[Slot]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """All that folders hold.
+
+    :ivar folders: of each trial's logs, by its name
+    """
+
+    summary: Summary
+    runs: list[ForeignRun]
+    folders: dict[str, Path]
+
+
+def collect(tops: Sequence[Path]) -> Collected:
+    """Reads all logs below the folders (a single file counts as a folder with one log).
+
+    :raises BadInputError: for a folder that does not exist, or cannot be looked at
+    """
+    for top in tops:
+        _check(top)
+    warnings: list[str] = []
+    trials: list[Trial] = []
+    runs: list[ForeignRun] = []
+    folders: dict[str, Path] = {}
+    for top in tops:
+        for folder, files in _walk(top, warnings.append):
+            of_top = folder == top
+            name = top.resolve().name if of_top else f"{top.resolve().name}/{folder.relative_to(top)}"
+            # What all have in common tells nothing in a table or a chart.
+            system = name if of_top or len(tops) > 1 else str(folder.relative_to(top))
+            for trial, of_trial in _Folder(name, system, folder, files, warnings.append).trials():
+                trials.append(trial)
+                runs += of_trial
+                folders[trial.name] = folder
+    # Logs from elsewhere rarely tell the number of threads; that says nothing about their being equal.
+    different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
+    summary = Summary(
+        name=" ".join(top.resolve().name for top in tops),
+        trials=trials,
+        comparisons=comparisons([trial for trial in trials if trial.status == "ok"]),
+        unequal=different,
+        notes=[UNKNOWN_CONDITIONS] if trials else [],
+        warnings=warnings,
+    )
+    return Collected(summary, runs, folders)
+
+
+def _check(top: Path) -> None:
+    try:
+        top.stat()
+    except FileNotFoundError as error:
+        raise BadInputError(f"there is no folder {top}") from error
+    except OSError as error:
+        raise BadInputError(f"{top} cannot be read: {error.strerror or error}") from error
+
+
+def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
+    """The folders, each with its files; names that begin with a dot, and our own reports, are passed over."""
+    if not top.is_dir():
+        yield top, [top]
+        return
+
+    def closed(error: OSError) -> None:
+        warn(f"{error.filename}: cannot be read: {error.strerror or error}")
+
+    found = []
+    for folder, below, files in os.walk(top, onerror=closed):
+        below[:] = [name for name in below if not name.startswith(".")]
+        paths = [Path(folder, name) for name in files if not name.startswith(".") and name != REPORT]
+        found.append((Path(folder), sorted(path for path in paths if _is_file(path))))
+    yield from sorted(found)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True  # reading it says why it cannot be read
+
+
+@dataclass
+class _Group:
+    """The clients of one run."""
+
+    load: list[ClientLog] = field(default_factory=list)
+    run: list[ClientLog] = field(default_factory=list)
+
+    def of(self, phase: Phase) -> list[ClientLog]:
+        return self.load if phase == LOAD else self.run
+
+
+@dataclass
+class _Timeline:
+    """Histogram logs of a phase by time."""
+
+    seconds: Seconds = field(default_factory=Seconds)
+    over_time: OverTime = field(default_factory=lambda: OverTime(_MOST_SLOTS))
+    operations: set[str] = field(default_factory=set)
+    longest: float = 0.0  # interval, in seconds
+
+    def add(self, client: str, operation: str, interval: Interval) -> None:
+        self.seconds.add(client, operation, interval)
+        self.over_time.add(operation, interval)
+        self.operations.add(operation)
+        self.longest = max(self.longest, interval.seconds)
+
+
+class _Folder:
+    """One folder's logs and what they come to."""
+
+    def __init__(self, name: str, system: str, folder: Path, files: Sequence[Path], warn: Warn) -> None:
+        self._name = name
+        self._system = system
+        self._folder = folder
+        self._warn = warn
+        self._missing: list[str] = []  # clients without results, and files that cannot be read
+        self._logs: list[ClientLog] = []
+        self._latencies: dict[str, Latencies] = {}
+        self._timelines: dict[Phase, _Timeline] = {}
+        histograms = []
+        for path in files:
+            is_histograms = path.name.removesuffix(".gz").endswith(".hdr")
+            if _is_empty(path) and (is_histograms or path.suffix != ".err"):
+                warn(f"{path}: the file is empty")
+                self._missing.append(f"{path.name} is empty")
+            elif is_histograms:
+                histograms.append(path)
+            elif not is_binary(path):
+                self._logs += read_log(path, self._unreadable(path))
+        self._groups = self._grouped()
+        self._read_histograms(histograms)
+        if not self._groups and self._latencies:
+            self._groups.append(_Group())  # nothing but histograms: they still tell counts and latencies
+
+    def _unreadable(self, path: Path) -> Warn:
+        """Passes warnings on, and marks what is missing when a file cannot be opened at all."""
+
+        def warn(message: str) -> None:
+            self._warn(message)
+            _, unreadable, why = message.partition(": cannot be read: ")
+            if unreadable:
+                self._missing.append(f"{path.name} cannot be read: {why}")
+
+        return warn
+
+    def _read_histograms(self, paths: Sequence[Path]) -> None:
+        """Merges the histogram logs; their time is that since the first of their phase began."""
+        begun = {path: beginning(path) for path in paths}
+        phases = {path: self._phase_of(operation or "") for path, (operation, _) in begun.items()}
+        for path in paths:
+            operation, _ = begun[path]
+            phase = phases[path]
+            starts = [start for each, (_, start) in begun.items() if start is not None and phases[each] == phase]
+            # Of several clients each has logs of its own: a-READ.hdr, a-UPDATE.hdr, b-READ.hdr, …
+            client = path.name.removesuffix(".gz").removesuffix(f"{operation}.hdr")
+            timeline = self._timelines.setdefault(phase, _Timeline())
+
+            def seen(
+                operation: str,
+                interval: Interval,
+                timeline: _Timeline = timeline,
+                client: str = client,
+                later: float = (begun[path][1] or 0.0) - min(starts, default=0.0),
+            ) -> None:
+                shifted = interval._replace(since_start=interval.since_start + later) if later else interval
+                timeline.add(client, operation, shifted)
+
+            merge_log(path, self._latencies, self._unreadable(path), seen)
+
+    def _phase_of(self, operation: str) -> Phase:
+        """Whether a histogram log is of the load or of the run: by the operation types that their results have."""
+        loaded, measured = (
+            {_plain(name) for group in self._groups for log in group.of(phase) for name in log.operations}
+            for phase in (LOAD, RUN)
+        )
+        only_loaded = bool(loaded) and not any(group.run for group in self._groups)
+        return LOAD if only_loaded or _plain(operation) in loaded - measured else RUN
+
+    def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
+        """Each with its run and its load."""
+        only = len(self._groups) == 1
+        return [
+            self._trial(group, "" if number == 1 else f" #{number}", only=only)
+            for number, group in enumerate(self._groups, 1)
+        ]
+
+    def _grouped(self) -> list[_Group]:
+        with_results = [log for log in self._logs if log.has_results]
+        others = _without_copies([log for log in self._logs if not log.has_results])
+        broken_off = _pair(with_results, others)
+        if with_results:
+            for log in broken_off:
+                self._missing.append(f"{log.path.name} has no results ({log.status_operations or 0:,} operations)")
+        else:
+            with_results = broken_off
+        groups: list[_Group] = []
+        seen: dict[tuple[Path, bool], int] = {}
+        for log in with_results:
+            position = seen.get((log.path, log.is_load), 0)
+            seen[log.path, log.is_load] = position + 1
+            if position == len(groups):
+                groups.append(_Group())
+            groups[position].of("load" if log.is_load else "run").append(log)
+        return groups
+
+    def _trial(self, group: _Group, number: str, *, only: bool) -> tuple[Trial, list[ForeignRun]]:
+        result: list[Row] = []
+        notes: list[str] = []
+        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot]]] = []
+        phases: tuple[Phase, ...] = (RUN, LOAD)
+        for phase in phases:
+            logs = group.of(phase)
+            if logs or (phase == RUN and only and not group.load):
+                run = _run(logs)
+                usable = self._usable(run, only and not (group.load and group.run))
+                throughput, slots = self._over_time(phase, logs, run, usable)
+                found.append((phase, run, usable, throughput, slots))
+                result += rows(phase, [run], usable)
+                notes += _notes(phase, logs, run, result)
+        reasons = [f"{log.path.name}: {_cut(log)}" for log in [*group.run, *group.load] if _cut(log)] + self._missing
+        if not group.run and not group.load:
+            reasons.append("histogram logs without result lines")
+        doubts = [
+            *(doubt for phase in phases for log in group.of(phase) for doubt in log.doubts),
+            *(doubt for phase in phases for doubt in [*_apart(group.of(phase)), *_differences(group.of(phase))]),
+        ]
+        for doubt in doubts:
+            if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
+                self._warn(f"{self._folder}: {doubt}")
+        trial = Trial(
+            name=self._name + number,
+            system=self._system + number,
+            title=self._system + number,
+            status="invalid" if doubts else "incomplete" if reasons else "ok",
+            reason="; ".join([*doubts, *reasons]) or None,
+            conditions=_conditions(group.run or group.load),
+            notes=notes,
+            rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
+            load_is_measured=bool(group.load) and not group.run,
+        )
+        return trial, [ForeignRun(trial, *each) for each in found]
+
+    def _over_time(
+        self, phase: Phase, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
+    ) -> tuple[list[int], list[Slot]]:
+        """Operations in each second, and slots: from histogram logs that hold the whole run, else from status lines."""
+        timeline = self._timelines.get(phase)
+        if timeline is None or not timeline.operations <= usable.keys():
+            return _from_status_lines(logs)
+        throughput = timeline.seconds.throughput(run.seconds)
+        if timeline.longest < _SECOND_BY_SECOND:
+            run.by_second = timeline.seconds.by_operation(run.seconds) | {OVERALL: throughput}
+        return throughput, list(timeline.over_time.slots())
+
+    def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:
+        """The histograms that hold just this run's operations."""
+        result = {}
+        for name, latencies in self._latencies.items():
+            stated = run.by_operation.get(name)
+            if stated is None:
+                if only:
+                    result[name] = latencies
+            elif stated.operations == latencies.count:
+                result[name] = latencies
+            elif run.seconds is None:  # no results: the histograms reach further than the last status line
+                del run.by_operation[name]
+                result[name] = latencies
+            else:
+                self._warn(
+                    f"{self._folder}: the histogram logs of {name} hold {latencies.count:,} operations, the result "
+                    f"lines {stated.operations:,}: they are not used"
+                )
+        return result
+
+
+def _cut(log: ClientLog) -> str | None:
+    if log.has_results:
+        return log.cut
+    if log.status_operations is None:
+        return "no results, nothing but a command line"
+    return f"no results, {log.status_operations:,} operations after {log.elapsed_seconds} s"
+
+
+def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
+    """Some measurement types print every status line on both outputs."""
+    seen: dict[object, ClientLog] = {}
+    for log in logs:
+        key = (log.last_status, log.command) if log.last_status else id(log)
+        seen.setdefault(key, log)
+    return list(seen.values())
+
+
+def _pair(results: Sequence[ClientLog], others: Sequence[ClientLog]) -> list[ClientLog]:
+    """Gives every log with results its other output, which tells the command line; returns those left over.
+
+    The last status line counts as many operations as the results do; what that does not decide, the order of names
+    does.
+    """
+    free = [log for log in results if log.command is None]
+    left = []
+    for other in others:
+        match = next((log for log in free if log.overall_operations == other.status_operations), None)
+        if match is None:
+            left.append(other)
+        else:
+            free.remove(match)
+            _join(match, other)
+    for log, other in zip(free, list(left), strict=False):
+        _join(log, other)
+        left.remove(other)
+    return left
+
+
+def _join(results: ClientLog, other: ClientLog) -> None:
+    results.command, results.began, results.ended = other.command, other.began, other.ended
+    results.progress = other.progress
+    results.doubts += other.doubts
+
+
+def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]]:
+    """Operations in each second, evenly spread between two status lines, and slots without latencies.
+
+    Nothing unless all clients have status lines: a sum without one of them would be wrong.
+    """
+    of = [[(0, 0), *(point for point in log.progress.points if point[0] > 0)] for log in logs]
+    if not of or any(len(points) < 3 for points in of):
+        return [], []
+    # Clients that did not begin at once are apart by that, as far as their status lines tell the time of day.
+    began = [log.began for log in logs]
+    known = [each for each in began if each is not None]
+    later = [round(each - min(known)) for each in known] if len(known) == len(began) else [0] * len(of)
+    whole = max(points[-1][0] + shift for points, shift in zip(of, later, strict=True))
+    if whole > _LONGEST_SECONDS:
+        return [], []
+    counts = [0] * whole
+    for points, shift in zip(of, later, strict=True):
+        for (begin, before), (end, after) in pairwise(points):
+            total, parts = max(0, after - before), end - begin
+            for part in range(parts):
+                counts[begin + shift + part] += total * (part + 1) // parts - total * part // parts
+    usual = max(median(after[0] - before[0] for before, after in pairwise(points)) for points in of)
+    width = max(1, round(usual), -(-whole // _MOST_SLOTS))
+    slots = [Slot(at, width, sum(counts[at : at + width]), {}, {}) for at in range(0, whole, width)]
+    return counts, slots
+
+
+def _plain(operation: str) -> str:
+    """READ of Intended-READ and READ-FAILED."""
+    return operation.removeprefix(INTENDED).partition("-")[0]
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return path.stat().st_size == 0
+    except OSError:
+        return False  # reading it says why
+
+
+def _apart(logs: Sequence[ClientLog]) -> list[str]:
+    """Clients that had ended before others began: adding up their rates gives one that never was."""
+    timed = [(log.began, log.ended, log.path.name) for log in logs if log.began is not None and log.ended is not None]
+    if len(timed) < 2:
+        return []
+    first = min(timed, key=lambda each: each[1])
+    last = max(timed)
+    if last[0] - first[1] <= _APART_SECONDS:
+        return []
+    return [
+        f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])}: clients that did "
+        "not run at the same time have no common throughput; give each experiment a folder of its own"
+    ]
+
+
+def _clock(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _differences(logs: Sequence[ClientLog]) -> list[str]:
+    """What clients of one run were told, and what not all of them were told alike."""
+    told = [(log.path.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
+    found = []
+    for name, scenario in told[1:]:
+        first, usual = told[0]
+        keys = [key for key in {**usual, **scenario} if usual.get(key) != scenario.get(key)]
+        if keys:
+            here = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
+            there = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
+            kind = "another experiment" if "-db" in keys else "another scenario"
+            found.append(f"{name} is of {kind} than {first}: {here} instead of {there}")
+    return found
+
+
+def _scenario(log: ClientLog) -> dict[str, str]:
+    """The options that say what is measured, not those that tell clients of one run apart."""
+    if log.properties:
+        return {key: value for key, value in log.properties.items() if WORKLOAD.fullmatch(key)}
+    words = (log.command or "").split()
+    found: dict[str, str] = {}
+    for option, value in pairwise(words):
+        key, equals, stated = value.partition("=")
+        if option in ("-db", "-P"):
+            found[option] = " ".join(filter(None, [found.get(option), Path(value).name]))
+        elif option == "-p" and equals and WORKLOAD.fullmatch(key):
+            found[key] = stated
+    return found
+
+
+def _run(logs: Sequence[ClientLog]) -> Run:
+    run = Run()
+    for log in logs:
+        for name, operation in (log.operations if log.has_results else log.intervals).items():
+            known = run.by_operation.get(name)
+            run.by_operation[name] = operation if known is None else merge([known, operation])
+    seconds = [log.runtime_ms / 1000 for log in logs if log.runtime_ms is not None]
+    run.seconds = max(seconds) if seconds and len(seconds) == len(logs) else None
+    operations = [log.overall_operations if log.has_results else log.status_operations for log in logs]
+    if operations and None not in operations:
+        run.operations = sum(count for count in operations if count is not None)
+    records = [log.overall_records if log.has_results else log.status_records for log in logs]
+    if records and None not in records:
+        run.records = sum(count for count in records if count is not None)
+    elif run.operations is not None and _one_record_each(run.by_operation):
+        run.records = run.operations
+    return run
+
+
+def _one_record_each(by_operation: Mapping[str, Operation]) -> bool:
+    """Whether operations and records are the same number: no scans, and nothing failed or was not found."""
+    plain = {name: of for name, of in by_operation.items() if is_call(name) and name != READ_MODIFY_WRITE}
+    return bool(plain) and all(
+        not name.startswith("SCAN") and "-" not in name and of.returns.keys() <= {"OK", "0"} and of.returns
+        for name, of in plain.items()
+    )
+
+
+def _conditions(logs: Sequence[ClientLog]) -> Conditions:
+    threads = {log.threads for log in logs}
+    value = threads.pop() if len(threads) == 1 else None
+    targets = {log.option("-target") for log in logs}
+    target = targets.pop() if len(targets) == 1 else None
+    return Conditions(
+        clients=len(logs) or None,
+        threads=int(value) if value and value.isdecimal() else None,
+        target=float(target) if target and target.isdecimal() and int(target) else None,
+    )
+
+
+def _notes(phase: Phase, logs: Sequence[ClientLog], run: Run, result: Sequence[Row]) -> list[str]:
+    notes = []
+    which = "load: " if phase == "load" else ""
+    seconds = sorted(log.runtime_ms / 1000 for log in logs if log.runtime_ms)
+    if seconds and seconds[-1] > 1.1 * seconds[0]:
+        notes.append(f"{which}clients ran for {seconds[0]:,.1f} to {seconds[-1]:,.1f} s; rates are over the longest")
+    if len(logs) > 1 and any(row.latency_source == "log" and row.phase == phase for row in result):
+        notes.append(
+            f"{which}percentiles of {len(logs)} clients cannot be merged from text; with hdrhistogram.fileoutput=true "
+            "YCSB writes logs that can"
+        )
+    if any(operation.whole_milliseconds for operation in run.by_operation.values()):
+        notes.append(f"{which}percentiles are the lower ends of buckets of 1 ms (measurementtype=histogram)")
+    buffered = sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values())
+    if buffered:
+        notes.append(
+            f"{which}{buffered:,} records returned BATCHED_OK: success reported before the server had answered"
+        )
+    failed = any(name.endswith("-FAILED") for name in run.by_operation)
+    if failed and any(log.stated_operations is None for log in logs):
+        notes.append(f"{which}{OVERALL} includes failed operations, as the stock client counts")
+    return notes

@@ -1,0 +1,231 @@
+"""What is broken in a folder is named precisely, the rest is reported all the same, and the exit code is not 0."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from evidence import edit_json, trial, write_json
+
+from dohyo.cli import cli
+from dohyo.summary.summary import summarise
+
+STOCK = Path(__file__).parent / "data" / "stock"
+LOG = "READ.hdr"
+
+
+def first_interval(lines: list[str]) -> int:
+    return next(at for at, line in enumerate(lines) if line[:1].isdigit())
+
+
+def truncated(path: Path) -> str:
+    text = path.read_text("utf-8").rstrip("\n")
+    path.write_text(text[:-40], "utf-8")
+    return f"{path.name}:{text.count(chr(10)) + 1}: "
+
+
+def corrupt(path: Path) -> str:
+    lines = path.read_text("utf-8").splitlines()
+    at = first_interval(lines)
+    lines[at] = lines[at][:-30] + "AAAA" + lines[at][-26:]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return f"{path.name}:{at + 1}: broken histogram"
+
+
+def jumping(by: float) -> Callable[[Path], str]:
+    def damage(path: Path) -> str:
+        lines = path.read_text("utf-8").splitlines()
+        at = first_interval(lines) + 1
+        for number in range(at, len(lines)):
+            stamp, _, rest = lines[number].partition(",")
+            lines[number] = f"{float(stamp) + by:.3f},{rest}"
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+        return f"{path.name}:{at + 1}: the clock jumped by {by:+,.0f} s"
+
+    return damage
+
+
+DAMAGES = {"truncated": truncated, "corrupt": corrupt, "ahead": jumping(7200), "back": jumping(-7200)}
+
+
+def dohyo(*arguments: str) -> tuple[int, str]:
+    """Exit code, and what went to stderr."""
+    result = CliRunner().invoke(cli, list(arguments), standalone_mode=False, catch_exceptions=False)
+    return result.return_value, result.stderr
+
+
+def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as somebody whom the modes of files stop; root is not, unless two capabilities are taken away."""
+    command = [sys.executable, "-c", "from dohyo.cli import main; main()", *arguments]
+    if os.geteuid() == 0:
+        lost = "-dac_override,-dac_read_search"
+        command = ["setpriv", f"--inh-caps={lost}", f"--bounding-set={lost}", *command]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def two_trials(experiment: Path) -> Path:
+    trial(experiment, 1, "cassandra", hosts=("node1", "node2"))
+    trial(experiment, 2, "hbase", hosts=("node1", "node2"))
+    return experiment
+
+
+def statuses(experiment: Path) -> dict[str, str]:
+    return {each.name: each.status for each in summarise(experiment).trials}
+
+
+# ---- experiments -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_histogram_log_costs_its_trial_the_numbers_and_no_other(damage: str, tmp_path: Path) -> None:
+    two_trials(tmp_path)
+    assert dohyo("report", str(tmp_path)) == (0, "")
+    path = tmp_path / "raw/01-cassandra/run-2/node2" / LOG
+    named = DAMAGES[damage](path)
+    assert statuses(tmp_path) == {"01-cassandra": "invalid", "02-hbase": "ok"}
+    code, said = dohyo("report", str(tmp_path))
+    assert code == 1
+    assert f"warning: {path.parent}/{named}" in said
+    assert f"01-cassandra: invalid: run-2 on node2: {named}" in said
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert f"run-2 on node2: {named}" in page.replace("&#39;", "'")
+    assert "Only hbase has valid numbers" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("READ.hdr", "READ.hdr holds 0 operations"), ("result.txt", "no result lines in result.txt")]
+)
+def test_an_empty_log_costs_its_trial_the_numbers(name: str, why: str, tmp_path: Path) -> None:
+    two_trials(tmp_path)
+    (tmp_path / "raw/02-hbase/run-1/node1" / name).write_text("", "utf-8")
+    code, said = dohyo("report", str(tmp_path))
+    assert code == 1
+    assert f"02-hbase: invalid: run-1 on node1: {why}" in said
+    assert statuses(tmp_path)["01-cassandra"] == "ok"
+
+
+def test_a_client_with_a_different_scenario_is_named(tmp_path: Path) -> None:
+    two_trials(tmp_path)
+    edit_json(tmp_path / "raw/01-cassandra/run-1/node2/client.json", batchsize=100)
+    code, said = dohyo("report", str(tmp_path))
+    assert code == 1
+    assert "run-1 on node2: the client did another scenario: batchsize 100 instead of 1" in said
+    assert statuses(tmp_path) == {"01-cassandra": "invalid", "02-hbase": "ok"}
+
+
+def test_a_trial_of_another_experiment_is_named(tmp_path: Path) -> None:
+    two_trials(tmp_path)
+    write_json(tmp_path / "experiment.json", {"plan": ["01-cassandra"], "named": True})
+    code, said = dohyo("report", str(tmp_path))
+    assert code == 1
+    assert "raw/02-hbase is of another experiment: experiment.json plans 01-cassandra" in said
+    assert statuses(tmp_path) == {"01-cassandra": "ok", "02-hbase": "invalid"}
+
+
+def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
+    two_trials(tmp_path)
+    path = tmp_path / "raw/02-hbase/trial.json"
+    properties = json.loads(path.read_text("utf-8"))["trial_properties"]
+    edit_json(path, trial_properties={**properties, "readproportion": "0.95"})
+    code, said = dohyo("report", str(tmp_path))
+    assert code == 1
+    assert "raw/02-hbase is of another scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
+    # A value of the matrix may differ.
+    edit_json(path, trial_point={"readproportion": "0.95"})
+    edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_point={"readproportion": "0.5"})
+    assert dohyo("report", str(tmp_path)) == (0, "")
+
+
+@pytest.mark.parametrize("closed", ["raw/01-cassandra", "raw/01-cassandra/run-1", "raw/01-cassandra/run-1/node2"])
+def test_a_folder_without_rights_is_named_and_the_others_are_reported(closed: str, tmp_path: Path) -> None:
+    two_trials(tmp_path)
+    (tmp_path / closed).chmod(0)
+    result = without_rights("report", str(tmp_path))
+    (tmp_path / closed).chmod(0o700)
+    assert result.returncode == 1, result.stderr
+    assert f"{tmp_path / closed}" in result.stderr
+    assert "Permission denied" in result.stderr
+    assert "01-cassandra: invalid: " in result.stderr
+    assert "Only hbase has valid numbers" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
+    folder = two_trials(tmp_path / "experiment")
+    folder.chmod(0o500)
+    result = without_rights("report", str(folder))
+    assert result.returncode == 2
+    assert f"no rights to write the report into {folder}; --out FILE names another place" in result.stderr
+    result = without_rights("report", str(folder), "--out", str(tmp_path / "page.html"))
+    folder.chmod(0o700)
+    assert result.returncode == 0, result.stderr
+    assert 'href="experiment/raw/01-cassandra/"' in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_an_experiment_without_rights_is_left_out_of_the_site_and_named(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        trial(tmp_path / "results" / name, 1, "cassandra")
+    (tmp_path / "results/a").chmod(0)
+    result = without_rights("site", str(tmp_path / "site"), "--results", str(tmp_path / "results"))
+    (tmp_path / "results/a").chmod(0o700)
+    assert result.returncode == 1, result.stderr
+    assert f"warning: {tmp_path}/results/a" in result.stderr
+    index = (tmp_path / "site/index.html").read_text("utf-8")
+    assert "b/report.html" in index
+    assert "a/report.html" not in index
+
+
+# ---- logs of others --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["tabulate", "report"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_histogram_log_of_others_is_named(damage: str, command: str, tmp_path: Path) -> None:
+    shutil.copytree(STOCK / "hdr", tmp_path / "a")
+    shutil.copytree(STOCK / "hdr", tmp_path / "b")
+    assert dohyo(command, str(tmp_path)) == (0, "")
+    named = DAMAGES[damage](tmp_path / "a" / LOG)
+    code, said = dohyo(command, str(tmp_path))
+    assert code == 1
+    assert f"warning: {tmp_path}/a/{named}" in said
+
+
+@pytest.mark.parametrize("command", ["tabulate", "report"])
+def test_an_empty_log_of_others_makes_its_run_incomplete(command: str, tmp_path: Path) -> None:
+    shutil.copytree(STOCK / "text", tmp_path / "a")
+    shutil.copytree(STOCK / "text", tmp_path / "b")
+    (tmp_path / "a/client-2.txt").write_text("", "utf-8")
+    result = CliRunner().invoke(cli, [command, str(tmp_path)], standalone_mode=False, catch_exceptions=False)
+    assert result.return_value == 1
+    assert f"warning: {tmp_path}/a/client-2.txt: the file is empty" in result.stderr
+    assert "incomplete: client-2.txt is empty" in result.output
+
+
+@pytest.mark.parametrize("command", ["tabulate", "report"])
+@pytest.mark.parametrize(("closed", "mode"), [("a", 0), ("a", 0o400), ("a/result.txt", 0)])
+def test_what_is_closed_of_others_is_named(closed: str, mode: int, command: str, tmp_path: Path) -> None:
+    shutil.copytree(STOCK / "text", tmp_path / "a")
+    shutil.copytree(STOCK / "text", tmp_path / "b")
+    (tmp_path / closed).chmod(mode)
+    result = without_rights(command, str(tmp_path))
+    (tmp_path / closed).chmod(0o700)
+    assert result.returncode == 1, result.stderr
+    assert f"warning: {tmp_path / closed}" in result.stderr
+    assert "cannot be read: Permission denied" in result.stderr
+    if command == "tabulate":
+        assert any(line.startswith("OVERALL") and " b " in line for line in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("command", ["tabulate", "report"])
+def test_a_folder_that_cannot_be_looked_at_is_bad_input(command: str, tmp_path: Path) -> None:
+    (tmp_path / "closed/logs").mkdir(parents=True)
+    (tmp_path / "closed").chmod(0)
+    result = without_rights(command, str(tmp_path / "closed/logs"))
+    (tmp_path / "closed").chmod(0o700)
+    assert result.returncode == 2
+    assert f"{tmp_path}/closed/logs cannot be read: Permission denied" in result.stderr

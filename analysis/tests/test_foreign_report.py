@@ -1,0 +1,187 @@
+"""`dohyo report FOLDER` on logs of other clients: the same page and charts, with what can be known from such logs."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from test_tabulate import GO
+
+from dohyo.bad_input import BadInputError
+from dohyo.cli import cli
+from dohyo.report import files, foreign, page
+from dohyo.report.grammar import Chart, rows
+from dohyo.summary.foreign import REPORT, UNKNOWN_CONDITIONS, collect
+
+DATA = Path(__file__).parent / "data"
+STOCK = DATA / "stock"
+
+
+def charts(folder: Path) -> dict[str, Chart]:
+    return {chart.name: chart for chart in foreign.gather(folder).charts}
+
+
+def systems(chart: Chart) -> set[str]:
+    return {row["system"] for name, each in chart.tables.items() if name != "events" for row in rows(each)}
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_every_format_of_the_stock_client_is_charted_as_far_as_it_tells() -> None:
+    made = charts(STOCK)
+    every = {path.name for path in STOCK.iterdir()}
+    assert systems(made["throughput"]) == every
+    assert systems(made["latency"]) == every
+    # One run alone is long enough for several status lines, and it has histogram logs.
+    assert systems(made["over-time"]) == systems(made["percentiles"]) == {"hdr"}
+    assert [panel.title for panel in made["heat"].panels] == ["hdr"]
+    assert [panel.title for panel in made["over-time"].panels] == ["Throughput", "p99 of all operations"]
+    assert sum(row["operations"] for row in rows(made["over-time"].tables["time"])) == pytest.approx(2000, rel=0.1)
+
+
+def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> None:
+    shutil.copytree(STOCK / "hdr", tmp_path / "a system")
+    shutil.copytree(STOCK / "text", tmp_path / "b<i>")
+    (written,) = files.write_report(foreign.gather(tmp_path), files.place(tmp_path, None), figures=False)
+    assert written == tmp_path / REPORT
+    text = written.read_text("utf-8")
+    assert f"<strong>Not known:</strong> {UNKNOWN_CONDITIONS}." in text
+    assert "is equal" not in text
+    assert "b&lt;i&gt;: no histogram logs that hold the whole run: no percentile curve and no heat map" in text
+    assert "<i>" not in text
+    assert '<a href="a%20system/">a system</a>: evidence of this trial: ok' in text
+    # It is no log when it is made again.
+    assert [trial.name for trial in foreign.gather(tmp_path).summary.trials] == [
+        f"{tmp_path.name}/a system",
+        f"{tmp_path.name}/b<i>",
+    ]
+
+
+def test_the_page_may_go_elsewhere_and_links_the_logs_from_there(tmp_path: Path) -> None:
+    shutil.copytree(STOCK / "text", tmp_path / "logs/x")
+    (tmp_path / "out").mkdir()
+    report = foreign.gather(tmp_path / "logs")
+    (written,) = files.write_report(report, files.place(tmp_path / "logs", tmp_path / "out/page.html"), figures=False)
+    assert 'href="../logs/x/"' in written.read_text("utf-8")
+    assert not (tmp_path / "logs" / REPORT).exists()
+    with pytest.raises(BadInputError, match="is a folder; name the file"):
+        files.place(tmp_path / "logs", tmp_path / "out")
+    with pytest.raises(BadInputError, match="there is no folder"):
+        files.place(tmp_path / "logs", tmp_path / "other/page.html")
+
+
+def test_status_lines_of_several_clients_are_one_throughput_over_time(tmp_path: Path) -> None:
+    result = (STOCK / "text/result.txt").read_text(encoding="utf-8")
+    for client, rate, begin in (("a", 5, 0), ("b", 10, 20)):
+        lines = [
+            f"2026-11-21 05:{(begin + second) // 60:02}:{(begin + second) % 60:02}:000 {second} sec: {rate * second}"
+            " operations; [READ: Count=1, Max=2, Min=0, Avg=1.00, 90=1]"
+            for second in range(10, 61, 10)
+        ]
+        write(tmp_path / f"{client}.log", "\n".join([*lines, result]))
+    report = foreign.gather(tmp_path)
+    (trial,) = report.summary.trials
+    assert (trial.status, trial.conditions.clients) == ("ok", 2)
+    made = {chart.name: chart for chart in report.charts}["over-time"]
+    assert [panel.title for panel in made.panels] == ["Throughput"]
+    assert {row["time"]: row["operations"] for row in rows(made.tables["time"])} == {
+        at: 5 if at < 20 else 15 if at < 60 else 10 for at in range(0, 80, 10)
+    }
+    assert "over time there is the throughput of its status lines alone, each 10 s" in trial.notes[-1]
+    # Without the lines of one client the sum would be wrong.
+    write(tmp_path / "b.log", result)
+    assert charts(tmp_path)["over-time"].missing == (
+        "There are neither histogram logs nor status lines, so nothing is known over time."
+    )
+
+
+def test_histogram_logs_of_several_clients_share_the_clock(tmp_path: Path) -> None:
+    for client, later in (("a", 0), ("b", 2)):
+        for source in [*(STOCK / "hdr").glob("[RU]*.hdr"), STOCK / "hdr/result.txt"]:
+            text = source.read_text(encoding="utf-8")
+            begun = re.search(r"StartTime: ([\d.]+)", text)
+            if begun is not None:
+                text = text.replace(begun[0], f"StartTime: {float(begun[1]) + later:.3f}")
+            write(tmp_path / f"{client}-{source.name}", text)
+    (run,) = collect([tmp_path]).runs
+    assert {name: each.count for name, each in run.latencies.items()} == {"READ": 2014, "UPDATE": 1986}
+    whole = {slot.start: slot.operations for slot in run.slots}
+    assert sum(whole.values()) == 4000
+    # The second client began two seconds after the first, and ended as much later.
+    assert max(whole) >= 5
+    assert whole[2.0] > 1.5 * whole[1.0]
+
+
+def test_the_logs_of_a_load_and_a_run_in_one_folder_are_told_apart(tmp_path: Path) -> None:
+    for source in ("dohyo/load", "stock/hdr"):
+        for path in (DATA / source).iterdir():
+            if path.suffix in (".hdr", ".txt") and not path.name.startswith("Intended"):
+                shutil.copy(path, tmp_path / f"{Path(source).name}-{path.name}")
+    report = foreign.gather(tmp_path)
+    assert [trial.status for trial in report.summary.trials] == ["ok"]
+    made = {chart.name: chart for chart in report.charts}
+    assert set(made["over-time"].parts) == {"measured run", "load"}
+    assert set(made["percentiles"].parts) == {"measured run", "load"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda text: text.replace("[OVERALL], Throughput(ops/sec), ", "[OVERALL], Throughput(ops/sec), -"),
+         "a 32-bit counter has overflowed"),
+        (lambda text: re.sub(r"(\[READ\], 99thPercentileLatency\(us\), ).*", r"\g<1>1166.5", text),
+         "this one was computed, as averaged percentiles are"),
+        (lambda text: "2026-11-21 05:10:50:000 50 sec: -300 operations; \n" + text, "a 32-bit counter has overflowed"),
+    ],
+)  # fmt: skip
+def test_numbers_that_cannot_be_true_are_flagged_in_the_page(damage: object, reason: str, tmp_path: Path) -> None:
+    assert callable(damage)
+    text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
+    write(tmp_path / "bad/result.txt", damage(text))
+    write(tmp_path / "good/result.txt", text)
+    result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
+    assert result.return_value == 1
+    assert reason in result.stderr
+    shown = (tmp_path / REPORT).read_text("utf-8")
+    assert re.search(rf'class="reason">invalid: [^<]*{reason}', shown)
+    made = charts(tmp_path)
+    assert systems(made["throughput"]) == {"good"}
+    labels = {row["label"] for each in made["latency"].tables.values() for row in rows(each)}
+    assert labels == {"bad · invalid", "good"}
+
+
+def test_clients_that_did_not_overlap_are_flagged_in_the_page(tmp_path: Path) -> None:
+    text = (STOCK / "text/result.txt").read_text(encoding="utf-8")
+    for client, minute in (("a", 10), ("b", 30)):
+        write(tmp_path / f"{client}.log", f"2026-11-21 05:{minute}:50:000 50 sec: 300 operations; \n{text}")
+    result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
+    assert result.return_value == 1
+    assert "a.log had ended at 2026-11-21 05:10:50, before b.log began" in (tmp_path / REPORT).read_text("utf-8")
+
+
+def test_go_ycsb_is_charted_and_says_what_it_lacks(tmp_path: Path) -> None:
+    lines = [line for line in GO.splitlines() if "99th(us): 0," not in line]
+    write(tmp_path / "go.log", "\n".join([*lines, ""]))
+    report = foreign.gather(tmp_path)
+    (trial,) = report.summary.trials
+    made = {chart.name: chart for chart in report.charts}
+    assert trial.status == "ok"
+    assert [row["value"] for row in rows(made["throughput"].tables["throughput-0"])] == [
+        pytest.approx(517 / 44.397, rel=1e-3)
+    ]
+    assert systems(made["latency"]) == {tmp_path.name}
+    assert made["percentiles"].missing
+    assert "nothing is known over time" in trial.notes[-1]
+
+
+def test_a_folder_without_any_log_is_bad_input(tmp_path: Path) -> None:
+    write(tmp_path / "notes.txt", "nothing\n")
+    with pytest.raises(BadInputError, match=r"is no experiment .*, and no YCSB log is in it"):
+        CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False, catch_exceptions=False)
+    assert not (tmp_path / page.FILE).exists()
+    with pytest.raises(BadInputError, match="nor a folder with logs of YCSB"):
+        CliRunner().invoke(cli, ["report", str(tmp_path / "x")], standalone_mode=False, catch_exceptions=False)
