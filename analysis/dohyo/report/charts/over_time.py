@@ -1,17 +1,25 @@
-"""Was it steady? Throughput, p99, processors and disks by the second, under one cursor."""
+"""Was it steady? Throughput, p99, what the servers did beside it, processors and disks by the second, under one cursor."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
-from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
+from dohyo.evidence.server_log import PLURALS, covered
+from dohyo.evidence.servers import GC_PAUSE
+from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Spec, Table, by_system, dash, rows_high, scale, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
+from dohyo.summary.results import Trial
 
 _CLIENT = ("part", "system", "series", "time", "operations", "p99")
 _EVENT = ("part", "system", "time", "what")
+_SERVERS = ("part", "system", "series", "doing", "time", "until", "share", "what")
+# What a server does beside operations, in the order of its rows.
+_DOING = {GC_PAUSE: "GC pauses", **PLURALS}
+_MOST_HOSTS_NAMED = 3
 _HOST = ("part", "system", "series", "time", "cpu", "disk")
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
@@ -32,11 +40,20 @@ def chart(material: Material) -> Chart:
             _panel(material, "time", "operations", "Throughput", "operations per second", clients),
             _panel(material, "time", "p99", "p99 of all operations", "ms", clients),
         ]
+    doing = [row for run in _in_order(material) for row in _server_rows(material, run)]
+    if doing:
+        tables["servers"] = table(doing, _SERVERS)
+        panels.append(_servers_panel(material, doing))
     missing = None if clients else "There are no histogram logs, so nothing is known second by second."
     question = (
         "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
         " slider, to read a second."
     )
+    if doing:
+        question += (
+            " A tick in the rows of the servers is a second with a GC pause, a compaction or a flush, darker the longer"
+            " it lasted; what a system's logs do not tell has no row."
+        )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
         for column, title in (("cpu", "Processors, share not idle"), ("disk", "Busiest disk, share of the time")):
@@ -107,6 +124,94 @@ def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None
         "cpu": significant(line["cpu"], 3),
         "disk": significant(line["disk"], 3),
     }
+
+
+def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any]]:
+    """One row for each slot of time in which a server paused, compacted or flushed."""
+    width = round(run.slots[0].seconds)
+    warmup = material.warmup(run.trial, run.phase)
+    # kind -> slot -> host -> what of the slot
+    slots: dict[str, dict[int, dict[str, list[tuple[float, float]]]]] = {}
+    for span in run.trial.spans:
+        if (span.phase, span.run) != (run.phase, run.number):
+            continue
+        begin, end = max(0.0, span.begin - warmup), min(float(len(run.throughput)), span.end - warmup)
+        for slot in range(int(begin // width), int(end // width) + 1) if end > begin else ():
+            of_hosts = slots.setdefault(span.kind, {}).setdefault(slot, {})
+            of_hosts.setdefault(span.host, []).append((max(begin, slot * width), min(end, (slot + 1) * width)))
+    servers = max(1, sum(1 for server in run.trial.servers if server.host))
+    for kind, by_slot in slots.items():
+        for slot, of_hosts in sorted(by_slot.items()):
+            share = sum(covered(spans) for spans in of_hosts.values()) / width / servers
+            names = sorted(of_hosts)
+            more = f" and {len(names) - _MOST_HOSTS_NAMED} more" if len(names) > _MOST_HOSTS_NAMED else ""
+            series = f"{run.trial.system} {run.name} {_DOING[kind]}"
+            where = f"{', '.join(names[:_MOST_HOSTS_NAMED])}{more}"
+            yield {
+                "part": material.part(run.phase, run.trial),
+                "system": run.trial.system,
+                "series": series,
+                "doing": _doing(run.trial, kind),
+                "time": slot * width,
+                "until": (slot + 1) * width,
+                "share": significant(share, 2),
+                "what": f"{series}, second {slot * width}: {share:.2%} of the time, on {where}",
+            }
+
+
+def _doing(trial: Trial, kind: str) -> str:
+    return f"{trial.system} · {_DOING[kind]}"
+
+
+def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
+    """A row for each system and each kind of work that is known of it, also where there was none."""
+    known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
+    known |= {
+        _doing(trial, each.kind)
+        for trial in material.summary.trials
+        for server in trial.servers
+        for each in server.background
+    } | {row["doing"] for row in rows}
+    labels = [f"{system} · {kind}" for system in material.systems for kind in _DOING.values()]
+    labels = [label for label in labels if label in known]
+    title = "Servers: GC pauses, compactions and flushes"
+    spec: Spec = {
+        "height": rows_high(labels),
+        "layer": [{"mark": {"type": "rect", "aria": False}}],
+        "encoding": {
+            "x": {
+                "field": "time",
+                "type": "quantitative",
+                "title": "seconds",
+                "scale": {"nice": False, "zero": True},
+                "axis": {"grid": False},
+            },
+            "x2": {"field": "until"},
+            "y": {
+                "field": "doing",
+                "type": "nominal",
+                "title": None,
+                "scale": {"domain": labels, "paddingInner": 0.2},
+                # As wide as the labels and the title of the other panels.
+                "axis": {**ROW_AXIS, "minExtent": 68, "maxExtent": 68, "labelLimit": 64},
+            },
+            "color": by_system(material.systems),
+            "opacity": {
+                "field": "share",
+                "type": "quantitative",
+                "scale": {"domain": [0, 1], "range": [0.4, 1]},
+                "legend": None,
+            },
+            "tooltip": {"field": "what", "type": "nominal"},
+        },
+    }
+    counted = Counter(row["doing"] for row in rows)
+    says = (
+        f"{title} over time, a row for each that is known: "
+        + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} slots of time" for label in labels)
+        + "."
+    )
+    return Panel(title, spec, "servers", says, cursor=True)
 
 
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
