@@ -134,9 +134,8 @@ def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
         for each in patterns.lines:
             if each.begin and (match := each.begin.search(line, stamp.end())):
                 begun[each.kind, match["key"]] = stamp[1]
-            elif match := each.end.search(line, stamp.end()):
-                if (done := _work(each, match, begun, stamp[1])) is not None:
-                    work.append(done)
+            elif (match := each.end.search(line, stamp.end())) and (done := _work(each, match, begun, stamp[1])):
+                work.append(done)
     begin, end = _seconds(first), _seconds(last)
     return None if begin is None or end is None else ServerLog(begin, end, work)
 
@@ -173,7 +172,8 @@ def _bytes(size: str | None) -> float | None:
         value = float(number.replace(",", "."))
     except ValueError:
         return None
-    return value * (1000 if unit == "B" and not binary else 1024) ** _POWERS[prefix.upper()]
+    base = 1000.0 if unit == "B" and not binary else 1024.0
+    return value * float(base ** _POWERS[prefix.upper()])
 
 
 def _seconds(stamp: str | None) -> float | None:

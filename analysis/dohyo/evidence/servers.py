@@ -1,6 +1,7 @@
-"""What the servers say of a trial: pauses of their JVMs, compactions and flushes in each run, and figures of their own.
+"""What the servers say of a trial: pauses of JVMs, compactions and flushes in each run, and figures of their own.
 
-The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs, and what the role's `stats` has kept:
+The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs
+(`server_log`), and what the role's `stats` has kept:
 `stats/load` after the load has settled, `stats/PHASE-RUN` after each run, and `stats/PHASE-RUN-before` where the
 servers settled before it. Trials from before that have what was kept in the end, in the folder itself.
 """

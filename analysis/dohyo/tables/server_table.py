@@ -1,4 +1,4 @@
-"""What the servers say of a trial as tables: pauses of their JVMs, compactions and flushes, and figures of their own."""
+"""What the servers say of a trial as tables: pauses of JVMs, compactions and flushes, and their own figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Was it steady? Throughput, p99, what the servers did beside it, processors and disks by the second, under one cursor."""
+"""Was it steady? Throughput, p99, the servers' own work, processors and disks by the second, under one cursor."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ _CLIENT = ("part", "system", "series", "time", "operations", "p99")
 _EVENT = ("part", "system", "time", "what")
 _SERVERS = ("part", "system", "series", "doing", "time", "until", "share", "what")
 # What a server does beside operations, in the order of its rows.
-_DOING = {GC_PAUSE: "GC pauses", **PLURALS}
+_DOING: dict[str, str] = {GC_PAUSE: "GC pauses"} | {str(kind): words for kind, words in PLURALS.items()}
 _MOST_HOSTS_NAMED = 3
+# Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
+_AXIS_WIDTH = 64
+_TITLE_WIDTH = 14
 _HOST = ("part", "system", "series", "time", "cpu", "disk")
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
@@ -192,8 +195,15 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
                 "type": "nominal",
                 "title": None,
                 "scale": {"domain": labels, "paddingInner": 0.2},
-                # As wide as the labels and the title of the other panels.
-                "axis": {**ROW_AXIS, "minExtent": 68, "maxExtent": 68, "labelLimit": 64},
+                "axis": {
+                    **ROW_AXIS,
+                    "labelFontSize": 10,
+                    "ticks": False,
+                    "labelPadding": 4,
+                    "labelLimit": _AXIS_WIDTH + _TITLE_WIDTH - 4,
+                    "minExtent": _AXIS_WIDTH + _TITLE_WIDTH,
+                    "maxExtent": _AXIS_WIDTH + _TITLE_WIDTH,
+                },
             },
             "color": by_system(material.systems),
             "opacity": {
@@ -221,7 +231,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
-    extent = {"minExtent": 52}  # so that a second is at the same place in all panels
+    extent = {"minExtent": _AXIS_WIDTH}
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())
     width = 1.3 if longest <= _MOST_DASHED else 0.7
     line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "invalid": "break-paths-show-domains", "aria": False}
