@@ -1,18 +1,23 @@
-"""Compactions and flushes from excerpts of real logs (tests/data/servers), and lines in the formats of other versions."""
+"""Compactions and flushes from excerpts of real logs (tests/data/servers), and in the formats of other versions."""
 
+import csv
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from evidence import clients_json, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
+from test_servers import keep
 
 from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Work, covered, patterns_of
 from dohyo.evidence.servers import Servers, Window
 from dohyo.scenario.systems import all_systems
-from test_servers import keep
+from dohyo.summary.summary import summarise
+from dohyo.tables import files, table
 
 DATA = Path(__file__).parent / "data" / "servers"
 
@@ -83,9 +88,10 @@ def test_cassandra_flushes() -> None:
 def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) -> None:
     # The format of CompactionTask in the jars.
     line = (
-        f"2026-11-22 04:01:23,313 INFO  [CompactionExecutor:2] o.a.c.d.c.CompactionTask Compacted ({task}) 4 sstables to "
-        f"[/data/usertable/oa-5-big,] to level=0.  {sizes} (~73% of original) in {took}.  Read Throughput = 13.2MiB/s, "
-        "Write Throughput = 9.7MiB/s, Row Throughput = ~81,234/s.  4,000 total partitions merged to 3,000.  "
+        f"2026-11-22 04:01:23,313 INFO  [CompactionExecutor:2] o.a.c.d.c.CompactionTask Compacted ({task}) 4 "
+        f"sstables to [/data/usertable/oa-5-big,] to level=0.  {sizes} (~73% of original) in {took}.  "
+        "Read Throughput = 13.2MiB/s, Write Throughput = 9.7MiB/s, "
+        "Row Throughput = ~81,234/s.  4,000 total partitions merged to 3,000.  "
         "Partition merge counts were {1:2000, 2:1000, }. Time spent writing keys = 11,002ms"
     )
     assert of_line(tmp_path, "cassandra", line) == [("compaction", 12.345, 120.5 * 2**20)]
@@ -97,7 +103,7 @@ def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) ->
 def test_scylla_compacts(tmp_path: Path, to: str, size: str, bytes_: float) -> None:
     # The format of compaction.cc, of 5 and of 4.
     line = (
-        f"INFO  2026-11-22 04:01:23,313 [shard 0:comp] compaction - [Compact ks.usertable 1b2a7d10-0bad-11ef] Compacted 2 "
+        f"INFO  2026-11-22 04:01:23,313 [shard 0:comp] compaction - [Compact ks.usertable 1b2a7d10-0bad] Compacted 2 "
         f"sstables to {to}. 11MB to {size} (~81% of original) in 123ms = 73MB/s. ~256 total partitions merged to 200."
     )
     assert of_line(tmp_path, "scylla", line) == [("compaction", 0.123, bytes_)]
@@ -144,7 +150,7 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
     servers = Servers(tmp_path, "hbase", [Window("run", 1, agreed, begin, end, {"host2": 2000})], [], pytest.fail)
     first, second, together = (server.background for server in servers.all())
     compactions = first[0]
-    # 1.308 s and 0.144 s by one thread, 1.780 s by the other one, from which that of the former lies apart in no moment.
+    # 1.308 s and 0.144 s by one thread, 1.780 s by the other one, all the time meanwhile.
     assert (compactions.kind, compactions.run, compactions.count) == ("compaction", 1, 3)
     assert compactions.total_seconds == pytest.approx(1.308 + 0.144 + 1.780)
     assert compactions.share == pytest.approx(1.780 / 2)
@@ -179,6 +185,44 @@ def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path)
     known, unknown, together = Servers(tmp_path, "hbase", [window], [], lambda _: None).all()
     assert len(known.background) == 2
     assert unknown.background == together.background == []
+
+
+def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
+    for number, system in enumerate(("hbase", "cassandra"), 1):
+        folder = trial(tmp_path, number, system)
+        for run in (1, 2):  # measured from a second after it on
+            agreed = seconds("04:11:13") if run == 1 else seconds("04:12:00")
+            write_json(folder / f"run-{run}" / "clients.json", clients_json(("node1",), agreed=agreed))
+    keep(tmp_path / "raw" / "01-hbase" / "server", "node1", log=DATA / "hbase" / "log")
+    summary = summarise(tmp_path)
+    hbase, cassandra = summary.trials
+    assert [(each.kind, each.run, each.count) for each in hbase.servers[0].background] == [
+        ("compaction", 1, 4),
+        ("compaction", 2, 0),
+        ("flush", 1, 4),
+        ("flush", 2, 0),
+    ]
+    assert cassandra.servers == []
+    page = table.markdown(summary)
+    # 1.308 s + 0.350 s + 0.457 s by one thread and 2.655 s by the other; the windows are of 3 s.
+    assert "| hbase | compactions | 4 | 34.71 MB | 2.65 s | node1 | 4.77 s | 44.2% |" in page
+    assert "| cassandra | compactions" not in page
+    content = json.loads(summary.json())["trials"][0]
+    assert "spans" not in content
+    assert content["servers"][0]["background"][0]["longest_seconds"] == pytest.approx(2.655)
+    files.write(summary, tmp_path)
+    lines = list(csv.DictReader((tmp_path / "servers.csv").open(encoding="utf-8")))
+    assert [line["kind"] for line in lines] == [
+        "flush",
+        "compaction",
+        "flush",
+        "compaction",
+        "flush",
+        "flush",
+        "compaction",
+    ]
+    longest = max(lines, key=lambda line: float(line["end"]) - float(line["begin"]))
+    assert (longest["host"], longest["run"], longest["begin"], longest["end"]) == ("node1", "1", "1.22", "3.875")
 
 
 def test_time_with_at_least_one_is_counted_once() -> None:

@@ -22,7 +22,7 @@ _DOING: dict[str, str] = {GC_PAUSE: "GC pauses"} | {str(kind): words for kind, w
 _MOST_HOSTS_NAMED = 3
 # Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
 _AXIS_WIDTH = 64
-_TITLE_WIDTH = 14
+_TITLE_WIDTH = 17
 _HOST = ("part", "system", "series", "time", "cpu", "disk")
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
