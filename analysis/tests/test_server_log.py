@@ -212,15 +212,7 @@ def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
     assert content["servers"][0]["background"][0]["longest_seconds"] == pytest.approx(2.655)
     files.write(summary, tmp_path)
     lines = list(csv.DictReader((tmp_path / "servers.csv").open(encoding="utf-8")))
-    assert [line["kind"] for line in lines] == [
-        "flush",
-        "compaction",
-        "flush",
-        "compaction",
-        "flush",
-        "flush",
-        "compaction",
-    ]
+    assert sorted(line["kind"] for line in lines) == ["compaction"] * 4 + ["flush"] * 4
     longest = max(lines, key=lambda line: float(line["end"]) - float(line["begin"]))
     assert (longest["host"], longest["run"], longest["begin"], longest["end"]) == ("node1", "1", "1.22", "3.875")
 
