@@ -15,9 +15,11 @@ from test_servers import keep
 from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Work, covered, patterns_of
 from dohyo.evidence.servers import Servers, Window
+from dohyo.figures import UNKNOWN
 from dohyo.scenario.systems import all_systems
+from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
-from dohyo.tables import files, table
+from dohyo.tables import files, server_table, table
 
 DATA = Path(__file__).parent / "data" / "servers"
 
@@ -185,6 +187,9 @@ def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path)
     known, unknown, together = Servers(tmp_path, "hbase", [window], [], lambda _: None).all()
     assert len(known.background) == 2
     assert unknown.background == together.background == []
+    found = Trial("hbase", "hbase", "HBase", "ok", servers=[known, unknown, together])
+    (grid,) = (each for each in server_table.grids([found], lambda trial: trial.name) if "flushes" in each.title)
+    assert grid.lines[0] == ["hbase", "compactions", UNKNOWN, UNKNOWN, "2.65 s", "host1", "3.23 s", "89.0%"]
 
 
 def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:

@@ -319,7 +319,7 @@ class Servers:
 
     def _background(self, hosts: Sequence[str]) -> Iterator[Background]:
         """Of several hosts only where it is known of all that have logs: the sum would not be one."""
-        logs = [self._work[host] for host in hosts if host in self._work]
+        logs = [self._work[host] for host in (hosts if len(hosts) == 1 else self._work) if host in self._work]
         for kind in self._patterns.kinds if logs else ():
             for window in self._windows:
                 if all(window.key in log for log in logs):

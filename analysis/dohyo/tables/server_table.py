@@ -79,12 +79,14 @@ def _of_work(trial: Trial, kind: Kind) -> list[str]:
     if not of_hosts:
         return [UNKNOWN] * (len(_OF_WORK) - 2)
     busiest = max(of_hosts, key=lambda host: _share(of_hosts[host]))
-    every = [run for runs in of_hosts.values() for run in runs]
-    written = [run.bytes for run in every if run.bytes is not None]
+    longest = [run.longest_seconds for runs in of_hosts.values() for run in runs if run.longest_seconds is not None]
+    # The last entry is of all hosts together; it has nothing where one of them is not known.
+    together = [run for run in trial.servers[-1].background if run.kind == kind]
+    written = [run.bytes for run in together if run.bytes is not None]
     return [
-        whole(sum(run.count for run in every)),
-        named("written_bytes", sum(written) if len(written) == len(every) else None),
-        named("longest_seconds", max((run.longest_seconds for run in every if run.longest_seconds), default=None)),
+        whole(sum(run.count for run in together) if together else None),
+        named("written_bytes", sum(written) if together and len(written) == len(together) else None),
+        named("longest_seconds", max(longest, default=None)),
         busiest,
         named("total_seconds", sum(run.total_seconds for run in of_hosts[busiest])),
         named("share_ratio", _share(of_hosts[busiest])),

@@ -193,10 +193,11 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             "y": {
                 "field": "doing",
                 "type": "nominal",
-                "title": None,
+                "title": "servers",  # of the column below the cursor; the rows' labels say it themselves
                 "scale": {"domain": labels, "paddingInner": 0.2},
                 "axis": {
                     **ROW_AXIS,
+                    "title": None,
                     "labelFontSize": 10,
                     "ticks": False,
                     "labelPadding": 4,
