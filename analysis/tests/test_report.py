@@ -24,6 +24,7 @@ from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import merge_log
 from dohyo.evidence.over_time import OverTime, Slot
 from dohyo.evidence.rows import Row, Run, sampled
+from dohyo.evidence.servers import Background, Server, Span
 from dohyo.figures import milliseconds
 from dohyo.report import files, grammar, matrix, page, site, static
 from dohyo.report.charts import charts
@@ -454,6 +455,42 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
             "time": 1, "cpu": 0.7, "disk": 0.5,
         }
     ]  # fmt: skip
+
+
+def test_what_servers_did_has_a_row_for_each_kind_that_is_known(tmp_path: Path) -> None:
+    summary = summarise(two_systems(tmp_path))
+    first = summary.trials[0]
+    # A second of warm-up is before the window, which two_systems' logs cover for two seconds.
+    spans = [
+        Span("run", 1, "node1", None, "compaction", 0.5, 2.25, 7e6),
+        Span("run", 1, "node1", None, "compaction", 1.5, 1.75, 1e6),
+        Span("run", 1, "node1", None, "GC pause", 1.1, 1.2, None),
+        Span("run", 1, "node2", None, "GC pause", 1.1, 1.2, None),
+        Span("run", 9, "node1", None, "flush", 1.1, 1.2, 1e6),
+        Span("run", 1, "node1", None, "flush", 0.1, 0.2, 1e6),
+    ]
+    known = Background("flush", "run", 1, 0, 0, None, None, 0, 0)
+    servers = [Server("node1", background=[known]), Server("node2"), Server(None)]
+    summary = replace(summary, trials=[replace(first, spans=spans, servers=servers), *summary.trials[1:]])
+    found = by_name(page.gather(tmp_path, summary).charts)["over-time"]
+    drawn = [(row["doing"], row["time"], row["until"], row["share"]) for row in rows(found.tables["servers"])]
+    assert drawn == [
+        ("cassandra · compactions", 0, 1, 0.5),
+        ("cassandra · compactions", 1, 2, 0.12),
+        ("cassandra · GC pauses", 0, 1, 0.1),
+    ]
+    panel = next(panel for panel in found.panels if panel.data == "servers")
+    # It is known that there was no flush; of the other system nothing is.
+    assert panel.spec["encoding"]["y"]["scale"]["domain"] == [
+        "cassandra · GC pauses",
+        "cassandra · compactions",
+        "cassandra · flushes",
+    ]
+    assert "cassandra flushes in 0 slots" in panel.says
+    assert "tick in the rows of the servers" in found.question
+    assert "node1, node2" in rows(found.tables["servers"])[2]["what"]
+    for image in static.specs([found]):
+        assert image
 
 
 # ---- nothing of a log runs -------------------------------------------------------------------------------------------

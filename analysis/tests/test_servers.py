@@ -416,7 +416,9 @@ def test_the_summary_has_them(tmp_path: Path) -> None:
     (server,) = cassandra["servers"]
     assert [(pauses["run"], pauses["count"]) for pauses in server["pauses"]] == [(1, 1), (2, 1)]
     assert server["figures"]["sstables"] == 1
-    assert aerospike["servers"] == [{"host": "node1", "figures": server_figures(aerospike), "phases": [], "pauses": []}]
+    assert aerospike["servers"] == [
+        {"host": "node1", "figures": server_figures(aerospike), "phases": [], "pauses": [], "background": []}
+    ]
     assert [event["what"][:24] for event in cassandra["events"]] == [
         "GC pause of 300 ms above",
         "GC pause of 100 ms above",

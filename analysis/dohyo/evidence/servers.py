@@ -1,6 +1,7 @@
-"""What the servers say of a trial: pauses of their JVMs in each run, and figures out of their own statistics.
+"""What the servers say of a trial: pauses of JVMs, compactions and flushes in each run, and figures of their own.
 
-The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, and what the role's `stats` has kept:
+The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs
+(`server_log`), and what the role's `stats` has kept:
 `stats/load` after the load has settled, `stats/PHASE-RUN` after each run, and `stats/PHASE-RUN-before` where the
 servers settled before it. Trials from before that have what was kept in the end, in the folder itself.
 """
@@ -9,14 +10,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from dohyo.evidence import gc_log
+from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
 from dohyo.evidence.server_figures import Figure, Values, figures_of, pairs
+from dohyo.evidence.server_log import Kind, Patterns, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
@@ -27,6 +30,8 @@ _ENOUGH_FOR_P99 = 100
 # More of them are told by the longest.
 _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5
+
+GC_PAUSE = "GC pause"
 
 # The figure (meta/figures.yml) that says whether a server has come to rest.
 PENDING_COMPACTIONS = "pending_compactions"
@@ -76,6 +81,43 @@ class Pauses:
 
 
 @dataclass(frozen=True)
+class Background:
+    """Compactions, or flushes, of the servers on one host or on all that touch the measured window of a run.
+
+    :ivar total_seconds: what of them lies in the window; of those at the same time each
+    :ivar longest_at: when the longest began, in seconds after the agreed instant
+    :ivar bytes: what they have written; None where the log does not say so of all
+    :ivar share: of the window's time in which at least one lasted; of several hosts the mean
+    """
+
+    kind: Kind
+    phase: str
+    run: int | None
+    count: int
+    total_seconds: float
+    longest_seconds: float | None
+    longest_at: float | None
+    bytes: float | None
+    share: float
+
+
+class Span(NamedTuple):
+    """What a server was busy with beside operations, in a run.
+
+    `begin` and `end` are in seconds after the agreed instant; `kind` is "GC pause", or a kind of work.
+    """
+
+    phase: str
+    run: int | None
+    host: str
+    process: str | None
+    kind: str
+    begin: float
+    end: float
+    bytes: float | None
+
+
+@dataclass(frozen=True)
 class Step:
     """The load, a run or a probe, after which statistics are kept.
 
@@ -105,12 +147,14 @@ class Server:
     """The servers on one host, or (host None) on all hosts together. A figure of None: not known.
 
     :ivar figures: since the start, as they were last
+    :ivar background: what is known of compactions and flushes; a kind or a run that is not in it is not known
     """
 
     host: str | None
     figures: dict[str, float | None] = field(default_factory=dict)
     phases: list[PhaseFigures] = field(default_factory=list)
     pauses: list[Pauses] = field(default_factory=list)
+    background: list[Background] = field(default_factory=list)
 
 
 class Servers:
@@ -122,25 +166,50 @@ class Servers:
         :param steps: in the order of time, the load first
         """
         self._figures = figures_of(system)
+        self._patterns = server_log.patterns_of(system)
         self._windows = windows
         self._steps = steps
         self._values: dict[str, list[Values]] = {}  # host -> of each figure, in the end
         self._of_steps: dict[str, list[list[Values]]] = {}  # host -> of each step -> of each figure
         # host -> process and window -> pauses, at seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
+        # host that has logs -> window that they cover -> work, likewise
+        self._work: dict[str, dict[_Key, list[Work]]] = {}
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
                 self._pauses[host.name] = _in_windows(host, windows, warn)
+                if windows and (paths := self._patterns.paths(host)):
+                    self._work[host.name] = _work_in_windows(host.name, paths, self._patterns, windows, warn)
 
     def all(self) -> list[Server]:
         """One entry per host that said anything, then, where they are several, one of all together."""
-        hosts = [host for host in self._values if self._pauses[host] or any(each.keys for each in self._values[host])]
+        hosts = [
+            host
+            for host in self._values
+            if self._pauses[host] or self._work.get(host) or any(each.keys for each in self._values[host])
+        ]
         groups = [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else [])
         return [
-            Server(group[0] if len(group) == 1 else None, self._of(group), self._phases(group), self._paused(group))
+            Server(
+                group[0] if len(group) == 1 else None,
+                self._of(group),
+                self._phases(group),
+                self._paused(group),
+                list(self._background(group)),
+            )
             for group in groups
         ]
+
+    def spans(self) -> Iterator[Span]:
+        """What the servers were busy with in all runs, as far as it is known, host by host."""
+        for host, of_host in self._pauses.items():
+            for (process, (phase, run)), pauses in of_host.items():
+                for pause in pauses:
+                    yield Span(phase, run, host, process, GC_PAUSE, pause.at, pause.end, None)
+            for (phase, run), works in self._work.get(host, {}).items():
+                for work in works:
+                    yield Span(phase, run, host, None, work.kind, work.at, work.end, work.bytes)
 
     def pending_compactions(self, step: str) -> dict[str, float]:
         """Compactions that were pending after a step, by host; those of systems that have none are not known."""
@@ -248,6 +317,15 @@ class Servers:
                     result.append(_summed(process, window, found, len(jvms)))
         return result
 
+    def _background(self, hosts: Sequence[str]) -> Iterator[Background]:
+        """Of several hosts only where it is known of all that have logs: the sum would not be one."""
+        logs = [self._work[host] for host in (hosts if len(hosts) == 1 else self._work) if host in self._work]
+        for kind in self._patterns.kinds if logs else ():
+            for window in self._windows:
+                if all(window.key in log for log in logs):
+                    of_hosts = [[work for work in log[window.key] if work.kind == kind] for log in logs]
+                    yield _background(kind, window, of_hosts)
+
 
 def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple[str | None, _Key], list[Pause]]:
     """Process and run → pauses, of every JVM whose log covers the run."""
@@ -270,6 +348,51 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
                     if pause.end > window.begin + offset and pause.at < window.end + offset
                 ]
     return result
+
+
+def _work_in_windows(
+    host: str, paths: Sequence[Path], patterns: Patterns, windows: Sequence[Window], warn: Warn
+) -> dict[_Key, list[Work]]:
+    """Run → work, of every run that the logs of all processes of the host cover."""
+    logs = {path: server_log.read(path, patterns, warn) for path in paths}
+    told: set[Path] = set()
+    result: dict[_Key, list[Work]] = {}
+    for window in windows:
+        offset = window.offsets_ms.get(host, 0.0) / 1000
+        begin, end = window.begin + offset, window.end + offset
+        short = [path for path, log in logs.items() if log is None or log.begin > begin or log.end < end]
+        for path in short:
+            if path not in told:
+                told.add(path)
+                which = window.phase if window.run is None else f"{window.phase} {window.run}"
+                warn(f"{path}: does not cover {which}: its {' and '.join(patterns.words)} are not known")
+        if not short:
+            result[window.key] = [
+                Work(work.kind, work.at - offset - window.agreed, work.end - offset - window.agreed, work.bytes)
+                for log in logs.values()
+                for work in (log.work if log else ())
+                if work.end > begin and work.at < end
+            ]
+    return result
+
+
+def _background(kind: Kind, window: Window, of_hosts: Sequence[Sequence[Work]]) -> Background:
+    since, until = window.begin - window.agreed, window.end - window.agreed
+    inside = [[(max(work.at, since), min(work.end, until)) for work in of_host] for of_host in of_hosts]
+    works = [work for of_host in of_hosts for work in of_host]
+    longest = max(works, key=lambda work: work.end - work.at, default=None)
+    written = [work.bytes for work in works if work.bytes is not None]
+    return Background(
+        kind=kind,
+        phase=window.phase,
+        run=window.run,
+        count=len(works),
+        total_seconds=sum(end - begin for spans in inside for begin, end in spans),
+        longest_seconds=longest.end - longest.at if longest else None,
+        longest_at=longest.at if longest else None,
+        bytes=sum(written) if len(written) == len(works) else None,
+        share=sum(server_log.covered(spans) for spans in inside) / (until - since) / len(inside),
+    )
 
 
 def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: int) -> Pauses:

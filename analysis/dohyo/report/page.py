@@ -39,6 +39,7 @@ _FILES = {
     "summary.csv": "every row of numbers",
     "summary.json": "everything that was computed",
     "load.csv": "rows against seconds",
+    "servers.csv": "pauses, compactions and flushes of the servers, one by one",
     "hosts.csv": "the hosts, second by second",
     "scenario.properties": "the scenario as it was measured",
     "experiment.json": "when, where and with which versions",

@@ -381,7 +381,9 @@ class _Measurement:
         write(summary, self.experiment.folder)
         render(summary, self.console)
         folder = shown(self.experiment.folder)
-        self.console.print(Text(f"evidence, summary.json, .csv, .md, load.csv and hosts.csv: {folder}"), soft_wrap=True)
+        self.console.print(
+            Text(f"evidence, summary.json, .csv, .md, load.csv, servers.csv and hosts.csv: {folder}"), soft_wrap=True
+        )
         if self.options.open_report:
             (page,) = files.write(self.experiment.folder, (summary, found))
             files.open_in_browser(page)

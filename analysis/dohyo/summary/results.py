@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dohyo.evidence.canary import Canary, Comparison
@@ -16,7 +16,7 @@ from dohyo.evidence.events import Event
 from dohyo.evidence.host_metrics import HostMetrics, HostUse, series_columns
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import LOAD, Row, Samples
-from dohyo.evidence.servers import Server
+from dohyo.evidence.servers import Server, Span
 from dohyo.figures import point_name
 from dohyo.scenario.published import Published
 from dohyo.summary.probes import Search
@@ -90,6 +90,7 @@ class Trial:
     servers: list[Server] = field(default_factory=list)  # what they say themselves
     hosts: list[HostUse] = field(default_factory=list)  # processors, memory, disks and network
     host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # where that is read by second
+    spans: list[Span] = field(default_factory=list, compare=False, repr=False)  # what the servers were busy with
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
@@ -158,9 +159,11 @@ class Summary:
 
     def json(self) -> str:
         """As in docs/summary-json.md."""
-        content = {"schema": SCHEMA_VERSION, **asdict(self)}
+        without = replace(self, trials=[replace(trial, spans=[]) for trial in self.trials])
+        content = {"schema": SCHEMA_VERSION, **asdict(without)}
         for trial in content["trials"] + content["merged"]:
             del trial["host_metrics"]  # hosts.csv has it by second
+            del trial["spans"]  # servers.csv has them
             if trial["load"]:
                 del trial["load"]["points"]  # one for each second; load.csv has them
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -218,6 +221,20 @@ class Summary:
             for frame in trial.host_metrics.series() if trial.host_metrics else ():
                 columns = [pl.lit(value).alias(name) for name, value in which.items()]
                 yield frame.select(*columns, *frame.columns).write_csv(include_header=False)
+
+    def servers_csv(self) -> str:
+        """Every pause, compaction and flush of the servers in all runs as comma-separated values."""
+        import polars as pl  # noqa: PLC0415  as above
+
+        lines = [
+            (trial.system, point_name(trial.point), trial.round or 1, *span)
+            for trial in self.trials
+            for span in sorted(trial.spans, key=lambda span: (span.phase, span.run or 0, span.begin))
+        ]
+        columns = ["system", "point", "round", *Span._fields]
+        numbers = {"round": pl.Int64, "run": pl.Int64, "begin": pl.Float64, "end": pl.Float64, "bytes": pl.Float64}
+        frame = pl.DataFrame(lines, {name: numbers.get(name, pl.String) for name in columns}, orient="row")
+        return frame.with_columns(pl.col("begin", "end", "bytes").round(4)).write_csv()
 
 
 # summary.json alone has lists.

@@ -65,6 +65,7 @@ class Rounds:
             clients=[],
             nodes=[],
             servers=[],
+            spans=[],
             hosts=[],
             host_metrics=None,
             events=[],

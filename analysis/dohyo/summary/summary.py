@@ -271,6 +271,7 @@ class _Evidence:
             ],
             nodes=nodes([phase.conducted for phase in counted or load], measured.seconds, measured.records),
             servers=servers.all(),
+            spans=list(servers.spans()),
             hosts=uses,
             host_metrics=host_metrics,
             events=[

@@ -1,11 +1,12 @@
-"""What the servers say of a trial as tables: pauses of their JVMs, and figures out of their own statistics."""
+"""What the servers say of a trial as tables: pauses of JVMs, compactions and flushes, and their own figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dohyo.evidence.servers import Pauses
-from dohyo.figures import named, whole
+from dohyo.evidence.server_log import KINDS, PLURALS, Kind
+from dohyo.evidence.servers import Background, Pauses
+from dohyo.figures import UNKNOWN, named, whole
 from dohyo.summary.results import Trial
 from dohyo.tables.cluster_table import MOST_LINES, TOTAL, Grid
 
@@ -16,6 +17,8 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     """A table of all JVMs, and for each set of figures one of the systems that have it; none that would be empty."""
     paused = [line for trial in trials for line in _paused(trial, label(trial))]
     found = [Grid("Servers: garbage collection in the measured windows", _PAUSES, paused)] if paused else []
+    if worked := [line for trial in trials for line in _worked(trial, label(trial))]:
+        found.append(Grid(_WORK, _OF_WORK, worked))
     by_figures: dict[tuple[str, ...], list[Trial]] = {}
     for trial in trials:
         if names := _known(trial):
@@ -35,6 +38,8 @@ _BY_PHASE = "Servers: their own figures of a run of each phase, all hosts togeth
 _AT_THE_END = "Servers: their own figures since the start, at the end"
 
 
+_WORK = "Servers: compactions and flushes in the measured windows, of systems whose logs tell of them"
+_OF_WORK = ["system", "work", "all nodes", "written", "longest", "busiest node", "total", "of the time"]
 _PAUSES = ["system", "JVM", "pauses", "total", "longest", "of the time"]
 
 
@@ -57,6 +62,39 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
     if len(of_jvms) > 1 or (of_jvms and not shown):
         lines.append([label, TOTAL, *_summed([run for runs in of_jvms.values() for run in runs])])
     return lines
+
+
+def _worked(trial: Trial, label: str) -> list[list[str]]:
+    """A line for each kind of work, all runs together; none of a trial of which nothing is known."""
+    known = any(server.background for server in trial.servers)
+    return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in KINDS] if known else []
+
+
+def _of_work(trial: Trial, kind: Kind) -> list[str]:
+    of_hosts = {
+        str(server.host): runs
+        for server in trial.servers
+        if server.host and (runs := [run for run in server.background if run.kind == kind])
+    }
+    if not of_hosts:
+        return [UNKNOWN] * (len(_OF_WORK) - 2)
+    busiest = max(of_hosts, key=lambda host: _share(of_hosts[host]))
+    longest = [run.longest_seconds for runs in of_hosts.values() for run in runs if run.longest_seconds is not None]
+    # The last entry is of all hosts together; it has nothing where one of them is not known.
+    together = [run for run in trial.servers[-1].background if run.kind == kind]
+    written = [run.bytes for run in together if run.bytes is not None]
+    return [
+        whole(sum(run.count for run in together) if together else None),
+        named("written_bytes", sum(written) if together and len(written) == len(together) else None),
+        named("longest_seconds", max(longest, default=None)),
+        busiest,
+        named("total_seconds", sum(run.total_seconds for run in of_hosts[busiest])),
+        named("share_ratio", _share(of_hosts[busiest])),
+    ]
+
+
+def _share(runs: Sequence[Background]) -> float:
+    return sum(run.share for run in runs) / len(runs)
 
 
 def _summed(runs: Sequence[Pauses]) -> list[str]:

@@ -1,19 +1,39 @@
-"""Was it steady? Throughput, p99, processors and disks by the second, under one cursor."""
+"""Was it steady? Throughput, p99, the servers' own work, processors and disks by the second, under one cursor."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
-from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
+from dohyo.evidence.server_log import PLURALS, covered
+from dohyo.evidence.servers import GC_PAUSE
+from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Spec, Table, by_system, dash, rows_high, scale, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
+from dohyo.summary.results import Trial
 
 _CLIENT = ("part", "system", "series", "time", "operations", "p99")
 _EVENT = ("part", "system", "time", "what")
+_SERVERS = ("part", "system", "series", "doing", "time", "until", "share", "what")
+# What a server does beside operations, in the order of its rows.
+_DOING: dict[str, str] = {GC_PAUSE: "GC pauses"} | {str(kind): words for kind, words in PLURALS.items()}
+_MOST_HOSTS_NAMED = 3
+# Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
+_AXIS_WIDTH = 64
+_TITLE_WIDTH = 17
 _HOST = ("part", "system", "series", "time", "cpu", "disk")
+# The seconds that are shown; the page sets it, for all panels alike.
+_ZOOM: Spec = {"name": "zoom", "value": None}
+_SECONDS: Spec = {
+    "field": "time",
+    "type": "quantitative",
+    "title": "seconds",
+    "scale": {"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
+    "axis": {"grid": False, "tickMinStep": 1},
+}
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
 # In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
@@ -36,11 +56,20 @@ def chart(material: Material) -> Chart:
         ]
         if any(row["p99"] is not None for row in clients):
             panels.append(_panel(material, "time", "p99", "p99 of all operations", "ms", clients))
+    doing = [row for run in _in_order(material) for row in _server_rows(material, run)]
+    if doing:
+        tables["servers"] = table(doing, _SERVERS)
+        panels.append(_servers_panel(material, doing))
     missing = None if clients else "There are neither histogram logs nor status lines, so nothing is known over time."
     question = (
         "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
         " slider, to read a second; drag along a chart, or use the buttons, to look closer."
     )
+    if doing:
+        question += (
+            " A tick in the rows of the servers is a second with a GC pause, a compaction or a flush, darker the longer"
+            " it lasted; what a system's logs do not tell has no row."
+        )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
         for column, title in (("cpu", "Processors, share not idle"), ("disk", "Busiest disk, share of the time")):
@@ -140,6 +169,97 @@ def _mean(rows: list[dict[str, Any]], column: str) -> float | None:
     return significant(fmean(known), 3) if known else None
 
 
+def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any]]:
+    """One row for each slot of time in which a server paused, compacted or flushed."""
+    width = round(run.slots[0].seconds)
+    warmup = material.warmup(run.trial, run.phase)
+    # kind -> slot -> host -> what of the slot
+    slots: dict[str, dict[int, dict[str, list[tuple[float, float]]]]] = {}
+    for span in run.trial.spans:
+        if (span.phase, span.run) != (run.phase, run.number):
+            continue
+        begin, end = max(0.0, span.begin - warmup), min(float(len(run.throughput)), span.end - warmup)
+        for slot in range(int(begin // width), int(end // width) + 1) if end > begin else ():
+            of_hosts = slots.setdefault(span.kind, {}).setdefault(slot, {})
+            of_hosts.setdefault(span.host, []).append((max(begin, slot * width), min(end, (slot + 1) * width)))
+    servers = max(1, sum(1 for server in run.trial.servers if server.host))
+    for kind, by_slot in slots.items():
+        for slot, of_hosts in sorted(by_slot.items()):
+            share = sum(covered(spans) for spans in of_hosts.values()) / width / servers
+            names = sorted(of_hosts)
+            more = f" and {len(names) - _MOST_HOSTS_NAMED} more" if len(names) > _MOST_HOSTS_NAMED else ""
+            series = f"{run.trial.system} {run.name} {_DOING[kind]}"
+            where = f"{', '.join(names[:_MOST_HOSTS_NAMED])}{more}"
+            yield {
+                "part": material.part(run.phase, run.trial),
+                "system": run.trial.system,
+                "series": series,
+                "doing": _doing(run.trial, kind),
+                "time": slot * width,
+                "until": (slot + 1) * width,
+                "share": significant(share, 2),
+                "what": f"{series}, second {slot * width}: {share:.2%} of the time, on {where}",
+            }
+
+
+def _doing(trial: Trial, kind: str) -> str:
+    return f"{trial.system} · {_DOING[kind]}"
+
+
+def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
+    """A row for each system and each kind of work that is known of it, also where there was none."""
+    known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
+    known |= {
+        _doing(trial, each.kind)
+        for trial in material.summary.trials
+        for server in trial.servers
+        for each in server.background
+    } | {row["doing"] for row in rows}
+    labels = [f"{system} · {kind}" for system in material.systems for kind in _DOING.values()]
+    labels = [label for label in labels if label in known]
+    title = "Servers: GC pauses, compactions and flushes"
+    spec: Spec = {
+        "height": rows_high(labels),
+        "params": [_ZOOM],
+        "layer": [{"mark": {"type": "rect", "clip": True, "aria": False}}],
+        "encoding": {
+            "x": _SECONDS,
+            "x2": {"field": "until"},
+            "y": {
+                "field": "doing",
+                "type": "nominal",
+                "title": "servers",  # of the column below the cursor; the rows' labels say it themselves
+                "scale": {"domain": labels, "paddingInner": 0.2},
+                "axis": {
+                    **ROW_AXIS,
+                    "title": None,
+                    "labelFontSize": 10,
+                    "ticks": False,
+                    "labelPadding": 4,
+                    "labelLimit": _AXIS_WIDTH + _TITLE_WIDTH - 4,
+                    "minExtent": _AXIS_WIDTH + _TITLE_WIDTH,
+                    "maxExtent": _AXIS_WIDTH + _TITLE_WIDTH,
+                },
+            },
+            "color": by_system(material.systems),
+            "opacity": {
+                "field": "share",
+                "type": "quantitative",
+                "scale": {"domain": [0, 1], "range": [0.4, 1]},
+                "legend": None,
+            },
+            "tooltip": {"field": "what", "type": "nominal"},
+        },
+    }
+    counted = Counter(row["doing"] for row in rows)
+    says = (
+        f"{title} over time, a row for each that is known: "
+        + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} slots of time" for label in labels)
+        + "."
+    )
+    return Panel(title, spec, "servers", says, cursor=True)
+
+
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
     values = [row[column] for row in rows if row[column] is not None]
     # Lines of an hour by the second would be a grey band; a share always has the same axis, with room above 1.
@@ -147,7 +267,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
-    extent = {"minExtent": 52}  # so that a second is at the same place in all panels
+    extent = {"minExtent": _AXIS_WIDTH}
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())
     width = 1.3 if longest <= _MOST_DASHED else 0.7
     line = {"type": "line", "strokeWidth": width, "opacity": 0.85, "clip": True, "aria": False}
@@ -159,17 +279,10 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     }
     spec: Spec = {
         "height": 170,
-        # The seconds that are shown; the page sets it, for all panels alike.
-        "params": [{"name": "zoom", "value": None}],
+        "params": [_ZOOM],
         "layer": [{"mark": line}, *([event] if data == "time" else [])],
         "encoding": {
-            "x": {
-                "field": "time",
-                "type": "quantitative",
-                "title": "seconds",
-                "scale": {"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
-                "axis": {"grid": False, "tickMinStep": 1},
-            },
+            "x": _SECONDS,
             "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}", "axis": extent},
             "color": by_system(material.systems),
             **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),

@@ -1,0 +1,183 @@
+"""Compactions and flushes, from a server's own log: `ansible/roles/ROLE/meta/log.yml` says which lines tell of them.
+
+    files: log
+    compaction:
+      end: ' Compacted .* to (?P<size>[\\d.]+\\w+) .* in (?P<ms>\\d+)ms'
+    flush:
+      begin: '\\[(?P<key>[^\\]]+)\\] Writing Memtable-'
+      end: '\\[(?P<key>[^\\]]+)\\] Completed flushing .* \\((?P<size>.+)\\)'
+
+`files` are patterns of names in `server/HOST`. A kind of work that is not there is one that the log does not tell of.
+The patterns are regular expressions, searched for in a line. `end` is the line that is written when the work is done;
+its group `ms` is how long it took. Without that, the work began with the last line that matches `begin` and has the
+same `key`, such as the thread. `size` is what was written: a number of bytes, or one with a unit.
+
+A line begins with its time (after its level, perhaps), which is in UTC: the role `service` sees to that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+
+from dohyo.evidence.text_file import Warn, lines
+from dohyo.places import ANSIBLE
+from dohyo.scenario.systems import all_systems
+
+Kind = Literal["compaction", "flush"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+PLURALS: dict[Kind, str] = {"compaction": "compactions", "flush": "flushes"}
+
+_STAMP = re.compile(r"(?:[A-Z]+ +)?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3})")
+_SIZE = re.compile(r"([\d.,]+) ?([kKMGTP]?)(i?)(B|bytes)?")
+_POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One compaction, or one flush of what is in memory.
+
+    :ivar at: its begin in seconds since 1970, on the clock of the host; likewise its end
+    :ivar bytes: what it has written; None where the log does not say so
+    """
+
+    kind: Kind
+    at: float
+    end: float
+    bytes: float | None
+
+
+@dataclass(frozen=True)
+class ServerLog:
+    """What the log of one process holds.
+
+    :ivar begin: time of the first line in seconds since 1970; of the last one is `end`
+    :ivar work: in the order in which it ended
+    """
+
+    begin: float
+    end: float
+    work: list[Work] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines on one kind of work."""
+
+    kind: Kind
+    begin: re.Pattern[str] | None
+    end: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """What stands in a role's log.yml; without `files` nothing is known."""
+
+    files: tuple[str, ...] = ()
+    lines: tuple[Lines, ...] = ()
+
+    def paths(self, folder: Path) -> list[Path]:
+        """The logs of a host."""
+        return sorted({path for name in self.files for path in folder.glob(name) if path.is_file()})
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """What the logs tell of."""
+        return [each.kind for each in self.lines]
+
+    @property
+    def words(self) -> list[str]:
+        """The same in words."""
+        return [PLURALS[kind] for kind in self.kinds]
+
+
+@cache
+def patterns_of(system: str) -> Patterns:
+    """The patterns of a system; none for one whose log tells of no such work, or that is not known."""
+    role = all_systems()[system].role if system in all_systems() else None
+    path = ANSIBLE / "roles" / str(role) / "meta" / "log.yml"
+    if not path.is_file():
+        return Patterns()
+    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    files = content["files"]
+    return Patterns(
+        (files,) if isinstance(files, str) else tuple(files),
+        tuple(
+            Lines(
+                kind,
+                re.compile(content[kind]["begin"]) if "begin" in content[kind] else None,
+                re.compile(content[kind]["end"]),
+            )
+            for kind in KINDS
+            if kind in content
+        ),
+    )
+
+
+def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
+    """Reads the log of one process; None where no line of it has a time."""
+    first = last = None
+    begun: dict[tuple[Kind, str], str] = {}
+    work: list[Work] = []
+    for _, line in lines(path, warn):
+        stamp = _STAMP.match(line)
+        if not stamp:
+            continue
+        first, last = first or stamp[1], stamp[1]
+        for each in patterns.lines:
+            if each.begin and (match := each.begin.search(line, stamp.end())):
+                begun[each.kind, match["key"]] = stamp[1]
+            elif (match := each.end.search(line, stamp.end())) and (done := _work(each, match, begun, stamp[1])):
+                work.append(done)
+    begin, end = _seconds(first), _seconds(last)
+    return None if begin is None or end is None else ServerLog(begin, end, work)
+
+
+def covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Length of the time in which at least one of the spans (begin and end) lasts, in their unit."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
+
+
+def _work(of: Lines, match: re.Match[str], begun: dict[tuple[Kind, str], str], stamp: str) -> Work | None:
+    groups = match.groupdict()
+    end = _seconds(stamp)
+    if "ms" in groups:
+        # A JVM divides thousands as its language does.
+        digits = re.sub(r"\D", "", groups["ms"])
+        begin = end - int(digits) / 1000 if end is not None and digits else None
+    else:
+        begin = _seconds(begun.pop((of.kind, groups["key"]), None))
+    # A clock that was set back meanwhile has no work that ends before it begins.
+    return None if begin is None or end is None or end < begin else Work(of.kind, begin, end, _bytes(groups["size"]))
+
+
+def _bytes(size: str | None) -> float | None:
+    """Such as 36623, `387.8 K` and `1.634KiB` (of 1024), `11kB` (of 1000)."""
+    match = _SIZE.fullmatch(size or "")
+    if not match:
+        return None
+    number, prefix, binary, unit = match.groups()
+    try:
+        value = float(number.replace(",", "."))
+    except ValueError:
+        return None
+    base = 1000.0 if unit == "B" and not binary else 1024.0
+    return value * float(base ** _POWERS[prefix.upper()])
+
+
+def _seconds(stamp: str | None) -> float | None:
+    try:
+        return datetime.fromisoformat(stamp.replace(",", ".")).replace(tzinfo=UTC).timestamp() if stamp else None
+    except ValueError:
+        return None
