@@ -84,8 +84,15 @@ def verdict(summary: Summary) -> Verdict:
     return Verdict(sentence, _caveats(summary))
 
 
-def throughput(trial: Trial, phase: str) -> Rate | None:
+def _is_valid(summary: Summary, trial: Trial) -> bool:
+    """Of several rounds there are numbers of valid ones alone; logs of others have them of invalid runs, too."""
+    return trial.status == "ok" or all(trial is not each for each in summary.trials)
+
+
+def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
     """The mean rate of a trial in a phase; None where it has no valid numbers."""
+    if not _is_valid(summary, trial):
+        return None
     return next((Rate(row, key[2]) for key, row in figures(trial).items() if key[:2] == (phase, OVERALL)), None)
 
 
@@ -102,6 +109,8 @@ def _phases(summary: Summary, trial: Trial) -> list[str]:
 
 def _rates(summary: Summary, trial: Trial) -> dict[Key, Rate]:
     """What decides, of one trial."""
+    if not _is_valid(summary, trial):
+        return {}
     found = figures(trial) | maximum(trial, summary.trials)
     phases = _phases(summary, trial)
     return {key: Rate(row, key[2]) for key, row in found.items() if key[0] in phases and key[1] == OVERALL}

@@ -23,7 +23,7 @@ def chart(material: Material) -> Chart:
     tables: dict[str, Table] = {}
     every: list[Rate] = []
     for phase in material.phases:
-        trials = [(trial, throughput(trial, phase)) for trial in material.summary.compared]
+        trials = [(trial, throughput(material.summary, trial, phase)) for trial in material.summary.compared]
         rates = [(trial, rate) for trial, rate in trials if rate]
         if rates:
             name = f"throughput-{len(panels)}"
