@@ -78,6 +78,13 @@ def test_cassandra_flushes() -> None:
     assert (log.begin, log.end) == (seconds("04:01:16.666"), seconds("04:01:23.368"))
 
 
+def test_cassandra_compactions_of_a_real_log() -> None:
+    assert works("cassandra", DATA / "cassandra" / "compactions.log") == [
+        Work("compaction", seconds("04:56:01.441"), seconds("04:56:05.142"), pytest.approx(72.606 * 2**20)),
+        Work("compaction", seconds("04:56:08.204"), seconds("04:56:12.247"), pytest.approx(72.698 * 2**20)),
+    ]
+
+
 @pytest.mark.parametrize(
     ("task", "sizes", "took"),
     [

@@ -230,7 +230,7 @@ def _caveats(summary: Summary) -> list[str]:
     bad = [trial for trial in summary.compared if trial.status != "ok"]
     # Of several rounds those that are valid count.
     for partly, what in ((False, "no valid numbers"), (True, "rounds that are not valid and do not count")):
-        names = [trial.name for trial in bad if bool(figures(trial)) == partly]
+        names = [trial.name for trial in bad if bool(_rates(summary, trial)) == partly]
         if names:
             found.append(f"{len(names)} of {len(summary.compared)} have {what}: {', '.join(names)}.")
     if summary.canary is not None and summary.canary.drifts:
