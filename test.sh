@@ -42,6 +42,7 @@ check() {
         cases=$((cases + 1))
     fi
     printf '%d %d\n' "$((cases - bad))" "$bad" >>"$reports/ended"
+    [[ -z $(tail -c 1 "$log") ]] || echo >>"$log" # Maven ends with a colour and no line
     printf '%s %s: %d of %d passed in %d s\n' "$( ((code == 0)) && echo ok || echo FAILED)" "$name" "$((cases - bad))" "$cases" "$SECONDS" >>"$log"
     if ((code == 0)); then
         tail -n 1 "$log"
