@@ -150,7 +150,9 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert {figure["name"] for figure in trial["canary"]["figures"]} == names
         assert trial["canary"]["problems"] == []
         assert [(use["phase"], use["host"]) for use in trial["hosts"]] == [("load", "localhost"), ("run", "localhost")]
-        assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in trial["hosts"])
+        # A load of a few rows may be too short for a sample of its own.
+        used = [use for use in trial["hosts"] if use["phase"] == "run"]
+        assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in used)
         assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
         assert rows["run", "OVERALL"]["client_cpu_us_per_record"] > 0
         for evidence in ("trial.json", "ansible.log", "canary.json", "conditions.json", "server", "load", "run-1"):
