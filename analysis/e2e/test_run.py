@@ -255,7 +255,7 @@ def test_taken_ports_are_avoided_and_a_second_run_waits_its_turn(tmp_path: Path)
 
 
 def test_kept_servers_of_the_last_round_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
-    twice = [option for option in SMALL if "rounds" not in option]
+    twice = [option for option in SMALL if "rounds" not in option] + ["--rounds=2"]
     run = Run(tmp_path / "out", "workloadC", "--systems=mysql-innodb", "--keep", *twice)
     try:
         assert run.end() == 0
