@@ -6,12 +6,13 @@ before=$root/.dohyo/testbed/before # goes with the testbed
 
 on() { testbed ssh "$@"; }
 
-# Everything of host N that deploy.yml could change: files (but for logs, caches and what Ansible, sudo and systemd note for
-# themselves), settings of the kernel and systemd, mounts, units, users, what is on the disks.
+# Everything of host N that deploy.yml could change: files (but for logs, caches, what Ansible, sudo and systemd note for
+# themselves, and what Debian's timers leave each morning), settings of the kernel and systemd, mounts, units, users, what
+# is on the disks.
 snapshot() {
     on "$1" sudo bash -s <<'END'
 find / -xdev \( -path /tmp -o -path /run -o -path /var/log -o -path /var/tmp -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/chrony \
-    -o -path /var/lib/sudo -o -path /home/dohyo/.ansible -o -path /root/.ansible -o -path /etc \) -prune -o -type f -printf '%p %m %u %s %T@\n' -o -printf '%p %y %m %u %l\n' |
+    -o -path /var/backups -o -path /var/lib/apt/daily_lock -o -path /var/lib/sudo -o -path /home/dohyo/.ansible -o -path /root/.ansible -o -path /etc \) -prune -o -type f -printf '%p %m %u %s %T@\n' -o -printf '%p %y %m %u %l\n' |
     sort
 find /etc \( -type f -exec sha256sum {} + \) -o -printf '%p %y %m %u %l\n' | sort -k 2
 sysctl -a 2>/dev/null | grep -E '^vm\.(swappiness|max_map_count|zone_reclaim_mode) '
