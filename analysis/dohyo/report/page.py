@@ -27,11 +27,12 @@ from dohyo.report.material import Material
 from dohyo.report.matrix import matrix
 from dohyo.report.measured import Measured
 from dohyo.report.verdict import verdict
+from dohyo.summary.foreign import REPORT
 from dohyo.summary.results import Summary
 from dohyo.tables import comparison_table, conditions, published_table, table
 from dohyo.tables.cluster_table import Grid
 
-FILE = "report.html"
+FILE = REPORT
 _TEMPLATES = Path(__file__).parent / "templates"
 # What stands beside the report and is linked from it, with what it is.
 _FILES = {

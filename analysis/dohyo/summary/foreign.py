@@ -26,7 +26,7 @@ from statistics import median
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, merge_log
-from dohyo.evidence.over_time import OverTime, Slot
+from dohyo.evidence.over_time import MOST_SLOTS, OverTime, Slot
 from dohyo.evidence.rows import LOAD, RUN, Phase, Row, Run, merge, rows
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
@@ -41,8 +41,6 @@ UNKNOWN_CONDITIONS = (
     "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
     " what the hosts did is not in them, so whether the conditions were equal is not known"
 )
-# Half an hour by the second; of a longer run a slot is 2, 4, … seconds.
-_MOST_SLOTS = 1800
 # No client runs for longer (23 days); a damaged log must not cost memory.
 _LONGEST_SECONDS = 2_000_000
 # Longer intervals are spread over their seconds, which then resemble each other too much to tell the noise.
@@ -163,7 +161,7 @@ class _Timeline:
     """Histogram logs of a phase by time."""
 
     seconds: Seconds = field(default_factory=Seconds)
-    over_time: OverTime = field(default_factory=lambda: OverTime(_MOST_SLOTS))
+    over_time: OverTime = field(default_factory=OverTime)
     operations: set[str] = field(default_factory=set)
     longest: float = 0.0  # interval, in seconds
 
@@ -408,7 +406,7 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
             for part in range(parts):
                 counts[begin + shift + part] += total * (part + 1) // parts - total * part // parts
     usual = max(median(after[0] - before[0] for before, after in pairwise(points)) for points in of)
-    width = max(1, round(usual), -(-whole // _MOST_SLOTS))
+    width = max(1, round(usual), -(-whole // MOST_SLOTS))
     slots = [Slot(at, width, sum(counts[at : at + width]), {}, {}) for at in range(0, whole, width)]
     return counts, slots
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dohyo.evidence.events import DIP_SHARE, Dip
+from dohyo.evidence.host_metrics import SATURATED
 from dohyo.figures import rate
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others.
@@ -20,9 +21,6 @@ COLLAPSE_SECONDS = 10
 
 # What client.json says of the work, and is the same for all clients of a run. A target rate may be divided unequally.
 _SAME_FOR_ALL = ("binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite")
-
-# Share of its host's processors from which on it is the client that was measured.
-SATURATED = 0.9
 
 
 def late(skew_ms: float | None, conducted_limit_ms: float | None) -> str | None:
