@@ -1,5 +1,6 @@
-"""Builds the folder of an experiment from the real output of Dohyo's client."""
+"""Builds the folder of an experiment from the real output of Dohyo's client, and shows what it comes to."""
 
+import io
 import json
 import shutil
 from collections.abc import Sequence
@@ -7,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from hdrh.histogram import HdrHistogram
+from rich.console import Console
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from dohyo.summary.results import Summary
+from dohyo.tables import table
 
 DATA = Path(__file__).parent / "data"
 CONDITIONS = {
@@ -145,3 +149,11 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
         "events": [],
         **changes,
     }
+
+
+def rendered(summary: Summary, width: int = 120) -> str:
+    """What a terminal of that width shows."""
+    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+    table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()

@@ -7,11 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidence import clients_json, edit_json, trial, write_json
-from rich.console import Console
+from evidence import clients_json, edit_json, rendered, trial, write_json
 
 from dohyo.evidence.rows import Row
-from dohyo.summary.results import Summary, Trial
+from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 from dohyo.tables.files import write
@@ -25,13 +24,6 @@ def only(experiment: Path) -> Trial:
 def row(of: Trial, phase: str, operation: str = "OVERALL", discarded: bool = False) -> Row:
     (found,) = (row for row in of.rows if (row.phase, row.operation, row.discarded) == (phase, operation, discarded))
     return found
-
-
-def rendered(summary: Summary, width: int = 120) -> str:
-    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
 
 
 def slower(folder: Path, phase: str, seconds: float) -> None:

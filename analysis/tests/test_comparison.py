@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, reads, trial, write_json
+from evidence import edit_json, reads, rendered, trial, write_json
 from rich.console import Console
 from test_search import searched
 
@@ -40,13 +40,6 @@ def measured(experiment: Path, rates: dict[str, Sequence[int]], p99_us: dict[str
             reads(folder / "run-1/node1", [of_system[position]] * 10, latency)
     write_json(experiment / "experiment.json", {"id": experiment.name, "scenario": "workloadA"})
     return experiment
-
-
-def rendered(summary: Summary, width: int = 120) -> str:
-    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
 
 
 def block(summary: Summary) -> list[str]:

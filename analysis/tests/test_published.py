@@ -1,6 +1,5 @@
 """Published figures: every file is checked, and they are shown below ours, clearly apart."""
 
-import io
 import json
 import re
 import shutil
@@ -10,8 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from evidence import edit_json, trial
-from rich.console import Console
+from evidence import edit_json, rendered, trial
 
 from dohyo.bad_input import BadInputError
 from dohyo.figures import milliseconds
@@ -19,7 +17,6 @@ from dohyo.places import WORKLOADS
 from dohyo.running import experiment
 from dohyo.scenario import published, scenario
 from dohyo.scenario.published import FOLDER, Figure, Published, Table
-from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 
@@ -36,13 +33,6 @@ def write(folder: Path, content: Any, name: str = "bout.yml") -> Path:
     file = folder / name
     file.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
     return file
-
-
-def rendered(summary: Summary, width: int = 120) -> str:
-    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import DATA, edit_json, trial, write_json
+from evidence import DATA, edit_json, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
@@ -324,13 +324,6 @@ def test_a_folder_without_a_search_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="nothing is searched for in it; a scenario asks with search=max"):
         ask(trial(tmp_path, 1, "cassandra"))
     assert "next-probe" not in CliRunner().invoke(cli, ["--help"]).output
-
-
-def rendered(summary: Summary, width: int = 120) -> str:
-    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
 
 
 @pytest.fixture

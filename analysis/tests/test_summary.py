@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, edit_json, trial, write_json
+from evidence import DATA, edit_json, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.conducted import Client, Node
@@ -32,13 +32,6 @@ def row(of: Trial, operation: str, phase: str = "run") -> Row:
 def only(experiment: Path) -> Trial:
     (of,) = summarise(experiment).trials
     return of
-
-
-def rendered(summary: Summary, width: int = 120) -> str:
-    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
 
 
 def edit(path: Path, old: str, new: str) -> None:
