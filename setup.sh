@@ -22,7 +22,8 @@ logged() {
     local log="$state/$1.log"
     shift
     "$@" >"$log" 2>&1 && return
-    { grep -E -m 15 '^(\[ERROR\]|ERROR|E:) ' "$log" || tail -n 15 "$log"; } >&2
+    # Maven puts the end of a colour before its first line.
+    { grep -E -m 15 $'^(\e\\[[0-9;]*m)*(\\[ERROR\\]|ERROR|E:) ' "$log" || tail -n 15 "$log"; } >&2
     die "this failed: $* (the whole log: $log)"
 }
 

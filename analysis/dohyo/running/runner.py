@@ -178,6 +178,8 @@ class _Measurement:
         self.failed_while = ""
         # By system: why it cannot be had, "" for one that can.
         self.unavailable: dict[str, str] = {}
+        # Systems and the reasons that were told.
+        self.told: set[tuple[str, str]] = set()
         # By role: the variables with which it was installed last.
         self.deployed: dict[str, Mapping[str, Any]] = {}
         self.progress = Progress(todo, console)
@@ -276,7 +278,9 @@ class _Measurement:
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self.experiment.mark(trial, "skipped", reason)
-                self.progress.say(f"{trial.label} skipped: {reason}", "yellow")
+                if (trial.system, reason) not in self.told:  # once, and not for each of its rounds and points
+                    self.told.add((trial.system, reason))
+                    self.progress.say(f"{trial.system} skipped: {reason}", "yellow")
         return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
     def _deploy(self, trials: list[Trial]) -> Failure | None:
