@@ -241,27 +241,32 @@ def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:
     assert "starting the servers: task '" in run.trials()["cassandra"]["reason"]
 
 
-def test_taken_ports_are_avoided_and_a_second_run_waits_its_turn(tmp_path: Path) -> None:
+def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_had(tmp_path: Path) -> None:
+    reason = available.ask(None)["scylla"]
+    named = "mysql-innodb,scylla" if reason else "mysql-innodb"
     with socket.create_server(("127.0.0.1", 3306)):
-        run = Run(tmp_path / "out", "workloadB", "--systems=mysql-innodb", *SMALL)
+        run = Run(tmp_path / "out", "workloadD", f"--systems={named}", *SMALL)
         run.until("start", "01-mysql-innodb")
         second = Run(tmp_path / "second", "workloadA", *SMALL)
         assert second.end() == 2
         assert "another experiment of this checkout is running" in second.text
-        assert run.end() == 0
-        assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
+        assert run.end() == (1 if reason else 0)
+    trials = run.trials()
+    assert mix(trials["mysql-innodb"]) == {"READ", "INSERT"}
+    if reason:
+        assert (trials["scylla"]["status"], trials["scylla"]["reason"]) == ("skipped", reason)
 
 
-def test_kept_servers_of_the_last_round_answer_and_are_stopped_as_told(tmp_path: Path) -> None:
+def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_marked(tmp_path: Path) -> None:
     twice = [option for option in SMALL if "rounds" not in option] + ["--rounds=2"]
-    run = Run(tmp_path / "out", "workloadC", "--systems=mysql-innodb", "--keep", *twice)
+    run = Run(tmp_path / "out", "workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", *twice)
     try:
         assert run.end() == 0
         summary = json.loads((run.out / "summary.json").read_text())
         assert [(trial["name"], trial["round"], mix(trial)) for trial in summary["trials"]] == [
-            ("01-mysql-innodb", 1, {"READ"}),
-            ("02-mysql-innodb", 2, {"READ"}),
+            (f"0{number}-mysql-innodb", number, {"READ", "UPDATE", "READ-MODIFY-WRITE"}) for number in (1, 2)
         ]
+        assert "compression: asked for lz4, the server has none" in run.text
         (merged,) = summary["merged"]
         rows = {(row["phase"], row["operation"]): row for row in merged["rows"]}
         assert rows["run", "READ"]["repeats"] == 2
@@ -277,34 +282,14 @@ def test_kept_servers_of_the_last_round_answer_and_are_stopped_as_told(tmp_path:
         subprocess.run(["bash", "-c", command], check=True, capture_output=True)
 
 
-def test_what_a_server_cannot_give_is_marked_or_with_strict_conditions_refused(tmp_path: Path) -> None:
-    marked = Run(tmp_path / "marked", "workloadF", "--systems=mysql-myisam", "--set=compression=lz4", *SMALL)
-    assert marked.end() == 0
-    assert mix(marked.trials()["mysql-myisam"]) == {"READ", "UPDATE", "READ-MODIFY-WRITE"}
-    assert "compression: asked for lz4, the server has none" in marked.text
-    strict = Run(
-        tmp_path / "strict",
-        "workloadF",
-        "--systems=mysql-myisam",
-        "--set=compression=lz4",
-        "--strict-conditions",
-        *SMALL,
-    )
-    assert strict.end() == 1
-    trial = strict.trials()["mysql-myisam"]
+def test_what_a_server_cannot_give_is_refused_with_strict_conditions(tmp_path: Path) -> None:
+    asked = ("workloadF", "--systems=mysql-myisam", "--set=compression=lz4", "--strict-conditions")
+    run = Run(tmp_path / "out", *asked, *SMALL)
+    assert run.end() == 1
+    trial = run.trials()["mysql-myisam"]
     assert trial["status"] == "failed"
     assert "compression: asked for lz4, the server has none; strict conditions" in trial["reason"]
     assert trial["rows"] == []
-
-
-def test_a_system_that_was_named_and_cannot_be_had_is_a_failure(tmp_path: Path) -> None:
-    reason = available.ask(None)["scylla"]
-    if not reason:
-        pytest.skip("ScyllaDB is here")
-    run = Run(tmp_path / "out", "workloadD", "--systems=mysql-innodb,scylla", *SMALL)
-    assert run.end() == 1
-    assert (run.trials()["scylla"]["status"], run.trials()["scylla"]["reason"]) == ("skipped", reason)
-    assert mix(run.trials()["mysql-innodb"]) == {"READ", "INSERT"}
 
 
 def test_the_stock_client_takes_workload_a() -> None:

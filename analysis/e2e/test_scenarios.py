@@ -133,7 +133,10 @@ def test_gc_matrix(tmp_path: Path) -> None:
     conditions = [trial["conditions"] for trial in trials]
     assert [each["version"] for each in conditions] == ["3.11.19", "4.0.19"]
     assert [each["jdk"].partition(".")[0] for each in conditions] == ["1", "11"]  # JDK 8 calls itself 1.8
-    assert [each["gc"] for each in conditions] == ["ConcurrentMarkSweep, ParNew", "Shenandoah Cycles, Shenandoah Pauses"]
+    assert [each["gc"] for each in conditions] == [
+        "ConcurrentMarkSweep, ParNew",
+        "Shenandoah Cycles, Shenandoah Pauses",
+    ]
     for trial in trials:
         assert {"run INSERT", "run READ"} <= operations(trial)
         (overall,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL"))

@@ -42,7 +42,7 @@ def nothing_stays(tmp_path: Path) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("system", "variables", "jdk", "collectors"),
     [
-        # 3.11 on JDK 8 and 4.0 on JDK 11, with other collectors, are in the scenario gc-matrix; the newest of all is everywhere.
+        # 3.11 on JDK 8 and 4.0 on JDK 11, with other collectors, are in the scenario gc-matrix.
         ("cassandra", {"cassandra_version": "4.1.10", "cassandra_jdk": 11}, "11.", G1),
         ("hbase", {"hbase_version": "2.5.13-hadoop3"}, "17.", G1),
     ],

@@ -277,8 +277,35 @@ def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
     assert found.exit_code == 0
     assert found.single == [
         "hbase is in a alone",
-        "aerospike was skipped in both: round 1: no server; round 2: no server",
+        "aerospike was skipped in both: no server",
     ]
+
+
+def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
+    def searches(name: str, *rates: float, **settings: Any) -> Path:
+        for number, rate in enumerate(rates, start=1):
+            about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": len(rates)}
+            searched(tmp_path / name, (rate, rate), number=number, of=about, **settings)
+        return tmp_path / name
+
+    before, after = searches("a", 1000, 1010, 990), searches("b", 800, 810, 790)
+    found = compared(before, after)
+    (change,) = (each for each in found.changes if each.pair.phase == "probe")
+    assert (change.before, change.after, change.verdict) == (1000, 800, "regression")
+    assert (change.pair.sampled, change.pair.samples, found.exit_code) == ("rounds", 3, 3)
+    assert (found.differences, found.problems) == ([], [])
+
+    others = compared(before, searches("c", 1000, 1010, 990, slo="p99<20ms")).differences
+    assert [(each.phase, each.condition, each.before, each.after, each.must_be_equal) for each in others] == [
+        ("probe", "slo", "p99<10ms", "p99<20ms", True)
+    ]
+
+    # Where one round has found nothing, nothing can be said of the highest rate.
+    edit_json(after / "raw/03-cassandra/probe-1/node1/client.json", target=5000)
+    found = compared(before, after)
+    assert not [each for each in found.changes if each.pair.phase == "probe"]
+    assert found.problems == ["cassandra in b: the search for p99<10ms is not finished"]
+    assert found.exit_code == 1
 
 
 def test_runs_without_an_interval_cannot_be_judged(tmp_path: Path) -> None:

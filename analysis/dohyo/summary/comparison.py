@@ -9,6 +9,7 @@ from dohyo import statistics
 from dohyo.evidence.rows import PROBE, Row, Samples, sampled
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.statistics import Estimate
+from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Pair, Trial
 
 # Phase, operation and figure.
@@ -56,16 +57,21 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
 
     :param rounds: of all systems and points
     """
-    searches = [
-        each.search
-        for each in rounds
-        if (each.system, each.point, each.status) == (trial.system, trial.point, "ok") and each.search
-    ]
-    maxima = [search.maximum for search in searches if search.maximum]
-    if not maxima or len(maxima) < len(searches):
+    found = searches_of(trial, rounds)
+    maxima = [search.maximum for search in found if search.maximum]
+    if not maxima or len(maxima) < len(found):
         return {}
     row = sampled(Row(PROBE, OVERALL, len(maxima)), "rounds", maxima, [], [])
     return {(PROBE, OVERALL, "ops_per_second"): row}
+
+
+def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
+    """What the valid rounds of a system at a point have found, where they have searched for the highest rate.
+
+    :param rounds: of all systems and points
+    """
+    place = (trial.system, trial.point, "ok")
+    return [each.search for each in rounds if (each.system, each.point, each.status) == place and each.search]
 
 
 def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from dohyo.evidence.rows import Row
+from dohyo.evidence.rows import PROBE, Row
 from dohyo.figures import point_name
-from dohyo.summary.comparison import Key, figures, pair
+from dohyo.summary.comparison import Key, figures, maximum, pair, searches_of
 from dohyo.summary.results import Conditions, Pair, Summary, Trial
 from dohyo.summary.summary import FAIR
 
@@ -100,14 +100,21 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN) -> Changes:
         if first.status == second.status == "skipped":
             result.single.append(f"{_name(first)} was skipped in both: {second.reason}")
             continue
-        of = {BEFORE: figures(first), AFTER: figures(second)}
+        of = {
+            BEFORE: figures(first) | maximum(first, before.trials),
+            AFTER: figures(second) | maximum(second, after.trials),
+        }
         common = [key for key in of[BEFORE] if key in of[AFTER]]
         result.changes.extend(_change(first, key, of, margin) for key in common)
         if common:
             result.differences.extend(_differences(first, second))
-        for name, trial in ((before.name, first), (after.name, second)):
+            result.differences.extend(_other_bounds(first, before, second, after))
+        for summary, trial in ((before, first), (after, second)):
+            where = f"{_name(trial)} in {summary.name}"
             if trial.status != "ok":
-                result.problems.append(f"{_name(trial)} in {name}: {trial.status}: {trial.reason or 'no results'}")
+                result.problems.append(f"{where}: {trial.status}: {trial.reason or 'no results'}")
+            futile = (each for each in searches_of(trial, summary.trials) if not each.maximum)
+            result.problems.extend(f"{where}: {search.conclusion}" for search in futile)
         if first.status == second.status == "ok" and not common:
             result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
     return result
@@ -157,6 +164,16 @@ def _differences(before: Trial, after: Trial) -> Iterator[Difference]:
         one, other = _said(name, left.get(place)), _said(name, right.get(place))
         if one != other:
             yield Difference(before.system, before.point, phase, name, one, other, name in MUST_BE_EQUAL)
+
+
+def _other_bounds(first: Trial, before: Summary, second: Trial, after: Summary) -> Iterator[Difference]:
+    """The bounds under which the highest rate was searched for, if they differ; nothing where one has not searched."""
+    one, other = (
+        " and ".join(dict.fromkeys(search.slo for search in searches_of(trial, summary.trials)))
+        for trial, summary in ((first, before), (second, after))
+    )
+    if one and other and one != other:
+        yield Difference(first.system, first.point, PROBE, "slo", one, other, must_be_equal=True)
 
 
 def _said(name: str, value: Any) -> str:

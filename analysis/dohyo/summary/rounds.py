@@ -49,7 +49,7 @@ class Rounds:
             first,
             name=f"{first.system} {point_name(first.point)}".rstrip(),
             status=bad[0].status if bad else "ok",
-            reason="; ".join(f"round {trial.round}: {trial.reason}" for trial in bad) or None,
+            reason=self._reasons(bad) or None,
             round=None,
             conditions=replace(
                 first.conditions,
@@ -72,6 +72,17 @@ class Rounds:
             canary=None,
             search=None,
             load=None,
+        )
+
+    def _reasons(self, bad: Sequence[Trial]) -> str:
+        """Why rounds have no valid numbers, each reason once with its rounds; without them where it is that of all."""
+        rounds: dict[str | None, list[str]] = {}
+        for trial in bad:
+            rounds.setdefault(trial.reason, []).append(str(trial.round))
+        if len(rounds) == 1 and len(bad) == len(self.trials):
+            return bad[0].reason or ""
+        return "; ".join(
+            f"round{'s' if len(of) > 1 else ''} {' and '.join(of)}: {reason}" for reason, of in rounds.items()
         )
 
     def _over_rounds(self, row: Row) -> Row:

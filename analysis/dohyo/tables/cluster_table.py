@@ -44,7 +44,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     several_clients = [trial for trial in trials if len(trial.clients) > 1]
     several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
     found = []
-    if rounds := [trial for trial in trials if trial.round is not None]:
+    if rounds := [trial for trial in trials if trial.round is not None and trial.status != "skipped"]:
         phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if not trial.is_aside(row)))
         heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in ("op/s", "rec/s"))]
         found.append(Grid("Rounds", heads, [_round(trial, phases) for trial in rounds]))
