@@ -17,6 +17,8 @@ from statistics import fmean, stdev
 CONFIDENCE = 0.95
 # A series is cut into as many batches: 10 to 30 are enough (Schmeiser 1982).
 BATCHES = 20
+# Of a shorter series a third is too few samples to tell a trend from chance.
+TREND_LEAST = 15
 # An autocorrelation that is estimated above it cannot be told from a trend.
 _MOST_CORRELATED = 0.95
 
@@ -80,6 +82,18 @@ def batches(series: Sequence[float]) -> list[float]:
     length = len(series) // BATCHES
     first = len(series) - BATCHES * length
     return [fmean(series[at : at + length]) for at in range(first, len(series), length)] if length else []
+
+
+def trend(series: Sequence[Sequence[float]]) -> float | None:
+    """How the last third of equally long or short series compares with the first: 1.5 is half as much more.
+
+    None where they have fewer than `TREND_LEAST` samples, or nothing in either third.
+    """
+    thirds = [len(each) // 3 for each in series if len(each) >= TREND_LEAST]
+    long_enough = [each for each in series if len(each) >= TREND_LEAST]
+    first = sum(sum(each[:third]) for each, third in zip(long_enough, thirds, strict=True))
+    last = sum(sum(each[-third:]) for each, third in zip(long_enough, thirds, strict=True))
+    return last / first if first and last else None
 
 
 def correlated(samples: Sequence[float]) -> Estimate | None:

@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from dohyo import statistics
-from dohyo.statistics import Estimate, Ratio
+from dohyo.statistics import Estimate, Ratio, trend
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,14 @@ def test_batches_are_of_the_same_length_and_leave_out_the_beginning() -> None:
     assert statistics.batches(list(range(20))) == list(range(20))
     found = statistics.batches(list(range(45)))
     assert found == [5.5 + 2 * each for each in range(20)]
+
+
+def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
+    assert trend([[1.0] * 5 + [7.0] * 5 + [2.0] * 5]) == 2
+    assert trend([[1.0] * 15, [3.0] * 12 + [5.0] * 6]) == (5 + 30) / (5 + 18)
+    assert trend([[1.0] * 7 + [2.0] * 7]) is None  # 14 samples
+    assert trend([]) is None
+    assert trend([[0.0] * 15]) is None
 
 
 def autoregressive(rng: random.Random, length: int, coefficient: float) -> list[float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, edit_json, rendered, trial, write_json
+from evidence import DATA, edit_json, reads, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.conducted import Client, Node
@@ -212,6 +212,35 @@ def test_small_data_is_said(tmp_path: Path) -> None:
     assert note in rendered(summarise(tmp_path))
     edit_json(folder / "trial.json", trial_properties={"recordcount": "1000000", "fieldlength": "1000"})
     assert summarise(tmp_path).notes == []
+
+
+def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
+    def rounds(system: str, phase: str, *of_rounds: list[int]) -> None:
+        for number, seconds in enumerate(of_rounds, start=1):
+            position = len(list(tmp_path.glob("raw/*"))) + 1
+            folder = trial(tmp_path, position, system, repeats=1, phases=(phase,), trial_round=number, trial_rounds=2)
+            reads(folder / f"{phase}-1/node1", seconds)
+            edit_json(folder / f"{phase}-1/node1/client.json", target=None)
+
+    rounds("cassandra", "run", [1000] * 10 + [1200] * 10 + [1500] * 10, [800] * 10 + [900] * 10 + [1240] * 10)
+    rounds("hbase", "run", [1000] * 20 + [750] * 10, [1000] * 20 + [750] * 10)
+    summary = summarise(tmp_path)
+    assert [each.trends.get("run") for each in summary.trials if each.system == "cassandra"] == [1.5, 1.55]
+    note = (
+        "not steady: from the first to the last third of the measured window the throughput of cassandra rose by 52 %,"
+        " hbase fell by 25 %; see the chart over time, and give a longer warmuptime or duration"
+    )
+    assert note in summary.notes
+    assert note in rendered(summary)
+    # What was asked for is no trend; within a factor of 1.2, or in less than 15 s, it is chance.
+    for folder in tmp_path.glob("raw/*-cassandra/run-1/node1"):
+        edit_json(folder / "client.json", target=1000)
+    for client in tmp_path.glob("raw/*-hbase/run-1/node1"):
+        reads(client, [1000] * 20 + [850] * 10)
+    assert not [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
+    for client in tmp_path.glob("raw/*-hbase/run-1/node1"):
+        reads(client, [1000] * 10 + [500] * 4)
+    assert {len(each.trends) for each in summarise(tmp_path).trials if each.system == "hbase"} == {0}
 
 
 def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ class Trial:
     notes: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
+    trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first
     load: LoadCurve | None = None  # rows against seconds
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)

@@ -61,6 +61,7 @@ class Rounds:
             deviations=_each_once(self.trials, "deviations"),
             notes=_each_once(self.trials, "notes"),
             rows=[self._over_rounds(row) for row in rows_of(self.measured)],
+            trends=self._trends(),
             # These are of each round: the servers were others.
             clients=[],
             nodes=[],
@@ -84,6 +85,14 @@ class Rounds:
         return "; ".join(
             f"round{'s' if len(of) > 1 else ''} {' and '.join(of)}: {reason}" for reason, of in rounds.items()
         )
+
+    def _trends(self) -> dict[str, float]:
+        """By phase, geometric means of the rounds'."""
+        of_rounds: dict[str, list[float]] = {}
+        for trial in self.trials:
+            for phase, trend in trial.trends.items():
+                of_rounds.setdefault(phase, []).append(trend)
+        return {phase: statistics.geometric_mean(trends) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
         """A row of all rounds: its rates are means of the rounds, which are independent, as runs of one round are not.

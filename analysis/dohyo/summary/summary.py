@@ -26,9 +26,10 @@ from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import point_name, scaled
 from dohyo.figures import size as size_of
-from dohyo.operations import is_call, is_failure
+from dohyo.operations import OVERALL, is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
+from dohyo.statistics import trend
 from dohyo.summary import in_parallel, knee, probes, validity
 from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons
@@ -63,6 +64,9 @@ WORKLOAD = re.compile(
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
+
+# A throughput that has changed by more than this from the first to the last third of its windows is not steady.
+UNSTEADY = 1.2
 
 # Bound of what is known over time of all runs of a trial together, in slots: six of half an hour by the second.
 _MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
@@ -106,7 +110,7 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
-        notes=_notes(trials),
+        notes=_notes(trials) + _unsteady(merged or trials),
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
@@ -187,6 +191,26 @@ def _notes(trials: Sequence[Trial]) -> list[str]:
     return notes
 
 
+def _unsteady(trials: Sequence[Trial]) -> list[str]:
+    """Whose throughput was another at the end of the measured windows than at their beginning: what its mean says is
+    a matter of when one looks. With a target rate it is what was asked for.
+    """
+    found = [
+        f"{trial.system}{f' {point_name(trial.point)}' if trial.point else ''}{'' if phase == RUN else f' [{phase}]'}"
+        f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
+        for trial in trials
+        if trial.conditions.target is None
+        for phase, trend in trial.trends.items()
+        if not 1 / UNSTEADY < trend < UNSTEADY
+    ]
+    if not found:
+        return []
+    return [
+        f"not steady: from the first to the last third of the measured window the throughput of {', '.join(found)};"
+        " see the chart over time, and give a longer warmuptime or duration"
+    ]
+
+
 class _Evidence:
     """Reads one trial's folder."""
 
@@ -262,6 +286,7 @@ class _Evidence:
             ],
             rows=result,
             load_is_measured=self._load_is_measured,
+            trends=_trends(counted) if status == "ok" else {},
             load=next(
                 (phase.inserted.curve(phase.run.records, phase.run.seconds) for phase in load if phase in shown), None
             ),
@@ -528,6 +553,15 @@ class _Evidence:
 
     def _read(self, name: str) -> dict[str, Any]:
         return read_object(self.folder / name, self._warn)
+
+
+def _trends(phases: Sequence[Phase]) -> dict[str, float]:
+    """By phase, whether the throughput of its runs rose or fell; not of a load, which slows down as its tables grow."""
+    of_phases: dict[str, list[list[int]]] = {}
+    for phase in phases:
+        if phase.kind != LOAD:
+            of_phases.setdefault(phase.kind, []).append(phase.run.by_second[OVERALL])
+    return {kind: found for kind, series in of_phases.items() if (found := trend(series)) is not None}
 
 
 def _counted(phases: Sequence[Phase]) -> tuple[list[Run], dict[str, Latencies]]:
