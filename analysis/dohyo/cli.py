@@ -175,7 +175,7 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     summary = made.summary
     for warning in summary.warnings:
         click.echo(f"warning: {warning}", err=True)
-    for trial in summary.trials:
+    for trial in summary.compared:
         if trial.status != "ok":
             click.echo(f"{trial.name}: {trial.status}: {trial.reason or 'no results'}", err=True)
     written = files.write_report(made, place, figures=figures)

@@ -440,8 +440,11 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
     assert "no hosts.csv" in of(tmp_path)["over-time"].question
     (tmp_path / "hosts.csv").write_text(
         "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
-        "cassandra,,1,run,1,node1,0.9,1.0,,0.25,0.05,0.5\n"
-        "cassandra,,1,run,1,node1,2.0,1.0,,0.25,0.05,0.5\n"
+        # A second of warm-up, then a window of two.
+        "cassandra,,1,run,1,node1,1.4,1.0,,0.25,0.05,0.5\n"
+        "cassandra,,1,run,1,node1,2.2,1.0,,0.25,0.05,0.5\n"
+        "cassandra,,1,run,1,node1,3.4,1.0,,0.55,0.05,0.5\n"
+        "cassandra,,1,run,1,node1,4.6,1.0,,0.25,0.05,0.5\n"
         "cassandra,,1,run,1,node1,1.0,1.0,vda,,,0.5\n"
     )
     found = of(tmp_path)["over-time"]
@@ -449,12 +452,8 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
         "Processors, share not idle",
         "Busiest disk, share of the time",
     ]
-    assert rows(found.tables["hosts"]) == [
-        {
-            "part": "measured run", "system": "cassandra", "series": "cassandra round 1 run 1 on node1",
-            "time": 1, "cpu": 0.7, "disk": 0.5,
-        }
-    ]  # fmt: skip
+    drawn = {"part": "measured run", "system": "cassandra", "series": "cassandra round 1 run 1 on node1", "disk": 0.5}
+    assert rows(found.tables["hosts"]) == [{**drawn, "time": 0.2, "cpu": 0.7}, {**drawn, "time": 1.4, "cpu": 0.4}]
 
 
 def test_what_servers_did_has_a_row_for_each_kind_that_is_known(tmp_path: Path) -> None:

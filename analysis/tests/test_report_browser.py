@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, browser, chromium
-from evidence import edit_json, trial, write_json
+from evidence import edit_json, reads, trial, write_json
 from test_report import hostile, of, of_four, two_systems
 from test_search import searched
 
@@ -164,7 +164,8 @@ def test_the_cursor_reads_all_charts_at_one_second(quiet: Browser, tmp_path: Pat
 
 def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_path: Path) -> None:
     two_systems(tmp_path)
-    seconds = "".join(f"cassandra,,1,run,1,node1,{1 + at},1.0,,0.25,0.05,0.5\n" for at in range(1, 21))
+    reads(tmp_path / "raw/01-cassandra/run-1/node1", [100] * 21)
+    seconds = "".join(f"cassandra,,1,run,1,node1,{1 + at},1.0,,0.25,0.05,0.5\n" for at in range(1, 22))
     heads = "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
     (tmp_path / "hosts.csv").write_text(heads + seconds)
     (page,) = files.write(tmp_path)

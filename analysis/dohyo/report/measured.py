@@ -150,23 +150,25 @@ def _values(latencies: Latencies) -> list[tuple[float, float]]:
 def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:
     """What the hosts did, second by second: the lines of `hosts.csv` of whole hosts, where there is such a file.
 
-    The keys are system, point, round, phase, run, host, time (seconds after the agreed instant), cpu (share that was
-    not idle) and disk (share of the time in which the busiest disk had something to do); what is not known is None.
+    The keys are system, point, round, phase, run, host, time (its beginning, in seconds after the agreed instant), cpu
+    (share that was not idle) and disk (share of the time in which the busiest disk had something to do); what is not
+    known is None.
     """
     path = experiment / "hosts.csv"
     if not path.is_file():
         return []
     import polars as pl  # noqa: PLC0415  half a second, which the rest need not wait for
 
-    wanted = ("system", "point", "round", "phase", "run", "host", "time", "device")
+    names = ("system", "point", "round", "phase", "run", "host", "device")
     shares = ("cpu_idle", "cpu_iowait", "disk_utilisation")
     frame = pl.read_csv(path, infer_schema=False)
-    if not {*wanted, *shares} <= set(frame.columns):
+    if not {*names, "time", "seconds", *shares} <= set(frame.columns):
         return []
-    numbers = [pl.col(name).cast(pl.Float64, strict=False) for name in ("time", *shares)]
-    lines = frame.select(*(pl.col(name) for name in wanted if name != "time"), *numbers)
+    numbers = [pl.col(name).cast(pl.Float64, strict=False) for name in ("time", "seconds", *shares)]
+    lines = frame.select(*names, *numbers)
     lines = lines.filter(pl.col("device").is_null() | (pl.col("device") == ""))
     lines = lines.with_columns(
+        time=pl.col("time") - pl.col("seconds"),
         cpu=1 - pl.col("cpu_idle") - pl.col("cpu_iowait"),
         disk=pl.col("disk_utilisation"),
     )

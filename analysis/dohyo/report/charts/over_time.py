@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
 from dohyo.evidence.server_log import PLURALS, covered
 from dohyo.evidence.servers import GC_PAUSE
+from dohyo.figures import point_name
 from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Spec, Table, by_system, dash, rows_high, scale, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
@@ -38,6 +39,10 @@ _SECONDS: Spec = {
 _P99 = 99
 # In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
 _MOST_DASHED = 300
+# Of a sample of a host, which takes a second: more of it lies in the window than not.
+_MOSTLY = 0.5
+# System, point, round, phase and number of a run, in the words of hosts.csv.
+_Place = tuple[str, str, str, str, str]
 # Of the hosts, of which there may be many: with them the page stays small.
 _MOST_HOST_POINTS = 40_000
 
@@ -45,7 +50,8 @@ _MOST_HOST_POINTS = 40_000
 def chart(material: Material) -> Chart:
     """Panels with the same axis of time."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
-    hosts = _thinned([row for line in material.hosts if (row := _host_row(material, line))])
+    ends = {_place(run): run.run.seconds for run in material.measured.runs}
+    hosts = _thinned([row for line in material.hosts if (row := _host_row(material, line, ends))])
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
@@ -123,20 +129,26 @@ def _events(material: Material) -> list[dict[str, Any]]:
     return rows
 
 
-def _host_row(material: Material, line: dict[str, Any]) -> dict[str, Any] | None:
-    """On the clients' axis, which begins with the measured window; None for the warm-up before it."""
+def _place(run: MeasuredRun) -> _Place:
+    trial = run.trial
+    return trial.system, point_name(trial.point), str(trial.round or 1), run.phase, str(run.number or "")
+
+
+def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, float | None]) -> dict[str, Any] | None:
+    """On the clients' axis, which is the measured window; None for what mostly lies outside of it."""
     trial = material.trial(line["system"], line["point"] or "")
     if line["time"] is None or trial is None:
         return None
     time = line["time"] - material.warmup(trial, line["phase"])
-    if time < 0:
+    end = ends.get((line["system"], line["point"] or "", line["round"], line["phase"], line["run"] or ""))
+    if time < -_MOSTLY or (end is not None and time > end - _MOSTLY):
         return None
     run = f"run {line['run']}" if line["run"] else "load"
     return {
         "part": material.part(line["phase"], trial),
         "system": line["system"],
         "series": f"{line['system']} round {line['round']} {run} on {line['host']}",
-        "time": significant(time, 7),
+        "time": significant(max(0.0, time), 7),
         "cpu": significant(line["cpu"], 3),
         "disk": significant(line["disk"], 3),
     }
