@@ -89,10 +89,12 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
 
     None where they have fewer than `TREND_LEAST` samples, or nothing in either third.
     """
-    thirds = [len(each) // 3 for each in series if len(each) >= TREND_LEAST]
-    long_enough = [each for each in series if len(each) >= TREND_LEAST]
-    first = sum(sum(each[:third]) for each, third in zip(long_enough, thirds, strict=True))
-    last = sum(sum(each[-third:]) for each, third in zip(long_enough, thirds, strict=True))
+    first = last = 0.0
+    for each in series:
+        if len(each) >= TREND_LEAST:
+            third = len(each) // 3
+            first += sum(each[:third])
+            last += sum(each[-third:])
     return last / first if first and last else None
 
 

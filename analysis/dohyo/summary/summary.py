@@ -196,8 +196,8 @@ def _unsteady(trials: Sequence[Trial]) -> list[str]:
     a matter of when one looks. With a target rate it is what was asked for.
     """
     found = [
-        f"{trial.system}{f' {point_name(trial.point)}' if trial.point else ''}{'' if phase == RUN else f' [{phase}]'}"
-        f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
+        " ".join(filter(None, (trial.system, point_name(trial.point), "" if phase == RUN else f"[{phase}]")))
+        + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
         for trial in trials
         if trial.conditions.target is None
         for phase, trend in trial.trends.items()
