@@ -66,7 +66,7 @@ maven() { mvn -q -B -f "$root/ycsb-bindings/pom.xml" "$@"; }
 
 # Every shell script of the checkout, by its ending or its first line.
 shell_scripts() {
-    find "$root" -mindepth 1 \( -name .git -o -name .venv -o -name .setup -o -name .dohyo -o -name results -o -name target \) -prune -o \
+    find "$root" -mindepth 1 \( -name .git -o -name .venv -o -name .setup -o -name .dohyo -o -name .testbed -o -name results -o -name target \) -prune -o \
         -type f \( -name '*.sh' -o ! -name '*.*' \) -exec grep -lE -m 1 '^#!.*[/ ](ba)?sh$' {} +
 }
 

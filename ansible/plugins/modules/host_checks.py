@@ -10,6 +10,7 @@ import socket
 import subprocess
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.ours import NotOursError, path_of, shown, why_not
 
 DOCUMENTATION = r"""
 module: host_checks
@@ -41,8 +42,17 @@ options:
     required: true
   home:
     description: Folder that shall be ours alone.
+    type: path
+    required: true
+  deployment:
+    description: Whose mark our folders carry.
     type: str
-    default: ""
+    required: true
+  folders:
+    description: Further folders, as the module C(owned) takes them.
+    type: list
+    elements: list
+    default: []
   memory_mb:
     description: Memory that the largest of the systems needs, in MiB, by what needs it.
     type: dict
@@ -61,6 +71,8 @@ EXAMPLES = r"""
     address: 10.0.0.11
     addresses: {a: 10.0.0.11, b: 10.0.0.12}
     clock: synchronised
+    home: /srv/dohyo
+    deployment: 0123456789ab
   register: found
 """
 
@@ -131,11 +143,15 @@ def listener(port: int) -> str:
     return ""
 
 
-def is_ours(pid: str) -> bool:
-    """Was this process started by the project, as a unit or by its tool?"""
+def is_ours(pid: str, home: str, deployment: str) -> bool:
+    """Was this process started by the tool in our folder, or as a unit of our deployment?"""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/cgroup", encoding="ascii") as cgroup:
-            return any(word.startswith(MARK) for word in environ.read().split(b"\0")) or "/dohyo-" in cgroup.read()
+        with open(f"/proc/{pid}/cgroup", encoding="ascii", errors="replace") as cgroup:
+            if f"/dohyo-{deployment}-" in cgroup.read():
+                return True
+        with open(f"/proc/{pid}/environ", "rb") as environ, open(os.path.join(home, "run", "secret"), "rb") as secret:
+            mark = MARK + secret.read().strip() + b":"
+            return any(word.startswith(mark) for word in environ.read().split(b"\0"))
     except OSError:
         return False
 
@@ -205,20 +221,22 @@ def check_clock(wanted: str) -> list[str]:
     ]
 
 
-def check_home(home: str) -> list[str]:
-    """The folder is ours, or empty, and can be written."""
-    if not home:
-        return []
-    if os.path.isdir(home) and os.listdir(home) and not os.path.exists(os.path.join(home, "bin", "service")):
-        return [f"dohyo_home {home} holds files that are not Dohyo's; name a folder that is not there yet"]
+def check_folders(home: str, folders: list[list[str]], deployment: str) -> list[str]:
+    """The folders are ours, or empty; and ours on the host can be written."""
+    problems = []
+    for base, below in [[home, ""], *folders]:
+        try:
+            problems += filter(None, [why_not(path_of(base, below), deployment)])
+        except NotOursError as error:
+            problems.append(str(error))
     parent = home
     while not os.path.exists(parent):
         parent = os.path.dirname(parent)
     if not os.access(parent, os.W_OK | os.X_OK):
-        return [
+        problems.append(
             f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand"
-        ]
-    return []
+        )
+    return list(map(shown, problems))
 
 
 def check_memory(needs: dict[str, int]) -> list[str]:
@@ -232,13 +250,13 @@ def check_memory(needs: dict[str, int]) -> list[str]:
     ]
 
 
-def check_ports(address: str, ports: dict[str, int]) -> list[str]:
+def check_ports(address: str, ports: dict[str, int], home: str, deployment: str) -> list[str]:
     """Ports are free, or in the hands of our own servers."""
     problems = []
     for what, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
         # Some ports, JMX above all, are opened on loopback.
         taken = [place for place in (address, "127.0.0.1") if can_listen(place, int(port)) == errno.EADDRINUSE]
-        if taken and not is_ours(listener(int(port))):
+        if taken and not is_ours(listener(int(port)), home, deployment):
             problems.append(
                 f"port {port} ({what}) is taken by {command_of(listener(int(port)))}; end that, or set another port"
             )
@@ -254,7 +272,9 @@ def main() -> None:
             "address": {"type": "str", "required": True},
             "addresses": {"type": "dict", "required": True},
             "clock": {"type": "str", "required": True},
-            "home": {"type": "str", "default": ""},
+            "home": {"type": "path", "required": True},
+            "deployment": {"type": "str", "required": True},
+            "folders": {"type": "list", "elements": "list", "default": []},
             "memory_mb": {"type": "dict", "default": {}},
             "ports": {"type": "dict", "default": {}},
         },
@@ -263,9 +283,9 @@ def main() -> None:
     given = module.params
     problems = check_system(given["systems"], given["processors"])
     names = check_names(given["address"], given["addresses"])
-    problems += names + check_clock(given["clock"]) + check_home(given["home"]) + check_memory(given["memory_mb"])
+    problems += names + check_clock(given["clock"]) + check_folders(given["home"], given["folders"], given["deployment"]) + check_memory(given["memory_mb"])
     if not names:
-        problems += check_ports(given["address"], given["ports"])
+        problems += check_ports(given["address"], given["ports"], given["home"], given["deployment"])
     release = os_release()
     module.exit_json(
         changed=False,

@@ -9,6 +9,7 @@ import subprocess
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.ours import NotOursError, path_of, shown, why_not
 
 DOCUMENTATION = r"""
 module: host_devices
@@ -17,7 +18,7 @@ description:
   - Looks at exactly the given devices. Needs root to read them.
   - One is C(empty) when it is a whole device without a partition, a file system or any other signature that libblkid
     knows, is mounted nowhere and held by nobody (RAID, LVM, swap); C(ours) with an XFS of our label that is mounted
-    nowhere but below I(root); C(refused) in any other case.
+    nowhere but below I(root); C(refused) in any other case, also where the mount point is somebody else's.
 options:
   devices:
     description: Paths of the devices.
@@ -32,14 +33,19 @@ options:
     description: Folder that holds our mount points.
     type: path
     required: true
+  deployment:
+    description: Whose mark the folders on our file systems carry.
+    type: str
+    required: true
 """
 
 EXAMPLES = r"""
 - name: Look at the devices
   host_devices:
     devices: [/dev/nvme1n1]
-    label: dohyo
+    label: dohyo-012345
     root: /dohyo
+    deployment: 0123456789ab
   become: true
   register: found
 """
@@ -49,7 +55,7 @@ devices:
   description: >-
     Per device I(path), I(name) (the kernel's), I(kind) (nvme, ssd, rotational), I(size_mb), I(state), I(uuid) of the
     file system, I(source) that names it in /etc/fstab, I(mount_point) where it is, or shall be, mounted, I(mounted),
-    I(options) it is mounted with, and I(problem), why it was refused.
+    I(options) it is mounted with, I(problem), why it was refused, and I(foreign), what on a mounted one of ours is not.
   type: list
   elements: dict
   returned: success
@@ -115,18 +121,20 @@ def foreign(path: str, sysfs: str, found: dict[str, str], places: list[str], lab
     holders = os.listdir(f"{sysfs}/holders") if os.path.isdir(f"{sysfs}/holders") else []
     if holders:
         return f"{whole}it is in use by {', '.join(holders)}; take it out of dohyo_devices"
+    if found.get("TYPE") == "xfs" and found.get("LABEL", "").startswith("dohyo-") and found["LABEL"] != label:
+        return f"{whole}it belongs to another deployment ({found['LABEL']}); run destroy.yml there; {way_out}"
     if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", label):
         what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
         return f"{whole}it is not empty ({what}); {way_out}"
     return ""
 
 
-def look(path: str, label: str, root: str) -> dict[str, Any]:
+def look(path: str, label: str, root: str, deployment: str) -> dict[str, Any]:
     """One entry of the answer."""
     entry: dict[str, Any] = {
         "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused", "uuid": "",
         "source": "",
-        "mount_point": f"{root}/{os.path.basename(path)}", "mounted": False, "options": "", "problem": "",
+        "mount_point": f"{root}/{os.path.basename(path)}", "mounted": False, "options": "", "problem": "", "foreign": "",
     }  # fmt: skip
     number = number_of(path)
     if number is None:
@@ -158,8 +166,34 @@ def look(path: str, label: str, root: str) -> dict[str, Any]:
         if row[0] == entry["source"] and row[1].startswith(f"{root}/"):
             entry["mount_point"] = row[1]
     for row in mounts:
-        entry.update(mounted=True, mount_point=row[1], options=row[3])
-    return entry
+        entry.update(mounted=True, mount_point=row[1], options=row[3], foreign=foreign_on(row[1], deployment))
+    return {**entry, **taken(entry)}
+
+
+def taken(entry: dict[str, Any]) -> dict[str, str]:
+    """What refuses a device whose mount point is somebody else's."""
+    place, way_out = entry["mount_point"], "that is not ours; move it, or take the device out of dohyo_devices"
+    if entry["mounted"]:
+        return {}
+    for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
+        if row[1] == place and row[0] != entry["source"]:
+            return {"state": "refused", "problem": f"{entry['path']}: {row[0]} is to be mounted on {place}, {way_out}"}
+    if os.path.islink(place) or (os.path.lexists(place) and not os.path.isdir(place)) or (os.path.isdir(place) and os.listdir(place)):
+        return {"state": "refused", "problem": f"{entry['path']}: {place}, where it would be mounted, holds something {way_out}"}
+    return {}
+
+
+def foreign_on(place: str, deployment: str) -> str:
+    """What on a file system of ours is not ours; empty if nothing is."""
+    others = [name for name in sorted(os.listdir(place)) if name != "dohyo"]
+    if others:
+        return f"{place} holds {', '.join(map(shown, others[:4]))}"
+    try:
+        data = path_of(place, "dohyo")
+        found = [why_not(os.path.join(data, name), deployment) for name in (os.listdir(data) if os.path.isdir(data) else [])]
+    except NotOursError as error:
+        return str(error)
+    return shown("; ".join(filter(None, found)))
 
 
 def main() -> None:
@@ -169,11 +203,12 @@ def main() -> None:
             "devices": {"type": "list", "elements": "str", "required": True},
             "label": {"type": "str", "required": True},
             "root": {"type": "path", "required": True},
+            "deployment": {"type": "str", "required": True},
         },
         supports_check_mode=True,
     )
-    label, root = module.params["label"], module.params["root"]
-    module.exit_json(changed=False, devices=[look(path, label, root) for path in module.params["devices"]])
+    label, root, deployment = (module.params[name] for name in ("label", "root", "deployment"))
+    module.exit_json(changed=False, devices=[look(path, label, root, deployment) for path in module.params["devices"]])
 
 
 if __name__ == "__main__":

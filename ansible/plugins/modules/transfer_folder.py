@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.ours import NotOursError, remove_path
 
 DOCUMENTATION = r"""
 module: transfer_folder
@@ -88,7 +88,7 @@ def unpack(archive: str, folder: str, digest: str) -> int:
     """Replace the folder by the archive's contents; returns the number of files. Raises ValueError for damage."""
     new, old = f"{folder}.new", f"{folder}.old"
     for leftover in (new, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+        remove_path(leftover)
     os.makedirs(new)
     with zipfile.ZipFile(archive) as files:
         for info in files.infolist():
@@ -98,7 +98,7 @@ def unpack(archive: str, folder: str, digest: str) -> int:
     if os.path.exists(folder):
         os.rename(folder, old)
     os.rename(new, folder)
-    shutil.rmtree(old, ignore_errors=True)
+    remove_path(old)
     return count
 
 
@@ -133,7 +133,7 @@ def main() -> None:
     elif step == "unpack":
         try:
             module.exit_json(changed=True, files=unpack(archive, folder, module.params["digest"]))
-        except (ValueError, zipfile.BadZipFile) as error:
+        except (ValueError, NotOursError, zipfile.BadZipFile) as error:
             module.fail_json(msg=f"{error}; run deploy.yml again")
     else:
         module.exit_json(changed=False, files=pack(folder, archive))

@@ -9,7 +9,7 @@ set -euo pipefail
 use_testbed
 cassandra=(-e '{deploy_systems: [cassandra]}')
 
-quietly playbook destroy.yml
+quietly playbook destroy.yml -e destroy=yes
 # What a test that was interrupted has left.
 on 1 'sudo systemctl stop squatter 2>/dev/null || true; sudo wipefs --quiet --all /dev/disk1'
 on 3 'sudo wipefs --quiet --all /dev/disk2'
@@ -69,7 +69,7 @@ for n in 1 3; do
     on "$n" 'findmnt --noheadings --types xfs --output OPTIONS /dohyo/disk1 | grep -q noatime && touch /dohyo/disk1/x && rm /dohyo/disk1/x' ||
         fail "host$n: /dohyo/disk1 is not mounted, or not ours to write"
 done
-on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo.conf && cd dohyo/bundle/cassandra && sha256sum --quiet --check .sha256' ||
+on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd dohyo/bundle/cassandra && sha256sum --quiet --check .sha256' ||
     fail 'host1: settings or jars are missing'
 ok 'devices are mounted, also after a boot; what was pushed is whole'
 

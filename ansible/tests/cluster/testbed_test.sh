@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 ansible=$(cd -- "$here/../.." && pwd -P)
 root=${ansible%/*}
-state=$root/.dohyo/testbed
+state=$root/.testbed
 
 ((EUID == 0)) || { echo 'skipped: the testbed needs root'; exit 0; }
 "$ansible/testbed/tools.sh" || { echo 'skipped: the tools are missing, see above'; exit 0; }

@@ -2,7 +2,7 @@
 # What deploy_test.sh and destroy_test.sh share: how the hosts are, and how they were before anything was deployed. Sourced
 # after testbed.sh.
 # shellcheck disable=SC2154 # of testbed.sh
-before=$root/.dohyo/testbed/before # goes with the testbed
+before=$root/.testbed/before # goes with the testbed
 
 on() { testbed ssh "$@"; }
 

@@ -99,7 +99,7 @@ wiped() {
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/$role dohyo/data/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/* 2>/dev/null |
+        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role dohyo/data/dohyo/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/* 2>/dev/null |
             grep -vx dohyo/secret/tls; true" >"$work/left" || fail "cannot look at host$n"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done

@@ -1,0 +1,70 @@
+"""Ansible lookup: who plays the playbook; for marks on folders and for the note that hosts are in use."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+DOCUMENTATION = r"""
+name: controller
+short_description: Checkout, host, user and process that play the playbook
+description: The process is the topmost ansible-playbook, with its start time in clock ticks since boot.
+"""
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def fields_of(pid: int) -> list[str]:
+    """What /proc/PID/stat says after the command's name: state, parent, …; empty for a process that has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
+    except OSError:
+        return []
+    return fields if fields[0] not in "ZX" else []
+
+
+def start_of(pid: int) -> int:
+    """When a process has started, in clock ticks since boot; 0 for one that has ended."""
+    return int((fields_of(pid) or ["0"] * 20)[19])
+
+
+def playbook() -> int:
+    """The topmost ancestor that is an ansible-playbook; the tasks of a play run in children of it."""
+    pid = found = os.getpid()
+    while pid > 1 and (fields := fields_of(pid)):
+        if b"ansible-playbook" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            found = pid
+        pid = int(fields[1])
+    return found
+
+
+def machine() -> str:
+    """This machine in this boot: a process is known by its number and start time here alone."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]
+    """Entry point of the plugin."""
+
+    def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:  # noqa: ARG002
+        """One dictionary, without terms."""
+        pid = playbook()
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = str(os.getuid())
+        return [
+            {
+                "controller": socket.gethostname(),
+                "checkout": str(CHECKOUT),
+                "user": user,
+                "pid": pid,
+                "start": start_of(pid),
+                "machine": machine(),
+            }
+        ]

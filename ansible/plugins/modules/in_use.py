@@ -1,0 +1,132 @@
+"""Ansible module: who uses a host for a trial, so that a second one, from wherever, is refused."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import stat
+import time
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: in_use
+short_description: Note that a trial is under way on a host, and see who else has noted one
+description:
+  - Every playbook that starts servers has a file in I(folder), which all users share. What an earlier boot has left does
+    not count. Whether a process on another machine still lives is not known here; the filter C(others) asks that of
+    those of the controller itself.
+options:
+  state:
+    description:
+      - C(seen) only looks, C(taken) writes the note first, C(kept) says in it that servers stay up.
+      - C(withdrawn) removes it; C(free) does, and those of servers of the deployment that were kept; C(ended) removes all
+        of the deployment.
+    choices: [seen, taken, kept, withdrawn, free, ended]
+    required: true
+  deployment:
+    description: Whose trial it is.
+    type: str
+    required: true
+  controller:
+    description: Who plays the playbook; see the lookup C(controller).
+    type: dict
+    default: {}
+  folder:
+    description: Where the notes are.
+    type: path
+    default: /tmp
+"""
+
+EXAMPLES = r"""
+- name: Note that a trial is under way
+  in_use:
+    state: taken
+    deployment: "{{ dohyo_deployment }}"
+    controller: "{{ dohyo_controller }}"
+  register: used
+"""
+
+RETURN = r"""
+notes:
+  description: All notes of this boot, the oldest first; C(own) is true of the one that was written now.
+  type: list
+  elements: dict
+  returned: success
+"""
+
+NAME = "dohyo-in-use-%s-%s.json"
+LONGEST = 64 * 1024
+
+
+def boot() -> str:
+    """This boot of the host."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def read(path: str) -> dict[str, Any]:
+    """A note; empty for what is none, or of an earlier boot."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return {}
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return {}
+        try:
+            note = json.loads(file.read(LONGEST))
+        except (ValueError, RecursionError):
+            return {}
+    types = {"boot": str, "since": float, "pid": int, "start": int, "deployment": str}
+    if not isinstance(note, dict) or not all(isinstance(note.get(key), kind) for key, kind in types.items()):
+        return {}
+    if note["boot"] != boot():
+        return {}
+    return {**note, "file": path}
+
+
+def write(path: str, note: dict[str, Any]) -> None:
+    """Write a note in one step; never through a link that somebody has put there."""
+    new = f"{path}.new"
+    if os.path.lexists(new):
+        os.unlink(new)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
+        json.dump(note, file)
+    os.replace(new, path)
+
+
+def main() -> None:
+    """Read the parameters, do it, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["seen", "taken", "kept", "withdrawn", "free", "ended"], "required": True},
+            "deployment": {"type": "str", "required": True},
+            "controller": {"type": "dict", "default": {}},
+            "folder": {"type": "path", "default": "/tmp"},
+        },
+        supports_check_mode=True,
+    )
+    state, deployment, who = (module.params[name] for name in ("state", "deployment", "controller"))
+    folder = module.params["folder"]
+    own = os.path.join(folder, NAME % (deployment, who.get("pid", 0)))
+    try:
+        if state in ("taken", "kept") and not module.check_mode:
+            since = read(own).get("since", time.time())
+            note = {**who, "deployment": deployment, "boot": boot(), "since": since, "kept": state == "kept"}
+            write(own, note)
+        elif state in ("withdrawn", "free", "ended") and not module.check_mode:
+            for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
+                if state == "ended" or path == own or (state == "free" and read(path).get("kept")):
+                    os.unlink(path)
+    except OSError as error:
+        module.fail_json(msg=f"{error.filename}: {error.strerror}")
+    found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))
+    notes = sorted(found, key=lambda note: (note["since"], note["file"]))
+    module.exit_json(changed=False, notes=[{**note, "own": note["file"] == own} for note in notes])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""Ansible module: folders that carry our mark; the only one that removes folders on a host."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import secrets
+import time
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.ours import NotOursError, claim, path_of, read_mark, remove, remove_inside, shown, why_not
+
+DOCUMENTATION = r"""
+module: owned
+short_description: Look at, mark, or remove folders of ours
+description:
+  - A folder is ours if it carries our mark, whatever it is called; see C(module_utils/ours.py).
+  - One that is not empty and has no mark, or that of another deployment, is refused with its path, what seems to be in
+    it, and the way out.
+options:
+  state:
+    description:
+      - C(checked) only says what is wrong, in C(problems).
+      - C(present) makes I(folders), or takes empty ones over, and marks them.
+      - C(absent) removes I(folders) with all that is in them, and I(inside).
+      - C(fresh) does both, one after the other.
+    choices: [checked, present, absent, fresh]
+    required: true
+  deployment:
+    description: Whose mark it is. Empty, with C(present), the folder's own, else a new one; otherwise anybody's.
+    type: str
+    default: ""
+  folders:
+    description:
+      - Each as a folder that the user has named, and the path of ours below it, as in C([/data, dohyo/mysql]). With an
+        empty path the named folder itself is meant; the last name of a path may be C(*).
+    type: list
+    elements: list
+    default: []
+  home:
+    description: A folder of ours that stays.
+    type: str
+    default: ""
+  inside:
+    description: What is removed in I(home); the last name of each path may be a pattern.
+    type: list
+    elements: str
+    default: []
+  beside:
+    description: Names that may be in a folder before it is marked.
+    type: list
+    elements: str
+    default: []
+  expected:
+    description:
+      - By a path below each of I(folders), patterns of the folders that a trial of ours makes there. One of another name
+        holds somebody's data, and nothing is removed.
+    type: dict
+    default: {}
+  leave:
+    description: What is not ours is left alone and named in C(problems), instead of a failure.
+    type: bool
+    default: false
+  controller:
+    description: Who marks the folders; see the lookup C(controller).
+    type: dict
+    default: {}
+  experiment:
+    description: Folder of the evidence of the trial that the folders are for.
+    type: str
+    default: ""
+"""
+
+EXAMPLES = r"""
+- name: Mark the folders of the data
+  owned:
+    state: present
+    deployment: "{{ dohyo_deployment }}"
+    folders: "{{ dohyo_data | product(['dohyo/mysql']) | list }}"
+    controller: "{{ dohyo_controller }}"
+"""
+
+RETURN = r"""
+problems:
+  description: Why folders are not ours to touch.
+  type: list
+  elements: str
+  returned: success
+removed:
+  description: What was removed, or, in check mode, would be.
+  type: list
+  elements: str
+  returned: success
+deployment:
+  description: Whose mark it is.
+  type: str
+  returned: success
+"""
+
+
+def folders_of(pairs: list[list[str]]) -> list[str]:
+    """The folders that are meant; of a pattern those that are there. Raises NotOursError."""
+    found: list[str] = []
+    for base, below in pairs:
+        if below.endswith("*"):
+            parent = path_of(base, below.rpartition("/")[0])
+            found += [os.path.join(parent, name) for name in sorted(os.listdir(parent) if os.path.isdir(parent) else [])]
+        else:
+            found.append(path_of(base, below))
+    return list(dict.fromkeys(found))
+
+
+def unexpected(folder: str, expected: dict[str, list[str]]) -> str:
+    """Why a folder of ours is not removed all the same: servers that were kept hold what no trial has made."""
+    for below, patterns in expected.items() if read_mark(folder) else ():
+        place = path_of(folder, below)
+        for name in sorted(os.listdir(place) if os.path.isdir(place) else []):
+            known = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+            if not known and os.path.isdir(os.path.join(place, name)):
+                return (
+                    f"{place}/{name} was not made by a trial: somebody has put data into servers that were kept;"
+                    f" save it, and remove {folder} yourself"
+                )
+    return ""
+
+
+class Folders:
+    """What is asked for, done step by step."""
+
+    def __init__(self, given: dict[str, Any], dry: bool) -> None:
+        self._given = given
+        self._dry = dry
+        self.deployment: str = given["deployment"]
+        self.problems: list[str] = []
+        self.removed: list[str] = []
+        self.changed = False
+        self._home = path_of(given["home"]) if given["home"] else ""
+        self._folders = folders_of(given["folders"])
+
+    def check(self) -> None:
+        """Find what is not ours; raise NotOursError if that is no mere answer."""
+        for folder in [*self._folders, *filter(None, [self._home])]:
+            self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
+        for folder in self._folders:
+            self.problems += filter(None, [unexpected(folder, self._given["expected"])])
+        if self.problems and self._given["state"] != "checked" and not self._given["leave"]:
+            raise NotOursError("; ".join(self.problems))
+
+    def remove(self) -> None:
+        """Remove what is ours."""
+        for folder in self._folders:
+            if not why_not(folder, self.deployment) and remove(folder, self.deployment, dry=self._dry):
+                self.removed.append(folder)
+        for pattern in self._given["inside"]:
+            self.removed += remove_inside(self._home, pattern, self.deployment, dry=self._dry)
+        self.changed |= bool(self.removed)
+
+    def claim(self) -> None:
+        """Make and mark the folders."""
+        who = {key: self._given["controller"].get(key, "") for key in ("controller", "checkout", "user")}
+        own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
+        self.deployment = self.deployment or own or secrets.token_hex(6)
+        mark = {"deployment": self.deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
+        mark["experiment"] = self._given["experiment"]
+        for folder in self._folders:
+            self.changed |= claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
+
+
+def main() -> None:
+    """Read the parameters, do it, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["checked", "present", "absent", "fresh"], "required": True},
+            "deployment": {"type": "str", "default": ""},
+            "folders": {"type": "list", "elements": "list", "default": []},
+            "home": {"type": "str", "default": ""},
+            "inside": {"type": "list", "elements": "str", "default": []},
+            "beside": {"type": "list", "elements": "str", "default": []},
+            "expected": {"type": "dict", "default": {}},
+            "leave": {"type": "bool", "default": False},
+            "controller": {"type": "dict", "default": {}},
+            "experiment": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    state = module.params["state"]
+    try:
+        folders = Folders(module.params, module.check_mode)
+        folders.check()
+        if state in ("absent", "fresh"):
+            folders.remove()
+        if state in ("present", "fresh"):
+            folders.claim()
+    except NotOursError as error:
+        module.fail_json(msg=shown(str(error)))
+    except OSError as error:
+        module.fail_json(msg=shown(f"{error.filename}: {error.strerror}"))
+    module.exit_json(
+        changed=folders.changed,
+        problems=list(map(shown, folders.problems)),
+        removed=folders.removed,
+        deployment=folders.deployment,
+    )
+
+
+if __name__ == "__main__":
+    main()
