@@ -1,9 +1,9 @@
 """What on a host is ours: folders that carry our mark. Everything that Python removes on a host is removed here.
 
-A name proves nothing: a site's own database may lie in a folder that is called like ours. So a folder that deploy.yml or
-a trial makes, or takes over empty, gets a file ``.dohyo`` that says whose it is; a folder that is not empty and has none,
-or that of another deployment, is never written to and never removed. Symbolic links below the folder that the user has
-named are never followed, and no mount is ever crossed.
+A name proves nothing: a site's own database may lie in a folder that is called like ours. So a folder that deploy.yml
+or a trial makes, or takes over empty, gets a file ``.dohyo`` that says whose it is. A folder that is not empty and has
+none, or that of another deployment, is never written to and never removed. Symbolic links below the folder that the user
+has named are never followed, and no mount is ever crossed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _LONGEST_MARK = 64 * 1024
 _SHOWN_ENTRIES = 4
 # By what people know the data folders of databases: name of an entry, and whose it is.
 _TELLTALES = [
-    ("ibdata1", "MySQL or MariaDB"), ("aria_log_control", "MariaDB"), ("*.ibd", "MySQL or MariaDB"), ("PG_VERSION", "PostgreSQL"),
-    ("commitlog", "Cassandra"), ("hbase.version", "HBase"), ("zookeeper", "ZooKeeper"), ("WiredTiger", "MongoDB"),
+    ("ibdata1", "MySQL or MariaDB"), ("aria_log_control", "MariaDB"), ("*.ibd", "MySQL or MariaDB"),
+    ("PG_VERSION", "PostgreSQL"), ("commitlog", "Cassandra"), ("hbase.version", "HBase"), ("zookeeper", "ZooKeeper"), ("WiredTiger", "MongoDB"),
     ("*.rdb", "Redis"), ("lost+found", "a file system of its own"),
 ]  # fmt: skip
 
@@ -222,7 +222,7 @@ def remove_inside(owner: str, pattern: str, deployment: str, *, dry: bool = Fals
 
 
 def remove_path(path: str) -> None:
-    """Remove what is there by this very path, in a folder that carries a mark of whomever. Raises like :func:`remove`."""
+    """Remove what has this very path, in a folder that carries anybody's mark. Raises like :func:`remove`."""
     if os.path.lexists(path):
         around = path
         while around != "/" and not os.path.islink(around):

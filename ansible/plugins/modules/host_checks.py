@@ -283,7 +283,12 @@ def main() -> None:
     given = module.params
     problems = check_system(given["systems"], given["processors"])
     names = check_names(given["address"], given["addresses"])
-    problems += names + check_clock(given["clock"]) + check_folders(given["home"], given["folders"], given["deployment"]) + check_memory(given["memory_mb"])
+    problems += (
+        names
+        + check_clock(given["clock"])
+        + check_folders(given["home"], given["folders"], given["deployment"])
+        + check_memory(given["memory_mb"])
+    )
     if not names:
         problems += check_ports(given["address"], given["ports"], given["home"], given["deployment"])
     release = os_release()

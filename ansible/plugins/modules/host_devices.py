@@ -121,11 +121,10 @@ def foreign(path: str, sysfs: str, found: dict[str, str], places: list[str], lab
     holders = os.listdir(f"{sysfs}/holders") if os.path.isdir(f"{sysfs}/holders") else []
     if holders:
         return f"{whole}it is in use by {', '.join(holders)}; take it out of dohyo_devices"
-    if found.get("TYPE") == "xfs" and found.get("LABEL", "").startswith("dohyo-") and found["LABEL"] != label:
-        return f"{whole}it belongs to another deployment ({found['LABEL']}); run destroy.yml there; {way_out}"
     if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", label):
         what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
-        return f"{whole}it is not empty ({what}); {way_out}"
+        theirs = "belongs to another deployment" if found.get("LABEL", "").startswith("dohyo-") else "is not empty"
+        return f"{whole}it {theirs} ({what}); {way_out}"
     return ""
 
 
@@ -134,7 +133,8 @@ def look(path: str, label: str, root: str, deployment: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused", "uuid": "",
         "source": "",
-        "mount_point": f"{root}/{os.path.basename(path)}", "mounted": False, "options": "", "problem": "", "foreign": "",
+        "mount_point": f"{root}/{os.path.basename(path)}", "mounted": False, "options": "", "problem": "",
+        "foreign": "",
     }  # fmt: skip
     number = number_of(path)
     if number is None:
@@ -178,8 +178,15 @@ def taken(entry: dict[str, Any]) -> dict[str, str]:
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
         if row[1] == place and row[0] != entry["source"]:
             return {"state": "refused", "problem": f"{entry['path']}: {row[0]} is to be mounted on {place}, {way_out}"}
-    if os.path.islink(place) or (os.path.lexists(place) and not os.path.isdir(place)) or (os.path.isdir(place) and os.listdir(place)):
-        return {"state": "refused", "problem": f"{entry['path']}: {place}, where it would be mounted, holds something {way_out}"}
+    if (
+        os.path.islink(place)
+        or (os.path.lexists(place) and not os.path.isdir(place))
+        or (os.path.isdir(place) and os.listdir(place))
+    ):
+        return {
+            "state": "refused",
+            "problem": f"{entry['path']}: {place}, where it would be mounted, holds something {way_out}",
+        }
     return {}
 
 
@@ -190,7 +197,9 @@ def foreign_on(place: str, deployment: str) -> str:
         return f"{place} holds {', '.join(map(shown, others[:4]))}"
     try:
         data = path_of(place, "dohyo")
-        found = [why_not(os.path.join(data, name), deployment) for name in (os.listdir(data) if os.path.isdir(data) else [])]
+        found = [
+            why_not(os.path.join(data, name), deployment) for name in (os.listdir(data) if os.path.isdir(data) else [])
+        ]
     except NotOursError as error:
         return str(error)
     return shown("; ".join(filter(None, found)))

@@ -15,14 +15,13 @@ DOCUMENTATION = r"""
 module: in_use
 short_description: Note that a trial is under way on a host, and see who else has noted one
 description:
-  - Every playbook that starts servers has a file in I(folder), which all users share. What an earlier boot has left does
-    not count. Whether a process on another machine still lives is not known here; the filter C(others) asks that of
-    those of the controller itself.
+  - Every playbook that starts servers has a file in I(folder), which all users share. What an earlier boot has left
+    does not count. Whether the playbook still lives is not known on a host; see the filter C(others).
 options:
   state:
     description:
       - C(seen) only looks, C(taken) writes the note first, C(kept) says in it that servers stay up.
-      - C(withdrawn) removes it; C(free) does, and those of servers of the deployment that were kept; C(ended) removes all
+      - C(withdrawn) removes it. C(free) also removes those of servers of the deployment that were kept, and C(ended) all
         of the deployment.
     choices: [seen, taken, kept, withdrawn, free, ended]
     required: true
@@ -102,10 +101,14 @@ def main() -> None:
     """Read the parameters, do it, answer."""
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["seen", "taken", "kept", "withdrawn", "free", "ended"], "required": True},
+            "state": {
+                "type": "str",
+                "choices": ["seen", "taken", "kept", "withdrawn", "free", "ended"],
+                "required": True,
+            },
             "deployment": {"type": "str", "required": True},
             "controller": {"type": "dict", "default": {}},
-            "folder": {"type": "path", "default": "/tmp"},
+            "folder": {"type": "path", "default": "/tmp"},  # noqa: S108 - never through a link, and in one step
         },
         supports_check_mode=True,
     )

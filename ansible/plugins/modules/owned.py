@@ -54,8 +54,8 @@ options:
     default: []
   expected:
     description:
-      - By a path below each of I(folders), patterns of the folders that a trial of ours makes there. One of another name
-        holds somebody's data, and nothing is removed.
+      - By a path below each of I(folders), patterns of the folders that a trial of ours makes there. One of another
+        name holds somebody's data, and nothing is removed.
     type: dict
     default: {}
   leave:
@@ -105,7 +105,9 @@ def folders_of(pairs: list[list[str]]) -> list[str]:
     for base, below in pairs:
         if below.endswith("*"):
             parent = path_of(base, below.rpartition("/")[0])
-            found += [os.path.join(parent, name) for name in sorted(os.listdir(parent) if os.path.isdir(parent) else [])]
+            found += [
+                os.path.join(parent, name) for name in sorted(os.listdir(parent) if os.path.isdir(parent) else [])
+            ]
         else:
             found.append(path_of(base, below))
     return list(dict.fromkeys(found))

@@ -1,0 +1,143 @@
+"""Folders, file systems and tables are removed in one place of each language, which checks whose they are.
+
+A rule for all code that is no test. The places are listed here.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dohyo.places import ANSIBLE, ROOT
+
+DELETIONS = re.compile(
+    r"\brm +(-\w+ +)*-\w*[rR]|\brmdir\b|find .*-delete\b|\bblkdiscard|\bwipefs|\bmkfs|\brmtree\b|\bremovedirs\b"
+    r"|deleteRecursively|Files\.walkFileTree|\bDROP +[A-Z]|\bTRUNCATE +[A-Za-z`\"]"
+    r"|(disable|delete|truncate|drop)(Table|Keyspace|Namespace)s?\("
+)
+# By file the lines that may match, each with a part of it, and why.
+PLACES = {
+    # It checks the mark.
+    "ansible/plugins/module_utils/ours.py": ["os.rmdir(folder)", "shutil.rmtree(path)"],
+    # Devices that module host_devices calls empty, or ours.
+    "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
+    "ansible/roles/host/tasks/release.yml": ["wipefs, --all, --quiet", "rmdir, --parents, --ignore-fail-on-non-empty"],
+    # What a person may type.
+    "ansible/plugins/modules/host_devices.py": ["way_out ="],
+    # If it is empty.
+    "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
+    # Folders of mktemp.
+    "ansible/roles/jdk/files/fetch-jdk": ['rm -rf -- "$work"', 'rm -rf -- "${work:?}"/'],
+    "benchmarks/versus_stock.py": ["shutil.rmtree(folder)"],
+    # The testbed's own folder in the checkout.
+    "ansible/testbed/image.sh": ['-- "$image"', '-- "$image.tmp"'],
+    "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
+    # After a look at the mark.
+    "setup.sh": ['rm -rf -- "$venv"'],
+    # Accounts of servers that were just made.
+    "ansible/roles/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
+    "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/CassandraAdmin.java": ["DROP ROLE IF EXISTS"],
+    # The new and empty folder of an experiment that did not begin.
+    "analysis/dohyo/running/runner.py": ["folder.rmdir()"],
+}
+# Tasks that remove with Ansible's own module; each removes files alone.
+FILE_TASKS = {
+    ("tasks/collect.yml", "Remove what is secret of the clients' properties"),
+    ("tasks/collect.yml", "Note that the trial is over"),
+    ("roles/host/tasks/restore.yml", "Remove the settings that should last"),
+}
+SKIPPED = {"tests", "test", "e2e", "target", "__pycache__", "docs"}
+SUFFIXES = {"", ".sh", ".py", ".yml", ".yaml", ".j2", ".java", ".sql", ".xml"}
+
+
+def sources() -> Iterator[Path]:
+    """Every source of the checkout that is no test."""
+    for folder in ("ansible", "analysis", "benchmarks", "ycsb-bindings"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and path.suffix in SUFFIXES and not SKIPPED & set(path.relative_to(ROOT).parts):
+                yield path
+    yield from (path for path in ROOT.glob("*.sh") if path.name != "test.sh")
+
+
+def deletions(text: str) -> list[str]:
+    """The lines that remove something, without comments."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if not line.startswith(("#", "//", "*", "--")) and DELETIONS.search(line)]
+
+
+def elsewhere(name: str, text: str) -> list[str]:
+    """The lines of a file that remove something and are not listed."""
+    return [line for line in deletions(text) if not any(part in line for part in PLACES.get(name, []))]
+
+
+def file_removals(tasks: Any) -> Iterator[str]:
+    """Names of the tasks in a playbook or a list of tasks that remove by Ansible's own module."""
+    if isinstance(tasks, list):
+        for task in tasks:
+            yield from file_removals(task)
+    elif isinstance(tasks, dict):
+        arguments = tasks.get("ansible.builtin.file") or tasks.get("file")
+        if isinstance(arguments, dict) and "absent" in str(arguments.get("state")):
+            yield str(tasks.get("name"))
+        for key in ("tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always"):
+            yield from file_removals(tasks.get(key))
+
+
+def test_only_the_listed_places_remove_folders_file_systems_or_tables() -> None:
+    named, seen = {}, set()
+    for path in sources():
+        name, text = str(path.relative_to(ROOT)), path.read_text("utf-8", "replace")
+        if found := elsewhere(name, text):
+            named[name] = found
+        seen |= {(name, part) for part in PLACES.get(name, []) if any(part in line for line in deletions(text))}
+    assert not named, (
+        "remove through the module owned (ansible), dohyo.owned (analysis), or a place that is listed here"
+    )
+    assert seen == {(name, part) for name, parts in PLACES.items() for part in parts}, "a place that is listed is gone"
+
+
+def test_only_the_module_owned_removes_folders_in_playbooks() -> None:
+    found = set()
+    for path in sorted(ANSIBLE.rglob("*.yml")):
+        below = path.relative_to(ANSIBLE)
+        if not {"tests", "templates", "inventories"} & set(below.parts):
+            found |= {(str(below), name) for name in file_removals(yaml.safe_load(path.read_text("utf-8")))}
+    assert found == FILE_TASKS
+
+
+REMOVALS = """
+rm -rf "$FOLDER"
+rm -f -r x
+cmd: cd /x && rm -fr data
+argv: [wipefs, --all, /dev/sdb]
+mkfs.ext4 /dev/sdb
+blkdiscard -f x
+shutil.rmtree(folder, ignore_errors=True)
+execute("DROP TABLE " + name)
+session.execute("TRUNCATE ycsb.usertable")
+admin.disableTable(table);
+admin.deleteTable(table);
+find . -type d -delete
+path.rmdir()
+"""
+
+
+@pytest.mark.parametrize("line", REMOVALS.split("\n")[1:-1])
+def test_the_rule_sees(line: str) -> None:
+    assert elsewhere("ansible/roles/new/tasks/wipe.yml", f"text\n    {line}\n") == [line]
+
+
+def test_the_rule_sees_tasks_of_ansible() -> None:
+    play = yaml.safe_load("""
+- hosts: all
+  tasks:
+    - block:
+        - {name: inner, ansible.builtin.file: {path: /x, state: absent}}
+      always:
+        - {name: templated, ansible.builtin.file: {path: /x, state: "{{ 'absent' if gone else 'directory' }}"}}
+        - {name: made, ansible.builtin.file: {path: /x, state: directory}}
+""")
+    assert list(file_removals(play)) == ["inner", "templated"]

@@ -1,0 +1,266 @@
+"""What is somebody else's stays, whatever a variable names: real folders, links, mounts and marks."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
+import ours  # type: ignore[import-not-found]
+
+MINE, THEIRS = "0123456789ab", "ba9876543210"
+
+
+def mark(deployment: str = MINE, **more: str) -> dict[str, str]:
+    return {"deployment": deployment, "controller": "here", "checkout": "/a", "at": "now", **more}
+
+
+def digest(folder: Path) -> dict[Path, str]:
+    """Kind, and link target or contents, of everything below a folder."""
+    found = {}
+    for path in folder.rglob("*"):
+        kind = "link" if path.is_symlink() else "folder" if path.is_dir() else "file"
+        content = path.readlink() if kind == "link" else path.read_text("utf-8") if kind == "file" else ""
+        found[path] = f"{kind} {content}"
+    return found
+
+
+def shop(folder: Path) -> Path:
+    """A site's own database."""
+    (folder / "shop").mkdir(parents=True)
+    (folder / "shop" / "orders.ibd").write_text("precious", "utf-8")
+    (folder / "ibdata1").write_text("precious", "utf-8")
+    return folder
+
+
+# ---- What is refused -------------------------------------------------------------------------------------------------
+
+
+def foreign_folder(place: Path, _: Path) -> str:
+    shop(place)
+    return "is not empty and does not carry Dohyo's mark: it holds ibdata1, shop; it looks like MySQL or MariaDB"
+
+
+def foreign_file(place: Path, _: Path) -> str:
+    place.write_text("precious", "utf-8")
+    return "is no folder; remove it, or name another place"
+
+
+def link_to_foreign(place: Path, elsewhere: Path) -> str:
+    place.symlink_to(shop(elsewhere / "their"))
+    return "is a symbolic link to"
+
+
+def dangling_link(place: Path, elsewhere: Path) -> str:
+    place.symlink_to(elsewhere / "nothing")
+    return "is a symbolic link to"
+
+
+def of_another(place: Path, _: Path) -> str:
+    ours.claim(str(shop(place) / "x"), mark(THEIRS), THEIRS)
+    (place / ".dohyo").write_text(json.dumps(mark(THEIRS)), "utf-8")
+    return f"belongs to deployment {THEIRS} (here:/a, now); run destroy.yml there"
+
+
+def mark_that_is_a_link(place: Path, elsewhere: Path) -> str:
+    ours.claim(str(elsewhere / "mine"), mark(), MINE)
+    (shop(place) / ".dohyo").symlink_to(elsewhere / "mine" / ".dohyo")
+    return "does not carry Dohyo's mark"
+
+
+def broken_mark(place: Path, _: Path) -> str:
+    (shop(place) / ".dohyo").write_text('{"deployment": "x; rm -rf /"}', "utf-8")
+    return "does not carry Dohyo's mark"
+
+
+def nested_mark(place: Path, _: Path) -> str:
+    (shop(place) / ".dohyo").write_text("[" * 60_000, "utf-8")
+    return "does not carry Dohyo's mark"
+
+
+def mark_that_is_a_pipe(place: Path, _: Path) -> str:
+    os.mkfifo(shop(place) / ".dohyo")
+    return "does not carry Dohyo's mark"
+
+
+FOREIGN: list[Callable[[Path, Path], str]] = [
+    foreign_folder, foreign_file, link_to_foreign, dangling_link, of_another, mark_that_is_a_link, broken_mark,
+    nested_mark, mark_that_is_a_pipe,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_what_is_not_ours_is_refused_by_name_and_stays(foreign: Callable[[Path, Path], str], tmp_path: Path) -> None:
+    base, elsewhere = tmp_path / "base", tmp_path / "elsewhere"
+    (base / "dohyo").mkdir(parents=True)
+    elsewhere.mkdir()
+    place = base / "dohyo" / "mysql"
+    said = foreign(place, elsewhere)
+    before = os.lstat(place).st_mtime_ns
+    for attempt in (
+        lambda p: ours.claim(p, mark(), MINE),
+        lambda p: ours.remove(p, MINE),
+        lambda p: ours.check(p, MINE),
+    ):
+        with pytest.raises(ours.NotOursError) as raised:
+            attempt(ours.path_of(str(base), "dohyo/mysql"))
+        assert str(place) in str(raised.value)
+        assert said in str(raised.value)
+        assert os.lstat(place).st_mtime_ns == before
+    if place.is_dir() and not place.is_symlink():
+        assert (place / "shop" / "orders.ibd").read_text("utf-8") == "precious"
+
+
+def test_a_mount_below_ours_is_not_emptied(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("a mount takes root")
+    script = f"""
+import os, subprocess, sys
+sys.path.insert(0, {str(ANSIBLE / "plugins" / "module_utils")!r})
+import ours
+mine = {str(tmp_path / "mine with space")!r}
+ours.claim(mine, {mark()!r}, {MINE!r})
+os.makedirs(mine + "/run/their disk")
+subprocess.run(["mount", "-t", "tmpfs", "none", mine + "/run/their disk"], check=True)
+open(mine + "/run/their disk/precious", "w").close()
+for attempt in (lambda: ours.remove(mine, {MINE!r}), lambda: ours.remove_inside(mine, "run", {MINE!r}),
+                lambda: ours.remove_inside(mine, "run/their*", {MINE!r}), lambda: ours.remove_path(mine + "/run")):
+    try:
+        attempt()
+        sys.exit("was not refused")
+    except ours.NotOursError as error:
+        assert "their disk is a mount point" in str(error), error
+    assert os.path.exists(mine + "/run/their disk/precious")
+"""
+    subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize(
+    ("base", "below"),
+    [("", ""), (" ", "dohyo/x"), ("relative", ""), ("/", ""), ("/tmp/\0", ""), ("/tmp", "../etc"), ("/tmp", "a//b"),
+     ("/tmp", "dohyo/.."), ("/tmp", "."), ("/tmp", "/etc"), ("/tmp", "dohyo/")],
+)  # fmt: skip
+def test_paths_that_lead_elsewhere_are_refused(base: str, below: str) -> None:
+    with pytest.raises(ours.NotOursError):
+        ours.path_of(base, below)
+
+
+# ---- What is done ----------------------------------------------------------------------------------------------------
+
+
+def test_what_was_made_goes_and_what_was_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    data = str(tmp_path / "disk" / "new" / "dohyo" / "mysql")
+    assert ours.claim(data, mark(), MINE)
+    assert not ours.claim(data, mark(at="later"), MINE)
+    assert ours.claim(data, mark(experiment="/r/raw/01"), MINE)
+    assert ours.read_mark(data)["experiment"] == "/r/raw/01"
+    (Path(data) / "ibdata1").write_text("ours", "utf-8")
+    assert ours.remove(data, MINE)
+    assert list((tmp_path / "disk").iterdir()) == []
+    assert not ours.remove(data, MINE)
+    # One that was there and empty is emptied, and stays.
+    assert ours.claim(str(tmp_path / "disk"), mark(), MINE)
+    (tmp_path / "disk" / "x").mkdir()
+    assert ours.remove(str(tmp_path / "disk"), MINE)
+    assert list((tmp_path / "disk").iterdir()) == []
+
+
+def test_parents_with_something_of_others_stay(tmp_path: Path) -> None:
+    data = tmp_path / "disk" / "dohyo" / "mysql"
+    ours.claim(str(data), mark(), MINE)
+    (tmp_path / "disk" / "theirs").touch()
+    ours.remove(str(data), MINE)
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["theirs"]
+
+
+def test_links_in_ours_go_and_what_they_name_stays(tmp_path: Path) -> None:
+    theirs = shop(tmp_path / "theirs")
+    mine = tmp_path / "mine"
+    ours.claim(str(mine), mark(), MINE)
+    (mine / "run").mkdir()
+    (mine / "run" / "mysql").symlink_to(theirs)
+    (mine / "run" / "mysql-1").mkdir()
+    (mine / "run" / "mysql-1" / "link").symlink_to(theirs / "shop")
+    (mine / "secret").symlink_to(theirs)
+    before = digest(theirs)
+    with pytest.raises(ours.NotOursError, match="is a symbolic link"):
+        ours.remove_inside(str(mine), "secret/shop", MINE)
+    assert sorted(ours.remove_inside(str(mine), "run/mysql*", MINE)) == [
+        str(mine / "run/mysql"),
+        str(mine / "run/mysql-1"),
+    ]
+    assert digest(theirs) == before
+    ours.remove(str(mine), MINE)
+    assert digest(theirs) == before
+    assert not mine.exists()
+
+
+def test_the_named_folder_may_be_reached_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "big").mkdir()
+    (tmp_path / "data").symlink_to(tmp_path / "big")
+    folder = ours.path_of(str(tmp_path / "data"), "dohyo/mysql")
+    assert folder == str(tmp_path / "big" / "dohyo" / "mysql")
+
+
+NAMES = st.sampled_from(
+    [
+        "dohyo",
+        "mysql",
+        "..",
+        ".",
+        "",
+        "a b",
+        "new\nline",
+        "über",
+        "\u202egnp",
+        "*",
+        "run",
+        "-rf",
+        "theirs",
+        "link",
+        "x'; y",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_nothing_outside_of_ours_changes_whatever_the_path(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        root = Path(made).resolve()
+        theirs = shop(root / "theirs")
+        (root / "base").mkdir()
+        (root / "base" / "link").symlink_to(theirs)
+        (root / "base" / "theirs").mkdir()
+        (root / "base" / "theirs" / "precious").touch()
+        before = digest(root)
+        for _ in range(data.draw(st.integers(1, 6))):
+            below = "/".join(data.draw(st.lists(NAMES, max_size=3)))
+            base = data.draw(
+                st.sampled_from(
+                    [str(root / "base"), f"{root}/base/", f"{root}/base/link", "", str(root / "base" / "no")]
+                )
+            )
+            step = data.draw(st.sampled_from(["claim", "remove", "inside"]))
+            try:
+                folder = ours.path_of(base, below)
+                if step == "claim":
+                    ours.claim(folder, mark(), MINE)
+                elif step == "remove":
+                    ours.remove(folder, MINE)
+                else:
+                    ours.remove_inside(base, below, MINE)
+            except (ours.NotOursError, OSError):
+                pass
+            # A folder of ours may be new there; all else is as it was.
+            assert before.items() <= digest(root).items()

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# What is somebody else's on a host stays: data beside ours, servers, units, folders that our variables name. Needs root and
+# about four minutes; between deploy_test.sh and destroy_test.sh where these are run, too.
+set -euo pipefail
+# shellcheck source=ansible/tests/cluster/lib/testbed.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
+# shellcheck source=ansible/tests/cluster/lib/trial.sh
+. "$ansible/tests/cluster/lib/trial.sh"
+use_testbed
+deployed mysql-innodb
+
+on() { testbed ssh "$@"; }
+refused() { # REASON…: the log of what has just failed says so
+    local reason
+    for reason in "$@"; do
+        grep -qE -- "$reason" "$work/log" || { cat "$work/log" >&2; fail "nobody says: $reason"; }
+    done
+}
+
+# ---- Folders that a variable names -------------------------------------------------------------------------------------
+
+on 1 'sudo mkdir -p /harm/dohyo/mysql/shop && echo precious | sudo tee /harm/dohyo/mysql/shop/orders.ibd >/dev/null'
+on 2 'sudo mkdir -p /harm/dohyo /harm/theirs && sudo ln -s /harm/theirs /harm/dohyo/mysql && sudo touch /harm/theirs/precious'
+on 3 'sudo mkdir -p /harm/dohyo && echo precious | sudo tee /harm/dohyo/mysql >/dev/null'
+on 4 'sudo mkdir -p /harm/dohyo/mysql /harm/home && sudo mount -t tmpfs none /harm/dohyo/mysql && sudo touch /harm/dohyo/mysql/precious /harm/home/precious
+    echo "{\"deployment\": \"ba9876543210\", \"controller\": \"other\", \"checkout\": \"/there\", \"at\": \"yesterday\"}" | sudo tee /harm/home/.dohyo >/dev/null'
+cat >"$work/foreign.yml" <<'END_OF_INVENTORY'
+all:
+  hosts:
+    host1: {dohyo_devices: [], dohyo_data: [/harm/]}
+    host2: {dohyo_devices: [], dohyo_data: [/harm]}
+    host3: {dohyo_devices: [], dohyo_data: [/harm]}
+    host4: {dohyo_devices: [], dohyo_data: [/harm], dohyo_home: /harm/home}
+END_OF_INVENTORY
+harmed() { for n in 1 2 3 4; do on "$n" 'sudo find /harm -printf "%p %y %m %u %s %T@ %l\n" | sort; sudo find /harm -type f -exec sha256sum {} +'; done; }
+harmed >"$work/before"
+for attempt in 'deploy.yml --tags mysql-innodb' 'trial.yml -e trial_system=mysql-innodb' 'destroy.yml -e destroy=yes --check'; do
+    # shellcheck disable=SC2086 # several words
+    playbook $attempt -i "$work/foreign.yml" >"$work/log" 2>&1 && [[ $attempt != destroy* ]] && fail "not refused: $attempt"
+    refused '/harm/dohyo/mysql is not empty and does not carry' 'it holds shop; it looks like MySQL or MariaDB' \
+        '/harm/dohyo/mysql is a symbolic link to /harm/theirs' '/harm/dohyo/mysql is no folder' \
+        '/harm/home belongs to deployment ba9876543210 \(other:/there, yesterday\)'
+done
+playbook stop.yml -i "$work/foreign.yml" >"$work/log" 2>&1 || fail 'stop.yml minds what is not ours'
+mkdir "$work/control" && touch "$work/control/precious"
+! playbook deploy.yml --tags mysql-innodb -e "dohyo_control=$work/control" >"$work/log" 2>&1 || fail 'a foreign dohyo_control was taken'
+refused "$work/control is not empty and does not carry Dohyo's mark"
+playbook destroy.yml -e destroy=yes -e "dohyo_control=$work/control" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail destroy; }
+[[ -e $work/control/precious ]] || fail 'destroy.yml has emptied a foreign folder'
+mkdir -p "$work/evidence/server" && touch "$work/evidence/server/precious"
+! playbook trial.yml -e trial_system=mysql-innodb -e "trial_dir=$work/evidence" >"$work/log" 2>&1 || fail 'a foreign trial_dir was taken'
+refused "$work/evidence is not empty and does not carry Dohyo's mark"
+[[ -e $work/evidence/server/precious ]] || fail 'a trial has cleared a foreign folder'
+harmed >"$work/after"
+diff -- "$work/before" "$work/after" >&2 || fail 'something foreign was changed'
+for n in 1 2 3 4; do on "$n" 'sudo umount /harm/dohyo/mysql 2>/dev/null; sudo rm -rf /harm'; done
+ok 'folders, links, files, mounts and marks of others are refused by name, and stay'
+
+# ---- A site's own servers beside ours ----------------------------------------------------------------------------------
+
+# One that runs, as a unit with a name like ours, and one that is stopped, both below the folder that ours use.
+on 1 'sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
+set -euo pipefail
+base=$(dirname "$(dirname ~/dohyo/install/mysql/*/server/bin/mariadbd)")
+for name in shop mysql; do
+    mkdir /x/$name
+    { printf 'CREATE DATABASE mysql;\nUSE mysql;\n'; cat "$base"/share/{mariadb,mysql}_system_tables.sql 2>/dev/null || true
+      printf 'CREATE DATABASE shop;\nCREATE TABLE shop.orders (id INT) ENGINE=MyISAM;\nINSERT INTO shop.orders VALUES (1), (2), (3);\n'; } |
+        "$base/bin/mariadbd" --no-defaults --bootstrap --basedir="$base" --datadir=/x/$name >/x/$name.log 2>&1 || { tail -n 3 /x/$name.log >&2; exit 1; }
+done
+sudo tee /etc/systemd/system/dohyo-mysql.service >/dev/null <<END
+[Service]
+User=dohyo
+ExecStart=$base/bin/mariadbd --no-defaults --basedir=$base --datadir=/x/shop --socket=/x/shop.sock --port=3306 --bind-address=127.0.0.1 --skip-grant-tables
+END
+sudo systemctl daemon-reload && sudo systemctl start dohyo-mysql
+END_OF_SCRIPT
+# The server's greeting is its answer.
+foreign() {
+    on 1 'systemctl show --property MainPID --property ActiveState dohyo-mysql; sudo sha256sum /etc/systemd/system/dohyo-mysql.service
+        sudo find /x/mysql /x/shop/shop -type f -exec sha256sum {} + | sort; timeout 5 bash -c "head -c 40 </dev/tcp/127.0.0.1/3306" | grep -ao MariaDB'
+}
+for ((i = 0; i < 60; i++)); do
+    if on 1 'timeout 1 bash -c ": </dev/tcp/127.0.0.1/3306" 2>/dev/null'; then break; fi
+    sleep 0.5
+done
+foreign >"$work/foreign" || fail 'the foreign server does not answer'
+mkdir -p "$work/one/group_vars"
+sed "s|^testbed_state:.*|testbed_state: $root/.testbed|; s|^dohyo_devices:.*|dohyo_devices: []|" inventories/testbed/group_vars/all.yml >"$work/one/group_vars/all.yml"
+printf 'dohyo_data: [/x]\nmysql_port: 3307\n' >>"$work/one/group_vars/all.yml"
+printf 'all:\n  children:\n    database: {hosts: {host1: {ansible_host: 10.66.0.11}}}\n    client: {children: {database: }}\n' >"$work/one/hosts.yml"
+run() { # OUT [OPTION…]
+    "$root/run.sh" workloadA --inventory "$work/one" --systems mysql-innodb --out "$work/$1" --records 500 --duration 3 --set threadcount=2 \
+        --set warmuptime=1 --set client_heap=64m --set canary=false "${@:2}" >"$work/log" 2>&1
+}
+
+# Three trials; the control machine's program is killed in the second.
+run three --rounds 3 &
+until compgen -G "$work/three/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
+    kill -0 "$!" 2>/dev/null || { cat "$work/log" >&2; fail 'run.sh ended before it measured'; }
+    sleep 0.2
+done
+pid=$(cat "$root/results/.lock")
+! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml has not minded a trial that is under way'
+grep -qE "has a trial under way there since .*$root" "$work/destroy.log" || { cat "$work/destroy.log" >&2; fail 'destroy.yml does not say whose trial it is'; }
+! playbook trial.yml -e trial_system=mysql-innodb -e dohyo_deployment=ba9876543210 -e dohyo_home=/home/dohyo/other >"$work/rival.log" 2>&1 ||
+    fail 'a second deployment has used a host at the same time'
+grep -qE "has a trial under way there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")" "$work/rival.log" ||
+    { cat "$work/rival.log" >&2; fail 'the second does not hear of the first'; }
+kill -KILL "${pid%%[!0-9]*}"
+wait "$!" || true
+"$root/run.sh" --resume "$work/three" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of three trials'; }
+diff -- "$work/foreign" <(foreign) >&2 || fail 'three trials have changed what is not theirs'
+ok 'three trials, a crash and --resume beside a running server and the data of a stopped one'
+
+# Data that somebody has put into servers that were kept.
+run kept --rounds 1 --keep || { cat "$work/log" >&2; fail 'with --keep'; }
+on 1 'mkdir /x/dohyo/mysql/data/shop && echo precious >/x/dohyo/mysql/data/shop/orders.ibd'
+! run next --rounds 1 || fail 'data in servers that were kept are gone'
+refused '/x/dohyo/mysql/data/shop was not made by a trial'
+on 1 'grep -q precious /x/dohyo/mysql/data/shop/orders.ibd && rm -r /x/dohyo/mysql/data/shop' || fail 'data in servers that were kept are gone'
+ok 'a database that no trial has made is not removed with servers that were kept'
+
+quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
+grep -q '/etc/systemd/system/dohyo-mysql.service is a unit of another deployment, or of none' "$work/log" || { cat "$work/log" >&2; fail 'a foreign unit is not named'; }
+diff -- "$work/foreign" <(foreign) >&2 || fail 'destroy.yml has changed what is not ours'
+[[ $(on 1 'ls -A /x /home/dohyo 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml has left something of ours'
+on 1 'sudo systemctl stop dohyo-mysql && sudo rm -r /etc/systemd/system/dohyo-mysql.service /x && sudo systemctl daemon-reload'
+ok 'destroy.yml beside them'
