@@ -2,8 +2,8 @@
 
 A name proves nothing: a site's own database may lie in a folder that is called like ours. So a folder that deploy.yml
 or a trial makes, or takes over empty, gets a file ``.dohyo`` that says whose it is. A folder that is not empty and has
-none, or that of another deployment, is never written to and never removed. Symbolic links below the folder that the user
-has named are never followed, and no mount is ever crossed.
+none, or that of another deployment, is never written to and never removed. Symbolic links below the folder that the
+user has named are never followed, and no mount is ever crossed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _SHOWN_ENTRIES = 4
 # By what people know the data folders of databases: name of an entry, and whose it is.
 _TELLTALES = [
     ("ibdata1", "MySQL or MariaDB"), ("aria_log_control", "MariaDB"), ("*.ibd", "MySQL or MariaDB"),
-    ("PG_VERSION", "PostgreSQL"), ("commitlog", "Cassandra"), ("hbase.version", "HBase"), ("zookeeper", "ZooKeeper"), ("WiredTiger", "MongoDB"),
+    ("PG_VERSION", "PostgreSQL"), ("commitlog", "Cassandra"), ("hbase.version", "HBase"),
+    ("zookeeper", "ZooKeeper"), ("WiredTiger", "MongoDB"),
     ("*.rdb", "Redis"), ("lost+found", "a file system of its own"),
 ]  # fmt: skip
 

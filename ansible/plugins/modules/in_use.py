@@ -21,8 +21,8 @@ options:
   state:
     description:
       - C(seen) only looks, C(taken) writes the note first, C(kept) says in it that servers stay up.
-      - C(withdrawn) removes it. C(free) also removes those of servers of the deployment that were kept, and C(ended) all
-        of the deployment.
+      - C(withdrawn) removes it. C(free) also removes those of servers of the deployment that were kept, and C(ended)
+        all of the deployment.
     choices: [seen, taken, kept, withdrawn, free, ended]
     required: true
   deployment:
