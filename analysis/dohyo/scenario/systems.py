@@ -44,7 +44,7 @@ class System:
 class RoleVariable:
     """One option of a role's argument spec.
 
-    :ivar pattern: what the value, each element of a list or each key of a dict must match as a whole (meta/patterns.yml)
+    :ivar pattern: what the value, each element of a list or each key of a dict matches as a whole (meta/patterns.yml)
     """
 
     name: str
@@ -69,10 +69,10 @@ class RoleVariable:
         if self.choices and typed not in self.choices:
             raise BadInputError(f"{self.name}={value}: must be one of {', '.join(map(str, self.choices))}")
         # As the filter misfits of Ansible, which sees what inventories say, too.
-        if not all(re.fullmatch(self.pattern, text) for text in _texts([*typed] if self.type == "dict" else typed)):
-            raise BadInputError(f"{self.name}={value}: {_each(self.type)} must match {self.pattern}")
         if any(_CONTROL.search(text) for text in _texts(typed)):
             raise BadInputError(f"{self.name}={value!r}: must be a single line without control characters")
+        if not all(re.fullmatch(self.pattern, text) for text in _texts([*typed] if self.type == "dict" else typed)):
+            raise BadInputError(f"{self.name}={value}: {_each(self.type)} must match {self.pattern}")
         return typed
 
 

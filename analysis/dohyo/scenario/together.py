@@ -70,8 +70,8 @@ def _check_fields(scenario: Scenario) -> None:
     bins = any(systems.all_systems()[name].role == "aerospike" for name in scenario.systems)
     if bins and scenario["aerospike.layout"] == "bins" and len(longest) > BIN_NAME:
         raise BadInputError(
-            f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and a bin of Aerospike, which is"
-            f" among the systems, has at most {BIN_NAME} characters; take a shorter one, leave out aerospike, or set"
+            f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and a bin of Aerospike, which"
+            f" is among the systems, has at most {BIN_NAME} characters; take a shorter one, leave out aerospike, or set"
             " aerospike.layout=packed=10"
         )
 

@@ -1,4 +1,4 @@
-"""Ansible filter: values of a role's variables that a statement or a configuration file would take for something else."""
+"""Ansible filter: values of a role's variables that a statement or a configuration file would misunderstand."""
 
 from __future__ import annotations
 
