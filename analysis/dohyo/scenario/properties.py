@@ -24,6 +24,9 @@ _SIZES = {
 }
 # As in the options of a JVM.
 _LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+# What every system takes for the name of a field, also with a number behind it: MySQL at most 64 characters, HBase and
+# Aerospike bytes. Aerospike's limit of 15 bytes is checked where it is measured (together.py).
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 # What Java's property files take for a blank; Python would take more.
 _BLANKS = " \t\f"
 
@@ -74,6 +77,7 @@ class Property:
             "bounds": "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas:"
             f" {', '.join(slo.PERCENTILES)}; of every operation, or of {', '.join(slo.OPERATIONS)}; us, ms, s",
             "columns": "columns such as host int 10, user bigint 1000, when timestamp",
+            "identifier": "at most 40 letters A-Z, digits, _ and -, the first of them a letter or _",
             "file": "the name of a file that exists",
             "text": "some text",
         }[self.type]
@@ -122,6 +126,9 @@ class Property:
 
     def _text(self, value: str) -> str:
         return value
+
+    def _identifier(self, value: str) -> str | None:
+        return value if _IDENTIFIER.fullmatch(value) else None
 
     def _names(self, value: str) -> str | None:
         names = [name.strip() for name in value.split(",")]

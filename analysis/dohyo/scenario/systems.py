@@ -1,7 +1,10 @@
 """The systems under test (ansible/systems.yml), and the variables that their roles declare for scenarios."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -39,11 +42,15 @@ class System:
 
 @dataclass(frozen=True)
 class RoleVariable:
-    """One option of a role's argument spec."""
+    """One option of a role's argument spec.
+
+    :ivar pattern: what the value, each element of a list or each key of a dict matches as a whole (meta/patterns.yml)
+    """
 
     name: str
     type: str
     choices: tuple[Any, ...]
+    pattern: str = ".*"
 
     def check(self, value: str) -> Any:
         """Returns the value with its type.
@@ -61,7 +68,31 @@ class RoleVariable:
                 raise BadInputError(f"{self.name}={value}: must be of type {self.type}")
         if self.choices and typed not in self.choices:
             raise BadInputError(f"{self.name}={value}: must be one of {', '.join(map(str, self.choices))}")
+        # As the filter misfits of Ansible, which sees what inventories say, too.
+        if any(_CONTROL.search(text) for text in _texts(typed)):
+            raise BadInputError(f"{self.name}={value!r}: must be a single line without control characters")
+        if not all(re.fullmatch(self.pattern, text) for text in _texts([*typed] if self.type == "dict" else typed)):
+            raise BadInputError(f"{self.name}={value}: {_each(self.type)} must match {self.pattern}")
         return typed
+
+
+# What would end a line of a configuration file, or cannot be in one.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Everything in a value, as text: of a dict also its keys."""
+    if isinstance(value, dict):
+        yield from _texts([*value.keys(), *value.values()])
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    else:
+        yield str(value)
+
+
+def _each(type_: str) -> str:
+    return {"list": "each element", "dict": "each name"}.get(type_, "it")
 
 
 @cache
@@ -86,9 +117,18 @@ def role_variables() -> dict[str, RoleVariable]:
     """What the systems' roles declare in meta/argument_specs.yml under their own prefix (the rest is between roles)."""
     variables = {}
     for role in {system.role for system in all_systems().values()}:
-        specs = yaml.safe_load((ANSIBLE / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+        meta = ANSIBLE / "roles" / role / "meta"
+        specs = yaml.safe_load((meta / "argument_specs.yml").read_text(encoding="utf-8"))
+        patterns = _patterns(meta / "patterns.yml")
         for entry_point in specs["argument_specs"].values():
             for name, option in entry_point.get("options", {}).items():
                 if name.startswith(f"{role}_"):
-                    variables[name] = RoleVariable(name, option.get("type", "str"), tuple(option.get("choices", ())))
+                    choices = tuple(option.get("choices", ()))
+                    pattern = patterns.get(name, RoleVariable.pattern)
+                    variables[name] = RoleVariable(name, option.get("type", "str"), choices, pattern)
     return variables
+
+
+def _patterns(file: Path) -> dict[str, str]:
+    found: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found

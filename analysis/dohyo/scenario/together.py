@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import key_columns, phases, search
+from dohyo.scenario import key_columns, phases, search, systems
 
 if TYPE_CHECKING:
     from dohyo.scenario.scenario import Scenario
+
+# Longest name of a bin, from Aerospike 3 on.
+BIN_NAME = 15
 
 
 def check(scenario: Scenario) -> None:
@@ -48,6 +51,7 @@ def _check_records(scenario: Scenario) -> None:
     """Checks what is loaded."""
     records = scenario.number("recordcount")
     _at_most(scenario, "tablecount", records, "recordcount")
+    _check_fields(scenario)
     _check_key(scenario)
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
@@ -58,6 +62,18 @@ def _check_records(scenario: Scenario) -> None:
         raise BadInputError("dataintegrity=true needs fieldlengthdistribution=constant")
     else:
         _at_most(scenario, "minfieldlength", scenario.number("fieldlength"), "fieldlength")
+
+
+def _check_fields(scenario: Scenario) -> None:
+    """Checks the fields' names."""
+    longest = f"{scenario['fieldnameprefix']}{scenario.number('fieldcount') - 1}"
+    bins = any(systems.all_systems()[name].role == "aerospike" for name in scenario.systems)
+    if bins and scenario["aerospike.layout"] == "bins" and len(longest) > BIN_NAME:
+        raise BadInputError(
+            f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and a bin of Aerospike, which"
+            f" is among the systems, has at most {BIN_NAME} characters; take a shorter one, leave out aerospike, or set"
+            " aerospike.layout=packed=10"
+        )
 
 
 def _check_key(scenario: Scenario) -> None:

@@ -120,14 +120,21 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Makes nothing, because sets come into being with their first record; reads back from all nodes under which
-   * conditions the cluster works. Arguments: write_acks and read_acks, as asked of the client; layout, as the binding's
-   * property; pid, a file that begins with the server's.
+   * Makes nothing, because sets come into being with their first record, and can carry no mark: refuses those that have
+   * records already. Then reads back from all nodes under which conditions the cluster works. Arguments: tables;
+   * write_acks and read_acks, as asked of the client; layout, as the binding's property; pid, a file that begins with
+   * the server's.
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
       Node node = client.getNodes()[0];
       refuseDifferentNodes(client.getNodes(), arguments.required("namespace"));
+      for (String table : arguments.required("tables").split(",")) {
+        if (objects(client, arguments.required("namespace"), table) > 0) {
+          throw Admin.foreign("the set %s of the namespace %s has records, and".formatted(
+              table, arguments.required("namespace")), "choose another namespace (aerospike_namespace)");
+        }
+      }
       Map<String, String> namespace = pairs(ask(node, "namespace/" + arguments.required("namespace")), ";");
       Map<String, String> config = namespaceConfig(node, arguments.required("namespace"));
       int replication = Integer.parseInt(namespace.get("effective_replication_factor"));

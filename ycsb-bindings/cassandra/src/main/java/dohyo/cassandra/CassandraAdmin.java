@@ -72,8 +72,8 @@ public final class CassandraAdmin {
     known.putAll(access.properties());
     known.putAll(Map.of("cassandra.username", FIRST_USER, "cassandra.password", FIRST_USER));
     try (CqlAdmin first = new CqlAdmin(arguments, new Settings(known))) {
-      first.execute("CREATE ROLE IF NOT EXISTS \"%s\" WITH PASSWORD = '%s' AND LOGIN = true AND SUPERUSER = true"
-          .formatted(user.replace("\"", "\"\""), access.required("cassandra.password").replace("'", "''")));
+      first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true"
+          .formatted(Query.quoted(user), Query.literal(access.required("cassandra.password"))));
     } catch (AuthenticationException e) {
       // Either it is not there yet, and then ours is not either, or it was removed below.
     }

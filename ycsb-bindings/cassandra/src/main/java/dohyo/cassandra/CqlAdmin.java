@@ -8,6 +8,7 @@ import com.datastax.driver.core.Session;
 import com.datastax.driver.core.SimpleStatement;
 import com.datastax.driver.core.SocketOptions;
 import com.datastax.driver.core.exceptions.DriverException;
+import dohyo.admin.Admin;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
@@ -42,8 +43,9 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Connects.
    *
-   * @param arguments host, port, keyspace, tables, keycolumns; for the tables also strategy, replication, fieldcount,
-   *                  keytype (where keycolumns is empty), columntype, compression, compaction; for the conditions
+   * @param arguments host, port, keyspace, tables, keycolumns; for the tables also trial, strategy, replication,
+   *                  fieldcount, fieldnameprefix, keytype (where keycolumns is empty), columntype, compression,
+   *                  compaction; for the conditions
    *                  write_acks, read_acks; for the rows recordcount, countlimit; connection, where the server asks
    *                  for it: a file of the binding's own properties for user, password and TLS
    * @throws SettingException if that file cannot be read
@@ -94,28 +96,58 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Makes the keyspace and the tables.
+   * Makes the keyspace, and those of the tables that are not there. Each has the trial in its comment.
    *
    * @param compression makes the value of the table option of that name, in which products differ, of the class name of
    *                    a compressor, or of "" for none
+   * @throws IOException if the keyspace or a table is there, and the same trial has not made it; then none is made
    */
-  public void createTables(UnaryOperator<String> compression) {
-    session.execute("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = %s".formatted(keyspace(),
-        replication(arguments.required("strategy"), arguments.required("replication"))));
+  public void createTables(UnaryOperator<String> compression) throws IOException {
+    String mark = Admin.mark(arguments);
+    Map<String, String> there = session.execute(
+        "SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace()).all().stream()
+        .collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
+    refuseForeign(there, mark);
+    if (there.isEmpty()) {
+      session.execute("CREATE KEYSPACE %s WITH replication = %s".formatted(Query.quoted(keyspace()),
+          replication(arguments.required("strategy"), arguments.number("replication", 1, 1, Integer.MAX_VALUE))));
+    }
+    String prefix = arguments.text("fieldnameprefix", "field");
+    String type = arguments.choice("columntype", "blob", "text");
     String columns = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
-        .mapToObj(field -> "field" + field + " " + arguments.required("columntype")).collect(Collectors.joining(", "));
+        .mapToObj(field -> Query.quoted(prefix + field) + " " + type).collect(Collectors.joining(", "));
     String keyColumns = key.columns().stream().map(column -> Query.quoted(column.name()) + " " + cqlType(column))
         .collect(Collectors.joining(", "));
     for (String table : tables()) {
-      session.execute("CREATE TABLE IF NOT EXISTS %s.%s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
-              .formatted(keyspace(), table, keyColumns, columns, Query.primaryKey(key),
-                  compression.apply(compressor()))
-          + " AND compaction = {'class': '%s'}".formatted(arguments.required("compaction")));
+      if (!there.containsKey(table)) {
+        session.execute("CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
+            .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression.apply(compressor()))
+            + " AND compaction = {'class': %s} AND comment = %s".formatted(
+                Query.literal(arguments.required("compaction")), Query.literal(mark)));
+      }
     }
   }
 
+  private void refuseForeign(Map<String, String> comments, String mark) throws IOException {
+    String another = "choose another keyspace (cassandra_keyspace, scylla_keyspace)";
+    for (String table : tables()) {
+      if (comments.containsKey(table) && !mark.equals(comments.get(table))) {
+        throw Admin.foreign("the table " + keyspace() + "." + table + " is there, and", another);
+      }
+    }
+    if (!comments.containsValue(mark)
+        && value("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace()).isPresent()) {
+      throw Admin.foreign("the keyspace " + keyspace() + " is there, and", another);
+    }
+  }
+
+  /** A table of the keyspace, as statements name it. */
+  private String quoted(String table) {
+    return Query.quoted(keyspace()) + "." + Query.quoted(table);
+  }
+
   private String cqlType(KeyColumns.Column column) {
-    return column.type() == KeyColumns.Type.KEY ? arguments.required("keytype")
+    return column.type() == KeyColumns.Type.KEY ? arguments.choice("keytype", "text", "blob")
         : column.type().name().toLowerCase(Locale.ROOT);
   }
 
@@ -134,7 +166,7 @@ public final class CqlAdmin implements AutoCloseable {
    */
   public Map<String, Object> conditions() {
     Metadata metadata = cluster.getMetadata();
-    int replication = metadata.getKeyspace(keyspace()).getReplication().entrySet().stream()
+    int replication = metadata.getKeyspace(Query.quoted(keyspace())).getReplication().entrySet().stream()
         .filter(entry -> !entry.getKey().equals("class")).mapToInt(entry -> Integer.parseInt(entry.getValue())).sum();
     Map<String, Object> conditions = new LinkedHashMap<>();
     conditions.put("version", value("SELECT release_version FROM system.local").orElseThrow());
@@ -152,16 +184,16 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /** How many copies a keyspace shall have, in the words of CQL. */
-  private String replication(String strategy, String copies) {
+  private String replication(String strategy, int copies) {
     String where = strategy.equals("SimpleStrategy") ? "replication_factor"
         : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
-    return "{'class': '%s', '%s': %s}".formatted(strategy, where, copies);
+    return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
   /** Gives a keyspace of the server's own another number of copies; they are made by a repair. */
   void copy(String systemKeyspace, int copies) {
     execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
-        replication("NetworkTopologyStrategy", Integer.toString(copies))));
+        replication("NetworkTopologyStrategy", copies)));
   }
 
   /** Carries out a statement that has no answer. */
@@ -188,11 +220,13 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Asks for one value.
    *
-   * @param query a statement whose first row's first column is meant
+   * @param query     a statement whose first row's first column is meant
+   * @param variables values of its question marks
    * @return its text; empty if there is no row, or nothing in it
    */
-  public Optional<String> value(String query) {
-    return Optional.ofNullable(Answers.next(session.execute(query))).map(row -> row.getObject(0)).map(Object::toString);
+  public Optional<String> value(String query, Object... variables) {
+    return Optional.ofNullable(Answers.next(session.execute(query, variables))).map(row -> row.getObject(0))
+        .map(Object::toString);
   }
 
   /**
@@ -218,8 +252,8 @@ public final class CqlAdmin implements AutoCloseable {
       long count = 0;
       for (int slice = 0; slice < SLICES; slice++) {
         long first = Long.MIN_VALUE + slice * width;
-        String query = "SELECT count(*) FROM %1$s.%2$s WHERE token(%3$s) >= %4$d AND token(%3$s) <= %5$d"
-            .formatted(keyspace(), table, Query.partitionKey(key), first, first + width - 1);
+        String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
+            .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
         // One copy alone may not have yet what fewer than all of them have acknowledged.
         count += Answers.next(session.execute(
             new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);

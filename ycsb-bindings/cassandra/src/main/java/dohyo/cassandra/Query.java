@@ -55,8 +55,14 @@ record Query(Verb verb, String table, Columns columns) {
     return each(partition(key), "%s", ", ");
   }
 
+  /** A name as CQL has it, whatever characters are in it. */
   static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
+  }
+
+  /** A text as CQL has it, for statements that take no variables. */
+  static String literal(String text) {
+    return "'" + text.replace("'", "''") + "'";
   }
 
   private static List<String> partition(KeyColumns key) {

@@ -67,7 +67,7 @@ public final class SharedSession implements Shared.Connection {
     String keyspace = settings.text("cassandra.keyspace", "ycsb");
     cluster = cluster(settings, driver, hosts.split("\\s*,\\s*"), port);
     try {
-      session = cluster.connect(keyspace);
+      session = cluster.connect(Query.quoted(keyspace));
     } catch (DriverException | IllegalArgumentException e) {
       cluster.close();
       throw new DBException("cannot open keyspace " + keyspace + " at " + hosts + " port " + port + ": "

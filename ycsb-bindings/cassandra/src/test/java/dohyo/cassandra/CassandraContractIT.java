@@ -10,10 +10,13 @@ import com.datastax.driver.core.Session;
 import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
 import dohyo.contract.BindingContract;
+import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -43,14 +46,14 @@ public class CassandraContractIT extends BindingContract {
 
   @Override
   protected void createTable(String name, KeyColumns key, List<String> fields) {
-    String columns = key.columns().stream().map(column -> '"' + column.name() + "\" " + column.type().name())
-        .collect(Collectors.joining(", "));
+    String columns = key.columns().stream()
+        .map(column -> Query.quoted(column.name()) + " " + column.type().name()).collect(Collectors.joining(", "));
     createTable(name, columns + ", PRIMARY KEY (" + Query.primaryKey(key) + ")", "blob", fields);
   }
 
   private void createTable(String name, String key, String fieldType, List<String> fields) {
-    String columns = fields.stream().map(field -> ", " + field + " " + fieldType).collect(Collectors.joining());
-    execute("DROP TABLE IF EXISTS " + keyspace + "." + name);
+    String columns = fields.stream().map(field -> ", " + Query.quoted(field) + " " + fieldType)
+        .collect(Collectors.joining());
     execute("CREATE TABLE " + keyspace + "." + name + " (" + key + columns + ")");
   }
 
@@ -89,6 +92,39 @@ public class CassandraContractIT extends BindingContract {
         "keycolumns", "host int 2, when timestamp")));
     SettingException refused = assertThrows(SettingException.class, db::init);
     assertTrue(refused.getMessage().startsWith("cassandra.batchread=in: "), refused.getMessage());
+  }
+
+  /** Of Cassandra's and of ScyllaDB's tables alike. */
+  @Test
+  void aForeignTableIsNotTakenForATrialsOwn() throws Exception {
+    String own = "\"contract_Schema\"";
+    create("mine' --", "usertable0,usertable1");
+    execute("INSERT INTO " + own + ".usertable1 (y_id, \"a\"\"b0\") VALUES ('k', 0x01)");
+    create("mine' --", "usertable0,usertable1");
+    create("mine' --", "usertable0,usertable1,usertable2");
+    assertEquals(1, execute("SELECT * FROM " + own + ".usertable1").size());
+    String comment = "SELECT comment FROM system_schema.tables WHERE keyspace_name = 'contract_Schema'"
+        + " AND table_name = ";
+    assertEquals("dohyo mine' --", execute(comment + "'usertable2'").get(0).getString(0));
+
+    assertRefused("contract_Schema.usertable1", "other", "usertable1,usertable3");
+    assertRefused("contract_Schema ", "other", "usertable3");
+    assertTrue(execute(comment + "'usertable3'").isEmpty());
+    assertEquals(1, execute("SELECT * FROM " + own + ".usertable1").size());
+  }
+
+  private void assertRefused(String what, String trial, String tables) {
+    IOException refused = assertThrows(IOException.class, () -> create(trial, tables));
+    assertTrue(refused.getMessage().contains(what), refused.getMessage());
+  }
+
+  private void create(String trial, String tables) throws IOException {
+    Properties arguments = server.with(Map.of("host", server.properties().getProperty("hosts"), "trial", trial,
+        "keyspace", "contract_Schema", "tables", tables, "strategy", "NetworkTopologyStrategy", "fieldcount", "2",
+        "fieldnameprefix", "a\"b", "compaction", "LeveledCompactionStrategy"));
+    try (CqlAdmin cql = new CqlAdmin(new Settings(arguments))) {
+      cql.createTables(compressor -> "{'sstable_compression': ''}");
+    }
   }
 
   @Override

@@ -1,6 +1,7 @@
 package dohyo.cassandra;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.Columns;
 import dohyo.binding.KeyColumns;
@@ -8,6 +9,12 @@ import dohyo.binding.Settings;
 import dohyo.cassandra.Query.Verb;
 import java.util.List;
 import java.util.Properties;
+import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 class QueryTest {
@@ -41,6 +48,21 @@ class QueryTest {
     assertEquals("DELETE FROM \"t\"" + alike, cql(Verb.DELETE, null, key));
     assertEquals("(\"host\", \"user\"), \"when\"", Query.primaryKey(key));
     assertEquals("\"host\", \"user\"", Query.partitionKey(key));
+  }
+
+  /** Read back as the server does, whatever was quoted ends where its quotes end and is what it was. */
+  @RepeatedTest(1000)
+  void quotesHoldWhatever(RepetitionInfo repetition) {
+    String nasty = "`'\"\\;-- #/*%_$\n\r\t\0abé土\u202e";
+    Random random = new Random(repetition.getCurrentRepetition());
+    String text = random.ints(random.nextInt(65), 0, nasty.length()).mapToObj(i -> nasty.substring(i, i + 1))
+        .collect(Collectors.joining());
+    Matcher name = Pattern.compile("\"((?:[^\"]|\"\")*+)\"").matcher(Query.quoted(text));
+    assertTrue(name.matches());
+    assertEquals(text, name.group(1).replace("\"\"", "\""));
+    Matcher literal = Pattern.compile("'((?:[^']|'')*+)'").matcher(Query.literal(text));
+    assertTrue(literal.matches());
+    assertEquals(text, literal.group(1).replace("''", "'"));
   }
 
   private static String cql(Verb verb, Columns columns, KeyColumns key) {

@@ -65,6 +65,29 @@ public final class Admin {
     return Files.createDirectories(Path.of(arguments.required("folder")));
   }
 
+  /**
+   * What a table carries that a trial has made, as far as the database has a place for it: a name by which the trial
+   * finds it again.
+   *
+   * @param arguments have it as {@code trial}
+   * @return the mark
+   */
+  public static String mark(Settings arguments) {
+    return "dohyo " + arguments.required("trial");
+  }
+
+  /**
+   * The refusal to take for a trial's own what does not carry its mark.
+   *
+   * @param what   it is, as the beginning of a sentence: {@code the table t, which}
+   * @param wayOut what the user can do instead of removing it
+   * @return the error, to be thrown
+   */
+  public static IOException foreign(String what, String wayOut) {
+    return new IOException(what + " was not made by this trial; nothing is written to it: " + wayOut
+        + ", or remove it yourself");
+  }
+
   private static Settings arguments(String[] words) {
     Properties arguments = new Properties();
     for (int i = 1; i < words.length; i++) {

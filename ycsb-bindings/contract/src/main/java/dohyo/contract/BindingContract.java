@@ -81,10 +81,17 @@ public abstract class BindingContract {
   private static final String SCAN_TABLE = "contract_scan";
   private static final String YCSB_TABLE = "contract_ycsb";
   private static final String COLUMNS_TABLE = "contract_columns";
+  private static final String NAMES_TABLE = "contract_names";
   /** Six combinations of the first three columns; a reserved word of SQL and CQL, which must be quoted. */
   private static final Map<String, String> KEY_COLUMNS = Map.of("insertorder", "ordered", "recordcount", "1000",
       "keycolumns", "host int 2, user bigint 3, object text(32) 1, when timestamp");
   private static final Columns FIELDS = Columns.of(List.of("field0", "field1", "field2"));
+  /** With a number behind it the name of a field that would end a quoted name everywhere, if it could. */
+  private static final String NASTY_PREFIX = "`\"'\\;-- {%s$?";
+  /** What a database or its driver may take for something else; each has at most the 15 bytes of Aerospike's bins. */
+  private static final List<String> NASTY_NAMES = List.of("a`b", "a``", "\"", "a\"\"b", "'", "\\", "\\\"", "\\`",
+      "; DROP TABLE t", "--", "/*", "#", "?", ":a", "%s", "%1$s", "{d 'x'}", "{{ 7*7 }}", "${x}", "$(id)", "a b", "a,b",
+      "(a)", "select", "é土", "a\nb", "a\tb");
   private static final Columns ONE = Columns.of(List.of("field1"));
   /** Longer than both a Cassandra partition key (65,535 bytes) and an HBase row (32,767 bytes) may be. */
   private static final int REFUSED_KEY_LENGTH = 70_000;
@@ -104,11 +111,11 @@ public abstract class BindingContract {
   protected abstract Binding newBinding();
 
   /**
-   * Makes an empty table; one of that name, left by an earlier test, is dropped first.
+   * Makes an empty table. One of that name is not for the tests to remove: they fail.
    *
    * @param name       table name
    * @param binaryKeys whether keys need not be UTF-8
-   * @param fields     field names, which hold any bytes
+   * @param fields     field names of any characters, which hold any bytes
    */
   protected abstract void createTable(String name, boolean binaryKeys, List<String> fields) throws Exception;
 
@@ -157,9 +164,11 @@ public abstract class BindingContract {
   @BeforeAll
   void createTables() throws Exception {
     List<String> fields = IntStream.range(0, 10).mapToObj(i -> "field" + i).toList();
-    for (String table : List.of(TABLE, OTHER_TABLE, SCAN_TABLE, YCSB_TABLE)) {
+    for (String table : List.of(TABLE, OTHER_TABLE, SCAN_TABLE)) {
       createTable(table, false, fields);
     }
+    createTable(YCSB_TABLE, false, IntStream.range(0, 10).mapToObj(i -> NASTY_PREFIX + i).toList());
+    createTable(NAMES_TABLE, false, NASTY_NAMES);
     createTable(SALTED_TABLE, true, fields);
     createTable(COLUMNS_TABLE, keyColumns(), fields);
   }
@@ -226,6 +235,31 @@ public abstract class BindingContract {
     byte[] key = bytes("鍵-ключ-🗝");
     assertOk(db.insertRow(row(key, ONE, "unicode key")));
     assertRead(db, key, Map.of("field1", "unicode key"));
+  }
+
+  @Test
+  void anyNameOfAFieldIsAName() {
+    Binding db = open();
+    Columns all = Columns.of(NASTY_NAMES);
+    String[] values = NASTY_NAMES.toArray(String[]::new);
+    List<byte[]> keys = keys("names", 3);
+    assertOk(db.insertRow(new Row(NAMES_TABLE, keys.get(0), all, values(values))));
+    assertAllOk(2, db.insertRows(keys.subList(1, 3).stream()
+        .map(key -> new Row(NAMES_TABLE, key, all, values(values))).toList()));
+    for (String name : NASTY_NAMES) {
+      assertOk(db.updateRow(new Row(NAMES_TABLE, keys.get(0), Columns.of(List.of(name)), values("new " + name))));
+      Fields one = new Fields();
+      assertOk(db.readRow(NAMES_TABLE, keys.get(0), Columns.of(List.of(name)), one));
+      assertEquals(buffers(Map.of(name, "new " + name)), one.row(0));
+    }
+    Map<String, String> written = NASTY_NAMES.stream().collect(Collectors.toMap(name -> name, name -> name));
+    Fields read = new Fields();
+    assertAllOk(3, db.readRows(NAMES_TABLE, keys, null, read));
+    assertEquals(buffers(changed(written, value -> "new " + value)), read.row(0));
+    assertEquals(buffers(written), read.row(2));
+    Fields scanned = new Fields();
+    assertOk(db.scanRows(NAMES_TABLE, keys.get(1), 1, all, scanned));
+    assertEquals(buffers(written), scanned.row(0));
   }
 
   @Test
@@ -554,7 +588,8 @@ public abstract class BindingContract {
     Properties properties = server.with(Map.of("workload", "site.ycsb.workloads.CoreWorkload", "table", YCSB_TABLE,
         "recordcount", "1000", "operationcount", "1000", "threadcount", "4", "readproportion", "0.4",
         "updateproportion", "0.4", "scanproportion", "0.1", "readmodifywriteproportion", "0.1"));
-    properties.putAll(Map.of("maxscanlength", "10", "requestdistribution", "uniform", "readbeforewrite", "true"));
+    properties.putAll(Map.of("fieldnameprefix", NASTY_PREFIX, "maxscanlength", "10",
+        "requestdistribution", "uniform", "readbeforewrite", "true"));
     properties.putAll(settings());
     try (var writer = Files.newBufferedWriter(file)) {
       properties.store(writer, null);

@@ -56,6 +56,8 @@ public final class HBaseAdmin implements AutoCloseable {
   private static final long LOOK_MILLIS = 200;
   private static final int SECOND_LOOKS = 3;
   private static final int ROWS_PER_CALL = 10_000;
+  /** The value of a table's description that says which trial made it. */
+  private static final String MARK = "DOHYO";
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
   /** Reading ahead begins a second after a file was opened; the page shows values that are up to two seconds old. */
   private static final Duration FILLED_AFTER = Duration.ofSeconds(6);
@@ -65,7 +67,7 @@ public final class HBaseAdmin implements AutoCloseable {
   private final org.apache.hadoop.hbase.client.Admin admin;
   private final Optional<HdfsPages> hdfs;
 
-  private HBaseAdmin(Settings arguments) throws IOException {
+  HBaseAdmin(Settings arguments) throws IOException {
     this.arguments = arguments;
     connection = ConnectionFactory.createConnection(SharedConnection.configuration(arguments, CALL_MILLIS));
     admin = connection.getAdmin();
@@ -164,7 +166,21 @@ public final class HBaseAdmin implements AutoCloseable {
     return Map.of();
   }
 
-  private void createTables() throws IOException {
+  /**
+   * Makes those of the tables that are not there.
+   *
+   * @throws IOException if one is there that the same trial has not made; then none is made
+   */
+  void createTables() throws IOException {
+    String mark = Admin.mark(arguments);
+    List<TableName> missing = new ArrayList<>();
+    for (TableName name : tables()) {
+      if (!admin.tableExists(name)) {
+        missing.add(name);
+      } else if (!mark.equals(admin.getDescriptor(name).getValue(MARK))) {
+        throw Admin.foreign("the table " + name + " is there, and", "move it to another namespace");
+      }
+    }
     ColumnFamilyDescriptor family = ColumnFamilyDescriptorBuilder
         .newBuilder(Bytes.toBytes(arguments.required("family")))
         .setMaxVersions(1)
@@ -173,8 +189,8 @@ public final class HBaseAdmin implements AutoCloseable {
         .setPrefetchBlocksOnOpen(arguments.flag("prefetch", false))
         .build();
     byte[][] splits = RegionSplits.of(arguments);
-    for (TableName name : tables()) {
-      TableDescriptor table = TableDescriptorBuilder.newBuilder(name).setColumnFamily(family)
+    for (TableName name : missing) {
+      TableDescriptor table = TableDescriptorBuilder.newBuilder(name).setColumnFamily(family).setValue(MARK, mark)
           .setDurability(Durability.valueOf(arguments.required("durability"))).build();
       if (splits.length == 0) {
         admin.createTable(table);

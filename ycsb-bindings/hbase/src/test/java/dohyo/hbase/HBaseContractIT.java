@@ -1,6 +1,12 @@
 package dohyo.hbase;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import dohyo.binding.Binding;
+import dohyo.binding.Settings;
 import dohyo.contract.BindingContract;
 import java.io.IOException;
 import java.util.List;
@@ -14,9 +20,13 @@ import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.Get;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
 
 /** The contract on a real HBase. */
 class HBaseContractIT extends BindingContract {
@@ -36,13 +46,33 @@ class HBaseContractIT extends BindingContract {
     TableName table = TableName.valueOf(name);
     String family = server.properties().getProperty("columnfamily", "family");
     try (Admin admin = connection.getAdmin()) {
-      if (admin.tableExists(table)) {
-        admin.disableTable(table);
-        admin.deleteTable(table);
-      }
       // Two regions, so that a batch and a scan meet the border between them.
       admin.createTable(TableDescriptorBuilder.newBuilder(table)
           .setColumnFamily(ColumnFamilyDescriptorBuilder.of(family)).build(), new byte[][] {Bytes.toBytes("scan5")});
+    }
+  }
+
+  @Test
+  void aForeignTableIsNotTakenForATrialsOwn() throws IOException {
+    create("mine", "schema0,schema1");
+    try (Table table = connection.getTable(TableName.valueOf("schema1"))) {
+      table.put(new Put(Bytes.toBytes("k")).addColumn(Bytes.toBytes("f"), null, Bytes.toBytes("v")));
+      create("mine", "schema0,schema1");
+      create("mine", "schema0,schema1,schema2");
+      IOException refused = assertThrows(IOException.class, () -> create("other", "schema3,schema1"));
+      assertTrue(refused.getMessage().contains("schema1"), refused.getMessage());
+      assertTrue(table.exists(new Get(Bytes.toBytes("k"))));
+    }
+    try (Admin admin = connection.getAdmin()) {
+      assertFalse(admin.tableExists(TableName.valueOf("schema3")));
+      assertEquals("dohyo mine", admin.getDescriptor(TableName.valueOf("schema2")).getValue("DOHYO"));
+    }
+  }
+
+  private void create(String trial, String tables) throws IOException {
+    try (HBaseAdmin hbase = new HBaseAdmin(new Settings(server.with(Map.of("trial", trial, "tables", tables,
+        "family", "f", "compression", "none", "encoding", "NONE", "durability", "SYNC_WAL"))))) {
+      hbase.createTables();
     }
   }
 

@@ -102,15 +102,13 @@ public final class MysqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Waits for {@code replicas}, of which {@code wait} shall acknowledge a write; runs the SQL of {@code file}, then
-   * reads back from the servers under which conditions they work.
+   * Waits for {@code replicas}, of which {@code wait} shall acknowledge a write; makes the tables ({@link Schema}),
+   * then reads back from the servers under which conditions they work.
    */
   private static Map<String, ?> schema(Settings arguments) throws Exception {
     try (MysqlAdmin mysql = new MysqlAdmin(arguments)) {
       mysql.waitForReplicas(end(arguments));
-      for (String sql : statements(Files.readString(Path.of(arguments.required("file"))))) {
-        mysql.primary.execute(sql);
-      }
+      new Schema(arguments).create(mysql.primary);
       return Map.of("conditions", mysql.conditions(), "pid", mysql.pid());
     }
   }
@@ -185,14 +183,6 @@ public final class MysqlAdmin implements AutoCloseable {
       refuseLonelyWrites(server);
       return Map.of();
     }
-  }
-
-  /** The statements of a file: each ends with a semicolon at the end of its line; lines with -- are comments. */
-  static List<String> statements(String file) {
-    String sql = file.lines().filter(line -> !line.startsWith("--")).collect(Collectors.joining("\n"));
-    List<String> statements = new ArrayList<>(List.of(sql.split(";[ \t]*(\n|$)")));
-    statements.removeIf(String::isBlank);
-    return statements;
   }
 
   private Map<String, Object> conditions() throws SQLException {
@@ -343,7 +333,7 @@ public final class MysqlAdmin implements AutoCloseable {
     long records = arguments.whole("recordcount", 0, 0, Long.MAX_VALUE);
     if (records <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
       for (String table : arguments.required("tables").split(",")) {
-        String count = "SELECT COUNT(*) FROM `" + table + "`";
+        String count = "SELECT COUNT(*) FROM " + Sql.quoted(table);
         rows.put(table, Long.parseLong(primary.value(count)));
         for (Server replica : replicas) {
           long copied = Long.parseLong(replica.value(count));

@@ -97,9 +97,9 @@ final class Server implements AutoCloseable {
         ? new String[] {"CHANGE MASTER TO MASTER_", "MASTER_", "MASTER_USE_GTID = slave_pos"}
         : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
             "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"};
-    // What Ansible has made holds no character that would have to be quoted.
-    execute(("%1$sHOST = '%4$s', %2$sPORT = %5$d, %2$sUSER = '%6$s', %2$sPASSWORD = '%7$s', %2$sCONNECT_RETRY = 1,"
-        + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], host, port, user, password));
+    execute(("%1$sHOST = %4$s, %2$sPORT = %5$d, %2$sUSER = %6$s, %2$sPASSWORD = %7$s, %2$sCONNECT_RETRY = 1,"
+        + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], Sql.literal(host), port,
+        Sql.literal(user), Sql.literal(password)));
     execute("START REPLICA");
     while (!follows()) {
       if (Instant.now().isAfter(end)) {
@@ -140,8 +140,8 @@ final class Server implements AutoCloseable {
    * @throws IOException if it has stopped to follow, or if that takes too long
    */
   void waitFor(String position, Instant end) throws SQLException, IOException {
-    String wait = isMariaDb() ? "SELECT MASTER_GTID_WAIT('%s', 1)" : "SELECT WAIT_FOR_EXECUTED_GTID_SET('%s', 1)";
-    while (!"0".equals(value(wait.formatted(position)))) {
+    String wait = isMariaDb() ? "SELECT MASTER_GTID_WAIT(%s, 1)" : "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 1)";
+    while (!"0".equals(value(wait.formatted(Sql.literal(position))))) {
       if (!follows()) {
         throw new IOException("the replica %s has stopped to follow the primary: %s".formatted(place, replication()));
       }

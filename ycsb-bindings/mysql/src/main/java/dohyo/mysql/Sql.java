@@ -82,7 +82,13 @@ record Sql(Verb verb, String table, Columns columns, int rows) {
     return Stream.generate(() -> text).limit(times).collect(Collectors.joining(separator));
   }
 
-  private static String quoted(String name) {
+  /** A name as SQL has it, whatever characters are in it. */
+  static String quoted(String name) {
     return '`' + name.replace("`", "``") + '`';
+  }
+
+  /** A text as SQL has it, for statements that take no variables; in the SQL mode that {@link Login} sets. */
+  static String literal(String text) {
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'";
   }
 }

@@ -1,9 +1,15 @@
 package dohyo.mysql;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.contract.BindingContract;
+import java.io.IOException;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -12,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
 
 /** The contract on a real MariaDB or MySQL, with the engine that {@code server.engine} names. */
 class MysqlContractIT extends BindingContract {
@@ -34,20 +41,52 @@ class MysqlContractIT extends BindingContract {
 
   @Override
   protected void createTable(String name, KeyColumns key, List<String> fields) throws SQLException {
-    createTable(name, key.columns().stream().map(column -> "`" + column.name() + "` " + switch (column.type()) {
+    createTable(name, key.columns().stream().map(column -> Sql.quoted(column.name()) + " " + switch (column.type()) {
       case INT -> "INT";
       case TEXT -> "VARCHAR(" + column.length() + ") CHARACTER SET ascii COLLATE ascii_bin";
       default -> "BIGINT";
     } + " NOT NULL").collect(Collectors.joining(", "))
-        + ", PRIMARY KEY (`" + String.join("`, `", key.names()) + "`)", fields);
+        + ", PRIMARY KEY (" + key.names().stream().map(Sql::quoted).collect(Collectors.joining(", ")) + ")", fields);
   }
 
   private void createTable(String name, String key, List<String> fields) throws SQLException {
+    execute("CREATE TABLE " + name + " (" + key + ", "
+        + fields.stream().map(field -> Sql.quoted(field) + " LONGBLOB").collect(Collectors.joining(", "))
+        + ") ENGINE=" + server.properties().getProperty("server.engine"));
+  }
+
+  @Test
+  void aForeignTableIsNotTakenForATrialsOwn() throws Exception {
+    // The database of the other tests has theirs.
+    String url = server.properties().getProperty("mysql.url").replaceFirst("/[^/]*$", "/contract_schema");
+    execute("CREATE DATABASE contract_schema");
+    try (Server other = new Server(new Login(new Settings(server.with(Map.of("mysql.url", url)))))) {
+      Schema mine = schema("mine'\\", "usertable0,usertable1");
+      mine.create(other);
+      other.execute("INSERT INTO usertable1 (YCSB_KEY, `a``b0`) VALUES ('k', 'v')");
+      mine.create(other);
+      schema("mine'\\", "usertable0,usertable1,usertable2").create(other);
+      assertEquals("1", other.value("SELECT COUNT(*) FROM usertable1"));
+      assertEquals("dohyo mine'\\", other.value("SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE"
+          + " TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'usertable2'"));
+
+      IOException refused = assertThrows(IOException.class,
+          () -> schema("other", "usertable1,usertable3").create(other));
+      assertTrue(refused.getMessage().contains("contract_schema") && refused.getMessage().contains("usertable"),
+          refused.getMessage());
+      assertFalse(other.rows("SHOW TABLES").toString().contains("usertable3"));
+      assertEquals("1", other.value("SELECT COUNT(*) FROM usertable1"));
+    }
+  }
+
+  private Schema schema(String trial, String tables) {
+    return new Schema(new Settings(server.with(Map.of("trial", trial, "tables", tables, "fieldnameprefix", "a`b",
+        "fieldcount", "2", "engine", server.properties().getProperty("server.engine")))));
+  }
+
+  private void execute(String sql) throws SQLException {
     try (Statement statement = connection.createStatement()) {
-      statement.execute("DROP TABLE IF EXISTS " + name);
-      statement.execute("CREATE TABLE " + name + " (" + key + ", "
-          + fields.stream().map(field -> field + " LONGBLOB").collect(Collectors.joining(", "))
-          + ") ENGINE=" + server.properties().getProperty("server.engine"));
+      statement.execute(sql);
     }
   }
 

@@ -1,16 +1,28 @@
 package dohyo.mysql;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.Columns;
+import dohyo.binding.Settings;
 import dohyo.mysql.Sql.Verb;
 import java.net.SocketTimeoutException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLSyntaxErrorException;
 import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 class SqlTest {
+  private static final String NASTY = "`'\"\\;-- #/*%_$\n\r\t\0abé土\u202e";
   private static final Columns TWO = Columns.of(List.of("field0", "fi`eld"));
 
   @Test
@@ -46,9 +58,60 @@ class SqlTest {
   }
 
   @Test
-  void aFileIsSplitAtSemicolonsThatEndALine() {
-    assertEquals(List.of("CREATE TABLE a (\n  b INT\n) COMMENT='x; y'", "CREATE TABLE c (d INT)"),
-        MysqlAdmin.statements("-- first\nCREATE TABLE a (\n  b INT\n) COMMENT='x; y';\nCREATE TABLE c (d INT);\n"));
+  void aTableWithAKeyOfBytes() {
+    assertEquals("""
+        CREATE TABLE `t` (
+          `YCSB_KEY` VARBINARY(255) NOT NULL,
+          PRIMARY KEY (`YCSB_KEY`),
+          `a``b0` VARBINARY(10),
+          `a``b1` VARBINARY(10)
+        ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET binary COMMENT='dohyo it''s \\\\'""",
+        schema(Map.of("fieldlength", "10", "fieldnameprefix", "a`b")).statement("t", true));
+  }
+
+  @Test
+  void aTableWithColumnsAsItsKey() {
+    assertEquals("""
+        CREATE TABLE `t` (
+          `host` INT NOT NULL,
+          `user` BIGINT NOT NULL,
+          `object` VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+          `when` BIGINT NOT NULL,
+          PRIMARY KEY (`host`, `user`, `object`, `when`),
+          `field0` LONGBLOB,
+          `field1` LONGBLOB
+        ) ENGINE=MyISAM ROW_FORMAT=DYNAMIC CHARACTER SET binary COMMENT='dohyo it''s \\\\'""",
+        schema(Map.of("engine", "MyISAM", "compression", "gz",
+            "keycolumns", "host int 10, user bigint 1000, object text(32) 100, when timestamp")).statement("t", true));
+  }
+
+  @Test
+  void compressionIsThatOfTheProduct() {
+    assertTrue(schema(Map.of("compression", "gz")).statement("t", true).contains(" PAGE_COMPRESSED=1 "));
+    assertTrue(schema(Map.of("compression", "gz")).statement("t", false).contains(" COMPRESSION='zlib' "));
+    assertTrue(schema(Map.of("compression", "lz4")).statement("t", false).contains(" COMPRESSION='lz4' "));
+    assertFalse(schema(Map.of("compression", "lz4")).statement("t", true).contains("COMPRESS"));
+  }
+
+  private static Schema schema(Map<String, String> more) {
+    Properties arguments = new Properties();
+    arguments.putAll(Map.of("trial", "it's \\", "fieldcount", "2"));
+    arguments.putAll(more);
+    return new Schema(new Settings(arguments));
+  }
+
+  /** Read back as the server does, whatever was quoted ends where its quotes end and is what it was. */
+  @RepeatedTest(1000)
+  void quotesHoldWhatever(RepetitionInfo repetition) {
+    Random random = new Random(repetition.getCurrentRepetition());
+    String text = random.ints(random.nextInt(65), 0, NASTY.length()).mapToObj(i -> NASTY.substring(i, i + 1))
+        .collect(Collectors.joining());
+    Matcher name = Pattern.compile("`((?:[^`]|``)*+)`").matcher(Sql.quoted(text));
+    assertTrue(name.matches());
+    assertEquals(text, name.group(1).replace("``", "`"));
+    Matcher literal = Pattern.compile("'((?:[^'\\\\]|''|\\\\\\\\)*+)'").matcher(Sql.literal(text));
+    assertTrue(literal.matches(), Sql.literal(text));
+    assertEquals(text, literal.group(1).replace("''", "'").replace("\\\\", "\\"));
   }
 
   @Test

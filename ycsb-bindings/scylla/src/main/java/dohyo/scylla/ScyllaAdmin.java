@@ -61,8 +61,8 @@ public final class ScyllaAdmin {
         default -> sync;
       };
       Memory memory = Memory.of(metrics(arguments));
-      String tablets = cql.value("SELECT initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name = '"
-          + arguments.required("keyspace") + "'").isPresent() ? "tablets" : "vnodes";
+      String tablets = cql.value("SELECT initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name = ?",
+          arguments.required("keyspace")).isPresent() ? "tablets" : "vnodes";
 
       Map<String, Object> conditions = cql.conditions();
       // What system.local gives is the version of Cassandra that ScyllaDB is compatible with.

@@ -39,10 +39,10 @@ class ScyllaContractIT extends CassandraContractIT {
 
   @ParameterizedTest
   @CsvSource({"none, ''", "lz4, ''", "none, 'host int 2, object text(4) 3, when timestamp'"})
-  void administration(String compression, String keyColumns) {
+  void administration(String compression, String keyColumns) throws IOException {
     Settings arguments = new Settings(server.with(Map.ofEntries(
         entry("host", server.properties().getProperty("hosts")), entry("keycolumns", keyColumns),
-        entry("keyspace", "admin_" + compression + keyColumns.length()),
+        entry("trial", "contract"), entry("keyspace", "admin_" + compression + keyColumns.length()),
         entry("tables", "usertable0,usertable1"), entry("strategy", "NetworkTopologyStrategy"),
         entry("replication", "1"), entry("fieldcount", "2"), entry("keytype", "text"), entry("columntype", "blob"),
         entry("compression", compression), entry("compaction", "LeveledCompactionStrategy"),

@@ -1,0 +1,323 @@
+"""Names and values that could be executed: each is refused before anything starts, or written so that it is data."""
+
+import configparser
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+from dohyo.planning import sizing
+from dohyo.scenario import scenario, systems
+from dohyo.scenario.hosts import here
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from misfits import misfits  # type: ignore[import-not-found]
+
+SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
+ROLES = sorted({system.role for system in systems.all_systems().values()})
+
+
+def load(folder: Path, *assignments: str) -> scenario.Scenario:
+    file = folder / "small"
+    file.write_text(SMALL)
+    return scenario.load(file, scenario.overrides(assignments, {}))
+
+
+NASTY = [
+    *("a`b", 'a"b', "a'b", "a\\b", "a;b", "a b", "a--b;", "a/*", "a#b", "a:b", "a,b", "a.b", "a\nb", "a\rb", "a\tb"),
+    *("a\0b", "a\x1b[0m", "a\u2028b", "\u202eba", "é", "土", "a\u0301", "٣", "%s", "{{ 7*7 }}", "{% if 1 %}", "$(id)"),
+    *("${x}", "`id`", "../x", "-a", "1a", "a" * 41, "="),
+]
+
+
+@pytest.mark.parametrize("value", NASTY)
+def test_a_prefix_that_is_no_identifier_is_refused(value: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"(?s)fieldnameprefix=.*must be at most 40 letters"):
+        load(tmp_path, f"fieldnameprefix={value}")
+    with pytest.raises(BadInputError, match=r"(?s)matrix\.fieldnameprefix=.*must be"):
+        load(tmp_path, f"matrix.fieldnameprefix=a,{value}" if value != "a,b" else "matrix.fieldnameprefix=a,b;")
+
+
+@pytest.mark.parametrize("value", ["f", "field", "_x", "a-b", "a" * 14])
+def test_an_identifier_is_taken(value: str, tmp_path: Path) -> None:
+    assert load(tmp_path, f"fieldnameprefix={value}").client_properties["fieldnameprefix"] == value
+
+
+def test_nothing_is_started_with_such_a_prefix(tmp_path: Path) -> None:
+    (tmp_path / "small").write_text(SMALL)
+    command = ["run", str(tmp_path / "small"), "--out", str(tmp_path / "out"), "--set", "fieldnameprefix=a`b"]
+    program = Path(sys.executable).with_name("dohyo")
+    result = subprocess.run([program, *command], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "fieldnameprefix=a`b" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
+    long = "fieldnameprefix=" + "a" * 15
+    with pytest.raises(BadInputError, match=r"a bin of Aerospike.* has at most 15 characters"):
+        load(tmp_path, long)
+    with pytest.raises(BadInputError, match="a" * 13 + "999, and a bin"):
+        load(tmp_path, "fieldnameprefix=" + "a" * 13, "fieldcount=1000")
+    load(tmp_path, long, "aerospike.layout=packed=10")
+    load(tmp_path, long, "systems=cassandra,hbase,mysql-innodb")
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        *(f"cassandra_keyspace={value}" for value in ["a`b", 'a"', "a;b", "A", "a.b", "", "a" * 49, "{{ 7*7 }}"]),
+        *(f"{role}_address={value}" for role in ROLES for value in ["$(touch x)", "127.0.0.1;", "a\nb", "a b"]),
+        "scylla_keyspace=a'b",
+        "scylla_package_sha256=../../etc",
+        "scylla_options=['--smp', \"1\\n2\"]",
+        "cassandra_version=5.0.9</version>",
+        "cassandra_version=../../x",
+        "cassandra_heap=1g -XX:OnError=id",
+        'cassandra_java_options=["-Da=b\\n-Dc"]',
+        "hbase_family=a:b",
+        "hbase_family=.a",
+        "hbase_family=a/b",
+        "hbase_heap=1g -Da",
+        "hbase_settings={'hbase.rootdir': 'file:///srv'}",
+        "hbase_settings={hbase.wal.dir: /srv}",
+        "hbase_settings={fs.defaultFS: 'hdfs://other'}",
+        'hbase_settings={a: "x\\0"}',
+        "aerospike_namespace=a}",
+        "aerospike_namespace=a:b",
+        "aerospike_namespace=" + "a" * 32,
+        'aerospike_devices=["/dev/a b"]',
+        "aerospike_devices=['/dev/a}']",
+        "aerospike_feature_key=/etc/f\n}",
+        "aerospike_tls_name=a {",
+        "mysql_version=11/..",
+        "mysql_flush_method=a b",
+        "mysql_settings={'a = 1 #': 1}",
+        "mysql_settings={datadir: /srv/mysql}",
+        "mysql_settings={loose-INNODB-DATA-HOME-DIR: /srv/mysql}",
+        'mysql_settings={a: "1\\n[client]"}',
+    ],
+)
+def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
+    assignment: str, tmp_path: Path
+) -> None:
+    name = assignment.partition("=")[0]
+    with pytest.raises(BadInputError, match=f"(?s){name}=.*must (match|be a single line)"):
+        load(tmp_path, assignment)
+    # The same rule for inventories, in Ansible.
+    value = assignment.partition("=")[2]
+    role = next(role for role in ROLES if name.startswith(f"{role}_"))
+    variable = systems.role_variables()[name]
+    typed = yaml.safe_load(value) if variable.type in ("list", "dict") else value
+    assert misfits({name: typed}, options(role), patterns(role))
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        *(
+            "cassandra_keyspace=ycsb_2",
+            'cassandra_user=O\'Neil "x" \\',
+            "cassandra_password=a'b\"c\\d #e;é",
+            "hbase_family=f",
+        ),
+        *("aerospike_devices=[/dev/nvme0n1]", "aerospike_feature_key=", "cassandra_java_options=['-Da=b c']"),
+        *("mysql_settings={innodb_max_dirty_pages_pct: 10, loose-x: 'a # b'}", "hbase_settings={a.b-c: '<&>'}"),
+        *("cassandra_address=::1", "scylla_cpuset=0-3,8", "aerospike_max_record_size=8M"),
+    ],
+)
+def test_what_can_be_quoted_is_taken(assignment: str, tmp_path: Path) -> None:
+    load(tmp_path, assignment)
+
+
+def options(role: str) -> dict[str, Any]:
+    specs = yaml.safe_load((ANSIBLE / "roles" / role / "meta/argument_specs.yml").read_text())
+    found: dict[str, Any] = specs["argument_specs"]["preflight"]["options"]
+    return found
+
+
+def patterns(role: str) -> dict[str, str]:
+    found: dict[str, str] = yaml.safe_load((ANSIBLE / "roles" / role / "meta/patterns.yml").read_text())
+    return found
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_pattern_is_one_of_a_variable(role: str) -> None:
+    assert patterns(role).keys() <= options(role).keys()
+
+
+@pytest.mark.parametrize(
+    ("system", "name", "value"),
+    [("cassandra", "cassandra_password", "a\nsecret"), ("mysql-innodb", "dohyo_address", "127.0.0.1;id")],
+)
+def test_an_inventory_is_checked_before_anything_starts(system: str, name: str, value: str, tmp_path: Path) -> None:
+    inventory = tmp_path / "hosts.yml"
+    hosts = {group: {"hosts": {"a": None}} for group in ("database", "client")}
+    inventory.write_text(
+        yaml.safe_dump({"all": {"children": hosts, "vars": {name: value, "dohyo_home": str(tmp_path)}}})
+    )
+    with pytest.raises(BadInputError) as refused:
+        sizing.ask(load(tmp_path, f"systems={system}"), here(), inventory)
+    assert "must" in str(refused.value)
+    assert (name if name in options("cassandra") else "mysql_address") in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+# ---- what is written into configuration files -----------------------------------------------------------------------
+
+FOLDER = "/srv/a b#'\"\\é<&>;%h"
+SETTINGS = {"init_connect": "SET @a = 'x # y' \\ \"z\";", "plain": 5}
+TEMPLATES = {
+    "my.cnf": "mysql/templates/my.cnf.j2",
+    "init.sql": "mysql/templates/init.sql.j2",
+    "cassandra.yaml": "cassandra/templates/cassandra.yaml.j2",
+    "scylla.yaml": "scylla/templates/scylla.yaml.j2",
+    "hbase-site.xml": "hbase/templates/hbase-site.xml.j2",
+    "core-site.xml": "hbase/templates/core-site.xml.j2",
+    "hdfs-site.xml": "hbase/templates/hdfs-site.xml.j2",
+    "zoo.cfg": "hbase/templates/zoo.cfg.j2",
+    "pom.xml": "service/templates/pom.xml.j2",
+    "unit": "service/templates/unit.service.j2",
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """All configuration files, as Ansible writes them where every folder and setting has a name as above."""
+    folder = tmp_path_factory.mktemp("written")
+    roles = ["mysql", "cassandra", "scylla", "hbase", "service"]
+    files = [f"roles/{role}/{kind}/main.yml" for role in roles for kind in ("defaults", "vars")]
+    ports = ["zookeeper", "zookeeper_peer", "zookeeper_election", "master", "master_info", "regionserver"]
+    ports += ["regionserver_info", "namenode", "namenode_info", "datanode", "datanode_info", "datanode_ipc"]
+    node = {"address": "127.0.0.1", "cql": 1, "storage": 2, "shard": 3, "api": 4, "prometheus": 5, "native": "/lib"}
+    quoted = dict.fromkeys(("mysql_password", "mysql_replica_password"), "a'b\\c\"; DROP USER root@localhost; -- #")
+    variables = {
+        "ansible_python_interpreter": sys.executable,
+        "dohyo_home": FOLDER,
+        "dohyo_data": [FOLDER],
+        "trial_conditions": {"replication": 1},
+        "trial_properties": {},
+        "mysql_settings": SETTINGS,
+        "mysql_looked": {"stdout": json.dumps({"product": "MariaDB", "basedir": FOLDER, "name": "nobody"})},
+        "mysql_ports": {"ports": {"mysql": 3306}},
+        **quoted,
+        "cassandra_node": node,
+        "scylla_node": node,
+        "scylla_binary": f"{FOLDER}/bin/scylla",
+        "cassandra_tls": True,
+        "certificates_host": f"{FOLDER}/host.pem",
+        "certificates_ca": f"{FOLDER}/ca.pem",
+        "hbase_node": {**node, **dict.fromkeys(ports, 1)},
+        "hbase_distributed": True,
+        "hbase_settings": {"a<b": "x&y\"]]><z'"},
+        "service_jars_name": "x",
+        "service_jars_version": "1</version><b>",
+        "service_jars_artifacts": ["org.example:x:1</version><b>"],
+        "service_name": "x",
+        "service_folder": FOLDER,
+        "service_writes": [f"{FOLDER}/data"],
+        "service_environment": {"A": 'b "c" %h'},
+        "service_command": ["/bin/x", "$HOME %h"],
+        "asked": {
+            name: f"{{{{ lookup('ansible.builtin.template', '{ANSIBLE}/roles/{path}') }}}}"
+            for name, path in TEMPLATES.items()
+        },
+    }
+    hosts = {"hosts": {"localhost": {"ansible_connection": "local", **variables}}}
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": {"database": hosts, "client": hosts}}}))
+    task = {"copy": {"content": "{{ asked | to_json }}", "dest": str(folder / "answer")}}
+    play = {
+        "hosts": "database",
+        "gather_facts": False,
+        "vars_files": [str(ANSIBLE / file) for file in files if (ANSIBLE / file).exists()],
+        "tasks": [{**task, "vars": variables}],
+    }
+    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command: list[str | Path] = [program, "-i", folder / "hosts.yml", folder / "play.yml"]
+    run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    found: dict[str, str] = json.loads((folder / "answer").read_text())
+    return found
+
+
+def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
+    parser = configparser.ConfigParser(allow_no_value=True, interpolation=None)
+    parser.read_string(written["my.cnf"])
+    values = parser["server"]
+    assert unquoted(values["datadir"]) == f"{FOLDER}/mysql/data"
+    assert unquoted(values["tmpdir"]) == f"{FOLDER}/mysql/tmp"
+    assert unquoted(values["basedir"]) == FOLDER
+    assert unquoted(values["innodb_log_group_home_dir"]) == f"{FOLDER}/mysql/log"
+    assert unquoted(values["init_connect"]) == SETTINGS["init_connect"]
+    assert unquoted(values["plain"]) == "5"
+
+
+def unquoted(value: str | None) -> str:
+    """As MySQL reads an option (its manual, "Using Option Files"): what is in quotes, where backslashes escape."""
+    assert value is not None
+    assert value[0] == value[-1] == '"'
+    plain = ""
+    rest = iter(value[1:-1])
+    for character in rest:
+        assert character != '"'
+        plain += next(rest) if character == "\\" else character
+    return plain
+
+
+def test_a_password_in_sql_is_one_literal(written: dict[str, str]) -> None:
+    [line] = [line for line in written["init.sql"].splitlines() if line.startswith("CREATE USER")]
+    expected = r"""IDENTIFIED BY 'a\'b\\c"; DROP USER root@localhost; -- #';"""
+    assert line == f"CREATE USER IF NOT EXISTS dohyo@'%' {expected}"
+
+
+def test_yaml_reads_back_folders(written: dict[str, str]) -> None:
+    cassandra = yaml.safe_load(written["cassandra.yaml"])
+    assert cassandra["data_file_directories"] == [f"{FOLDER}/cassandra/data"]
+    assert cassandra["commitlog_directory"] == f"{FOLDER}/cassandra/commitlog"
+    assert cassandra["client_encryption_options"]["keystore"] == f"{FOLDER}/host.pem"
+    assert cassandra["listen_address"] == "127.0.0.1"
+    assert cassandra["seed_provider"][0]["parameters"] == [{"seeds": "127.0.0.1:2"}]
+    scylla = yaml.safe_load(written["scylla.yaml"])
+    assert scylla["workdir"] == f"{FOLDER}/scylla"
+    assert scylla["api_ui_dir"] == f"{FOLDER}/swagger-ui/dist/"
+
+
+def test_xml_reads_back_folders_and_settings(written: dict[str, str]) -> None:
+    sites = {
+        name: {
+            each.findtext("name"): each.findtext("value")
+            for each in ElementTree.fromstring(written[f"{name}-site.xml"]).iter("property")  # noqa: S314 (our own)
+        }
+        for name in ("hbase", "core", "hdfs")
+    }
+    assert sites["hbase"]["a<b"] == "x&y\"]]><z'"
+    assert sites["hbase"]["hbase.tmp.dir"] == f"{FOLDER}/hbase/tmp"
+    assert sites["core"]["hadoop.tmp.dir"] == f"{FOLDER}/hbase/tmp"
+    assert sites["core"]["fs.defaultFS"] == "hdfs://127.0.0.1:1"
+    assert sites["hdfs"]["dfs.domain.socket.path"] == f"{FOLDER}/hbase/datanode.socket"
+
+
+def test_a_version_stays_one_in_the_pom(written: dict[str, str]) -> None:
+    pom = ElementTree.fromstring(written["pom.xml"])  # noqa: S314 (our own)
+    versions = pom.iter("{http://maven.apache.org/POM/4.0.0}version")
+    assert [version.text for version in versions][:2] == ["1</version><b>", "1</version><b>"]
+
+
+def test_properties_and_units_keep_folders(written: dict[str, str]) -> None:
+    zookeeper = next(line for line in written["zoo.cfg"].splitlines() if line.startswith("dataDir="))
+    assert zookeeper.removeprefix("dataDir=").replace("\\\\", "\\") == f"{FOLDER}/hbase/zookeeper"
+    unit = dict(line.split("=", 1) for line in written["unit"].splitlines() if "=" in line and line[0] != "#")
+    assert unit["WorkingDirectory"].replace("%%", "%") == FOLDER
+    words = shlex.split(unit["ReadWritePaths"].replace("%%", "%"))
+    assert words == [FOLDER, f"{FOLDER}/data"]
+    assert '"A=b \\"c\\" %%h"' in written["unit"]

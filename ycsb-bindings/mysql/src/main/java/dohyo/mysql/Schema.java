@@ -1,0 +1,93 @@
+package dohyo.mysql;
+
+import dohyo.admin.Admin;
+import dohyo.binding.KeyColumns;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/**
+ * The tables of YCSB's records: keys and values are bytes; or keys are columns, of which a timestamp is milliseconds
+ * since 1970. The comment of each says which trial made it.
+ */
+final class Schema {
+  private static final Map<String, String> MARIADB = Map.of("gz", " PAGE_COMPRESSED=1");
+  private static final Map<String, String> MYSQL = Map.of("gz", " COMPRESSION='zlib'", "lz4", " COMPRESSION='lz4'");
+
+  private final Settings arguments;
+  private final String mark;
+
+  /**
+   * Reads what to make.
+   *
+   * @param arguments trial, tables, keycolumns, fieldcount, fieldnameprefix, fieldlength (the longest field in bytes;
+   *                  0 for any length), engine, compression
+   */
+  Schema(Settings arguments) {
+    this.arguments = arguments;
+    mark = Admin.mark(arguments);
+  }
+
+  /**
+   * Makes those of the tables that are not there.
+   *
+   * @throws IOException if the database has a table that the same trial has not made; then none is made
+   */
+  void create(Server server) throws SQLException, IOException {
+    Map<String, String> there = server.pairs(
+        "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()");
+    for (Map.Entry<String, String> table : there.entrySet()) {
+      if (!mark.equals(table.getValue())) {
+        throw Admin.foreign("the database %s on %s has a table %s, which".formatted(
+            server.value("SELECT DATABASE()"), server.place(), table.getKey()), "move it to another database");
+      }
+    }
+    for (String table : arguments.required("tables").split(",")) {
+      if (!there.containsKey(table)) {
+        server.execute(statement(table, server.isMariaDb()));
+      }
+    }
+  }
+
+  /** The statement that makes a table. */
+  String statement(String table, boolean mariaDb) {
+    KeyColumns key = KeyColumns.of(arguments, Key.SINGLE);
+    String type = columnType();
+    String prefix = arguments.text("fieldnameprefix", "field");
+    List<String> lines = new ArrayList<>(key.columns().stream()
+        .map(column -> Sql.quoted(column.name()) + " " + type(column) + " NOT NULL").toList());
+    lines.add("PRIMARY KEY (" + key.names().stream().map(Sql::quoted).collect(Collectors.joining(", ")) + ")");
+    lines.addAll(IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
+        .mapToObj(field -> Sql.quoted(prefix + field) + " " + type).toList());
+    return "CREATE TABLE " + Sql.quoted(table) + " (\n  " + String.join(",\n  ", lines) + "\n) ENGINE=" + engine()
+        + " ROW_FORMAT=DYNAMIC CHARACTER SET binary" + compression(mariaDb) + " COMMENT=" + Sql.literal(mark);
+  }
+
+  private static String type(KeyColumns.Column column) {
+    return switch (column.type()) {
+      case KEY -> "VARBINARY(255)";
+      case INT -> "INT";
+      case TEXT -> "VARCHAR(" + column.length() + ") CHARACTER SET ascii COLLATE ascii_bin";
+      default -> "BIGINT";
+    };
+  }
+
+  private String columnType() {
+    int length = arguments.number("fieldlength", 0, 0, Integer.MAX_VALUE);
+    return length == 0 ? "LONGBLOB" : "VARBINARY(" + length + ")";
+  }
+
+  private String engine() {
+    return arguments.choice("engine", "InnoDB", "MyISAM");
+  }
+
+  private String compression(boolean mariaDb) {
+    String asked = arguments.choice("compression", "none", "lz4", "zstd", "gz");
+    return engine().equals("InnoDB") ? (mariaDb ? MARIADB : MYSQL).getOrDefault(asked, "") : "";
+  }
+}
