@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
 
@@ -17,6 +18,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "list": list,
     "dict": dict,
 }
+# Files that Ansible takes as templates, which can run programs; an inventory is code of its owner's anyway.
+_TEMPLATES = ("mysql_schema",)
 
 
 @dataclass(frozen=True)
@@ -50,18 +53,38 @@ class RoleVariable:
 
         :raises BadInputError: naming variable, value and what is allowed
         """
+        if self.name in _TEMPLATES:
+            raise BadInputError(f"{self.name}={value}: a scenario cannot name a template; set it in an inventory")
         typed: Any = value
         if self.type in _TYPES:
             try:
                 typed = yaml.safe_load(value)
-            except yaml.YAMLError:
+            except (yaml.YAMLError, ValueError, RecursionError):  # a date that is none, brackets without end
                 typed = None
             # In Python a bool is an int.
             if not isinstance(typed, _TYPES[self.type]) or (self.type != "bool" and isinstance(typed, bool)):
                 raise BadInputError(f"{self.name}={value}: must be of type {self.type}")
+        self._check_inside(typed, value)
         if self.choices and typed not in self.choices:
             raise BadInputError(f"{self.name}={value}: must be one of {', '.join(map(str, self.choices))}")
         return typed
+
+    def _check_inside(self, part: Any, value: str) -> None:
+        """Checks each text in a list or a mapping, which YAML's escapes may have put together.
+
+        :raises BadInputError: for a control character, and for what JSON has no type for, such as a date
+        """
+        if isinstance(part, str):
+            plain_text.check(part, f"{self.name}={value}")
+        elif isinstance(part, dict):
+            for key, inside in part.items():
+                self._check_inside(key, value)
+                self._check_inside(inside, value)
+        elif isinstance(part, list):
+            for inside in part:
+                self._check_inside(inside, value)
+        elif part is not None and not isinstance(part, (bool, int, float)):
+            raise BadInputError(f"{self.name}={value}: {part} is a {type(part).__name__}; quote it to have it as text")
 
 
 @cache
