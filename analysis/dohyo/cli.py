@@ -287,7 +287,7 @@ def _list(inventory: Path | None, console: Console) -> None:
     console.print("scenarios (workloads/):", highlight=False)
     for name, path in files.items():
         console.print(f"  {name:{width}}{scenario.description(path)}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"systems on {inventory or 'this machine'}:", highlight=False)
+    console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
     reasons = available.ask(inventory)
     for name, system in systems.all_systems().items():
         here = "installed" if inventory is None and system.installed() else "available"

@@ -1,5 +1,5 @@
-"""Variables for Ansible whose strings are data. To Ansible a string of a file of variables (``-e @FILE``) is a Jinja
-template, also `{{ lookup("pipe", …) }}`, which runs a command; one that carries YAML's tag ``!unsafe`` is only text.
+"""What is given to Ansible as data. To Ansible a string of a file of variables (``-e @FILE``) is a Jinja template, also
+`{{ lookup("pipe", …) }}`, which runs a command; but below YAML's tag ``!unsafe`` strings, keys too, are only text.
 """
 
 import json
@@ -14,24 +14,13 @@ from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 
 
-class _Dumper(yaml.SafeDumper):
-    """Tags every string, keys of mappings too."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML gives it by this name
-        """Nothing is written as a reference: what is there twice stands there twice."""
-        return True
-
-
-_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("!unsafe", text, style='"'))
-
-
 def as_data(variables: Mapping[str, Any]) -> str:
     """The YAML text with which ``ansible-playbook -e @FILE`` has these variables, none of them a template.
 
     :param variables: of JSON's types; as in JSON, keys become strings
     """
-    text: str = yaml.dump(json.loads(json.dumps(variables)), Dumper=_Dumper, sort_keys=False)
-    return text
+    # The tag is on the whole: a single string with it would be read again as if without quotes, "4.10" as a number.
+    return f"--- !unsafe\n{yaml.safe_dump(json.loads(json.dumps(variables)), sort_keys=False)}"
 
 
 def check_path(path: Path, shown: str) -> None:

@@ -189,6 +189,7 @@ def _inventory(name: str, folder: Path) -> Path:
     :raises BadInputError: if there is none, or if it may have come with the experiment: an inventory is code
     """
     inventory = Path(name)
+    check_path(inventory, f"{folder}/experiment.json: the inventory {name}")
     if not inventory.is_absolute():
         raise BadInputError(f"{folder}/experiment.json: the inventory {name} must be an absolute path")
     if inventory.resolve().is_relative_to(RESULTS.resolve()) or inventory.resolve().is_relative_to(folder.resolve()):

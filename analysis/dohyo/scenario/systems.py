@@ -1,5 +1,8 @@
 """The systems under test (ansible/systems.yml), and the variables that their roles declare for scenarios."""
 
+import itertools
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -59,32 +62,27 @@ class RoleVariable:
         if self.type in _TYPES:
             try:
                 typed = yaml.safe_load(value)
-            except (yaml.YAMLError, ValueError, RecursionError):  # a date that is none, brackets without end
-                typed = None
+                json.dumps(typed)
+            except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+                typed = None  # or of what JSON has no type for: a date, a mapping within itself
             # In Python a bool is an int.
             if not isinstance(typed, _TYPES[self.type]) or (self.type != "bool" and isinstance(typed, bool)):
                 raise BadInputError(f"{self.name}={value}: must be of type {self.type}")
-        self._check_inside(typed, value)
+        # Those that YAML's escapes have put together, too.
+        for text in _texts(typed):
+            plain_text.check(text, f"{self.name}={value}")
         if self.choices and typed not in self.choices:
             raise BadInputError(f"{self.name}={value}: must be one of {', '.join(map(str, self.choices))}")
         return typed
 
-    def _check_inside(self, part: Any, value: str) -> None:
-        """Checks each text in a list or a mapping, which YAML's escapes may have put together.
 
-        :raises BadInputError: for a control character, and for what JSON has no type for, such as a date
-        """
-        if isinstance(part, str):
-            plain_text.check(part, f"{self.name}={value}")
-        elif isinstance(part, dict):
-            for key, inside in part.items():
-                self._check_inside(key, value)
-                self._check_inside(inside, value)
-        elif isinstance(part, list):
-            for inside in part:
-                self._check_inside(inside, value)
-        elif part is not None and not isinstance(part, (bool, int, float)):
-            raise BadInputError(f"{self.name}={value}: {part} is a {type(part).__name__}; quote it to have it as text")
+def _texts(part: Any) -> Iterator[str]:
+    """All texts in a value, keys of mappings too."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, (list, dict)):
+        for inside in part if isinstance(part, list) else itertools.chain(part, part.values()):
+            yield from _texts(inside)
 
 
 @cache
