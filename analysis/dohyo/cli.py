@@ -12,13 +12,16 @@ from typing import get_args
 import click
 from rich.console import Console
 
+from dohyo import plain_text
 from dohyo.ansible import available
+from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.places import RESULTS, shown
-from dohyo.planning import sizing
+from dohyo.planning import plan, sizing
 from dohyo.report import files, foreign, measured, page, site
 from dohyo.running import comparing, runner
+from dohyo.running.experiment import reopen
 from dohyo.scenario import properties, scenario, systems
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.summary import regression
@@ -217,6 +220,23 @@ def properties_command() -> int:
     return 0
 
 
+@cli.command("variables")
+@click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
+def variables_command(folder: Path) -> int:
+    """Prints what Ansible was asked for in a trial, as a file of variables: ansible-playbook trial.yml -e @FILE.
+
+    TRIAL_FOLDER is the trial's folder below raw/. The variables are made from the experiment's scenario, checked as by
+    ./run.sh, and their texts are data to Ansible. (Those of trial.json would be templates, which can run programs.)
+    """
+    folder = folder.absolute()
+    opened, _ = reopen(str(folder.parent.parent))
+    trial = next((trial for trial in opened.trials if trial.name == folder.name), None)
+    if trial is None:
+        raise BadInputError(f"{folder} is not the folder of a trial: {opened.folder} has no trial of that name")
+    click.echo(as_data(plan.variables(trial, folder, keep=False)), nl=False)
+    return 0
+
+
 @cli.command("next-probe", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def next_probe_command(folder: Path) -> int:
@@ -236,9 +256,8 @@ def next_probe_command(folder: Path) -> int:
 def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
     if name is None:
         return None, here()
-    if not Path(name).exists():
-        raise BadInputError(f"the inventory {name} does not exist; ansible/inventories/ holds examples")
-    return Path(name).absolute(), check_inventory(Path(name).absolute())
+    inventory = Path(name).absolute()
+    return inventory, check_inventory(inventory)
 
 
 def _folder(name: str | None) -> Path:
@@ -268,7 +287,7 @@ def _list(inventory: Path | None, console: Console) -> None:
     console.print("scenarios (workloads/):", highlight=False)
     for name, path in files.items():
         console.print(f"  {name:{width}}{scenario.description(path)}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"systems on {inventory or 'this machine'}:", highlight=False)
+    console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
     reasons = available.ask(inventory)
     for name, system in systems.all_systems().items():
         here = "installed" if inventory is None and system.installed() else "available"
@@ -284,7 +303,8 @@ def main() -> None:
         error.show()
         code = error.exit_code
     except BadInputError as error:
-        click.echo(f"ERROR: {error}", err=True)
+        # Of several lines where several things are wrong.
+        click.echo(f"ERROR: {plain_text.escaped(str(error), keep=chr(10))}", err=True)
         code = 2
     except Interruption as interruption:
         click.echo(f"interrupted {interruption}; nothing was started", err=True)

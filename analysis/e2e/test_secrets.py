@@ -32,7 +32,7 @@ TRIAL = {
 @pytest.fixture(autouse=True)
 def nothing_stays(tmp_path: Path) -> Iterator[None]:
     yield
-    assert play("stop.yml", None, tmp_path, extra_vars=None, check=lambda: None, timeout=120) is None
+    assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
 
 
 def stock(*properties: str) -> subprocess.CompletedProcess[str]:
@@ -60,8 +60,7 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOHYO_CASSANDRA_PASSWORD", SECRET)
-    variables = tmp_path / "variables.json"
-    variables.write_text(json.dumps({**TRIAL, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["cassandra"]}))
+    variables = {**TRIAL, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["cassandra"]}
     over, seen = threading.Event(), set[str]()
 
     def watch() -> None:
@@ -73,7 +72,7 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
     watcher.start()
     try:
         for playbook in ("deploy.yml", "trial.yml"):
-            assert play(playbook, None, tmp_path, extra_vars=variables, check=lambda: None, timeout=300) is None
+            assert play(playbook, None, tmp_path, variables=variables, check=lambda: None, timeout=300) is None
     finally:
         over.set()
         watcher.join()

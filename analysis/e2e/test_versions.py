@@ -28,9 +28,7 @@ G1 = "G1 Old Generation, G1 Young Generation"
 
 
 def carry_out(playbook: str, folder: Path, **variables: Any) -> Failure | None:
-    extra_vars = folder / f"{playbook}.json"
-    extra_vars.write_text(json.dumps({**SMALL, **variables}))
-    return play(playbook, None, folder, extra_vars=extra_vars, check=lambda: None, timeout=300)
+    return play(playbook, None, folder, variables={**SMALL, **variables}, check=lambda: None, timeout=300)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """Which versions go with which JDK, and the options of the garbage collectors, as the roles state them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,8 @@ from dohyo.places import ANSIBLE
 
 
 def reasons(folder: Path, **variables: Any) -> dict[str, str]:
-    extra_vars = folder / "variables.json"
-    extra_vars.write_text(json.dumps(variables))
     found: dict[str, str] = {}
-    assert play("list.yml", None, folder, extra_vars=extra_vars, check=lambda: None, watch=watcher(found)) is None
+    assert play("list.yml", None, folder, variables=variables, check=lambda: None, watch=watcher(found)) is None
     return found
 
 

@@ -35,7 +35,7 @@ def measured(
     played: list[str] = []
 
     def play(name: str, inventory: Path | None, log: Path, **options: Any) -> Failure | None:
-        given = json.loads(options["extra_vars"].read_text()) if "extra_vars" in options else {}
+        given = options.get("variables", {})
         what = given.get("trial_name") or ",".join(given.get("deploy_systems", []))
         variables = ",".join(f"{key}={value}" for key, value in given.items() if key.startswith("cassandra_"))
         played.append(" ".join(filter(None, (name.removesuffix(".yml"), what, variables))))

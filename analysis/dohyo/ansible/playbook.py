@@ -10,14 +10,16 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from dohyo.ansible.data import as_data, check_path
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, JDK
 from dohyo.scenario.hosts import Hosts, of_inventory
@@ -201,7 +203,7 @@ def play(
     folder: Path,
     *,
     check: Callable[[], None],
-    extra_vars: Path | None = None,
+    variables: Mapping[str, Any] | None = None,
     watch: Callable[[Event], None] = lambda _: None,
     tick: Callable[[], None] = lambda: None,
     timeout: float = float("inf"),
@@ -210,7 +212,7 @@ def play(
 
     :param inventory: without it the default one of ansible.cfg, which is this machine
     :param folder: where ansible.log and events.jsonl go
-    :param extra_vars: JSON file with variables
+    :param variables: its extra variables, which are data to Ansible and never templates
     :param watch: gets each event
     :param tick: called often while it plays
     :returns: why it failed, or None
@@ -219,15 +221,20 @@ def play(
     command: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), name]
     if inventory is not None:
         command += ["-i", inventory]
-    if extra_vars is not None:
-        command += ["-e", f"@{extra_vars}"]
     events = Events(events_file, watch)
 
     def poll() -> None:
         events.poll()
         tick()
 
-    code = execute(command, log, check=check, watch=poll, env=_environment(events_file), cwd=ANSIBLE, timeout=timeout)
+    env = _environment(events_file)
+    # In a folder that only the user can read, as there may be passwords; and whose name Ansible takes as it is.
+    with tempfile.TemporaryDirectory() as scratch:
+        if variables is not None:
+            file = Path(scratch) / "variables.yml"
+            file.write_text(as_data(variables), encoding="ascii")
+            command += ["-e", f"@{file}"]
+        code = execute(command, log, check=check, watch=poll, env=env, cwd=ANSIBLE, timeout=timeout)
     if code == 0:
         return None
     return events.failure(log) or Failure(_last_error(log) or f"{name} ended with exit code {code}", log)
@@ -239,6 +246,9 @@ def check_inventory(inventory: Path) -> Hosts:
     :returns: what it says of the database hosts
     :raises BadInputError: saying what is wrong with it
     """
+    check_path(inventory, f"the inventory {inventory}")
+    if not inventory.exists():
+        raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ holds examples")
     answer = subprocess.run(
         [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
         cwd=ANSIBLE,

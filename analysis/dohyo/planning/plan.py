@@ -57,7 +57,12 @@ _LONGEST_NAME = 100
 def _folder(name: str, scenario: Scenario) -> str:
     """The name with the point behind it, in characters that a shell takes as they are."""
     point = "".join(f"-{key}={value}" for key, value in scenario.point.items())
-    return name + re.sub(r"[^A-Za-z0-9._=+-]+", "_", point)[: _LONGEST_NAME - len(name)]
+    return name + shell_safe(point)[: _LONGEST_NAME - len(name)]
+
+
+def shell_safe(text: str) -> str:
+    """The text in characters that every file system, URL and shell takes as they are."""
+    return re.sub(r"[^A-Za-z0-9._=+-]+", "_", text)
 
 
 def course(scenario: Scenario) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import UNKNOWN, point_name, size
@@ -193,11 +194,10 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if inventory is None and hosts.count > 1:
-            inventory = folder / "paper.json"
+            inventory = folder / "paper.yml"
             names = {f"node{number}": None for number in range(1, hosts.count + 1)}
             groups = {"database": {"hosts": names}, "client": {"hosts": names}}
-            inventory.write_text(json.dumps({"all": {"children": groups, "vars": {"dohyo_home": name}}}))
-        extra_vars = folder / "plan.json"
+            inventory.write_text(as_data({"all": {"children": groups, "vars": {"dohyo_home": name}}}), encoding="ascii")
         # Of a single record, so that memory is that without data; what records add is a figure of its own.
         variables = {
             "plan_systems": scenario.systems,
@@ -206,8 +206,7 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
             **plan.phases_of(scenario),
             **scenario.role_variables,
         }
-        extra_vars.write_text(json.dumps(variables))
-        failure = play("plan.yml", inventory, folder, check=check, extra_vars=extra_vars, watch=watch)
+        failure = play("plan.yml", inventory, folder, check=check, variables=variables, watch=watch)
         if failure is not None:
             raise BadInputError(f"the roles could not say what their systems need: {failure.task}: {failure.message}")
     return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])

@@ -20,6 +20,8 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any, Literal
 
+from dohyo.ansible.data import check_path
+from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
@@ -88,7 +90,8 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
     :param out: the folder, which must be new or empty; without it a new one below results/
     :raises BadInputError: if that is impossible
     """
-    folder = (out or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}-{chosen.name}").absolute()
+    folder = (out or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}-{plan.shell_safe(chosen.name)[:100]}").absolute()
+    check_path(folder, f"the folder {folder}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -170,13 +173,32 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
     :raises BadInputError: if there is none
     """
     folder = find(name)
+    check_path(folder, f"the folder {folder}")
     about = read_json(folder / "experiment.json")
     # Sizes such as 4*ram stay those of then.
     hosts = Hosts(**about["hosts"]) if about.get("hosts") else None
-    inventory = Path(about["inventory"]) if about["inventory"] else None
+    inventory = _inventory(about["inventory"], folder) if about["inventory"] else None
     file = folder / "scenario.properties"
     chosen = scenario.load(file, name=about["scenario"], hosts=hosts, caches=sizing.caches(inventory))
     return Experiment(folder, chosen), inventory
+
+
+def _inventory(name: str, folder: Path) -> Path:
+    """The inventory that an experiment was measured on.
+
+    :raises BadInputError: if there is none, or if it may have come with the experiment: an inventory is code
+    """
+    inventory = Path(name)
+    check_path(inventory, f"{folder}/experiment.json: the inventory {name}")
+    if not inventory.is_absolute():
+        raise BadInputError(f"{folder}/experiment.json: the inventory {name} must be an absolute path")
+    if inventory.resolve().is_relative_to(RESULTS.resolve()) or inventory.resolve().is_relative_to(folder.resolve()):
+        raise BadInputError(
+            f"{folder}/experiment.json: the inventory {name} lies among results, and an inventory can run programs;"
+            " move it to another place and measure anew"
+        )
+    check_inventory(inventory)
+    return inventory
 
 
 def check_disk(folder: Path, needed: int, what: str) -> None:

@@ -146,7 +146,7 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console, *
         check_disk(experiment.folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
         signals = Signals()
         if not todo:
-            console.print(f"all trials of {name} are done")
+            console.print(Text(f"all trials of {name} are done"))
         else:
             _build_client(signals)
             for trial in todo:
@@ -287,41 +287,43 @@ class _Measurement:
         """Installs the systems of trials that are alike in their roles' variables."""
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
-        extra_vars = folder / "deploy.json"
         # Preflight asks whether there is room for the data.
         largest = max((trial.scenario for trial in trials), key=lambda s: s.data_bytes * s.number("replication"))
         size = {"trial_properties": largest.client_properties, "trial_conditions": largest.conditions}
         names = list(dict.fromkeys(trial.system for trial in trials))
-        write_json(extra_vars, {"deploy_systems": names, **size, **largest.role_variables})
+        asked = {"deploy_systems": names, **size, **largest.role_variables}
+        write_json(folder / "deploy.json", asked)
         self.deployed |= {all_systems()[name].role: largest.role_variables for name in names}
-        return self._play("deploy.yml", folder, extra_vars)
+        return self._play("deploy.yml", folder, asked)
 
     def _trial(self, trial: Trial, keep: bool) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
-        extra_vars = self._write_variables(trial, keep)
+        asked = self._write_variables(trial, keep)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = None
         if self.deployed.get(all_systems()[trial.system].role) != trial.scenario.role_variables:
             # Not every role can keep several versions beside each other: the last one that was installed is there.
             failure = self._deploy([trial])
-        failure = failure or self._play("trial.yml", folder, extra_vars)
+        failure = failure or self._play("trial.yml", folder, asked)
         if failure is None:
             self.experiment.mark(trial, "done")
             self.progress.say(f"{trial.label}: measured in {clock(time.monotonic() - began)}", "green")
         return failure
 
-    def _write_variables(self, trial: Trial, keep: bool) -> Path:
+    def _write_variables(self, trial: Trial, keep: bool) -> dict[str, Any]:
+        """Writes down what Ansible is asked for; the file is evidence, which nothing is played with."""
         folder = self.experiment.trial_folder(trial)
-        write_json(folder / "trial.json", variables(trial, folder, keep))
-        return folder / "trial.json"
+        asked = variables(trial, folder, keep)
+        write_json(folder / "trial.json", asked)
+        return asked
 
     def _failed(self, trial: Trial, failure: Failure) -> None:
         self.experiment.mark(trial, "failed", f"{self.failed_while}: {failure}")
         self.progress.say(f"{trial.label} failed while {self.failed_while}: {failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
-    def _play(self, name: str, folder: Path, extra_vars: Path) -> Failure | None:
+    def _play(self, name: str, folder: Path, asked: Mapping[str, Any]) -> Failure | None:
         # By task, because the playbook goes on to stop the servers before it says that the trial has failed.
         activities: dict[str, str] = {}
         keep_reason = available.watcher(self.unavailable)
@@ -337,7 +339,7 @@ class _Measurement:
             self.options.inventory,
             folder,
             check=self.signals.check,
-            extra_vars=extra_vars,
+            variables=asked,
             watch=watch,
             tick=self.progress.tick,
         )
@@ -393,6 +395,8 @@ class _Measurement:
             files.open_in_browser(page)
             self.console.print(Text(f"report: {shown(page)}"), soft_wrap=True)
         if not valid:
-            name = folder if self.experiment.folder.parent != RESULTS else self.experiment.folder.name
-            self.console.print(Text(f"to repeat only what did not finish: ./run.sh --resume {name}"), soft_wrap=True)
+            # A name alone would be one below results/.
+            name = self.experiment.folder.name if self.experiment.folder.parent == RESULTS else self.experiment.folder
+            command = shlex.join(["./run.sh", "--resume", str(name)])
+            self.console.print(Text(f"to repeat only what did not finish: {command}"), soft_wrap=True)
         return valid

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dohyo import plain_text
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import point_name
 from dohyo.places import WORKLOADS, shown
@@ -185,6 +186,7 @@ def find(name: str) -> Path:
     files = scenario_files()
     if name in files:
         return files[name]
+    plain_text.check(name, f"the scenario {name}")
     if "/" in name or Path(name).is_file():
         if not Path(name).is_file():
             raise BadInputError(
@@ -232,6 +234,8 @@ def load(
     :param caches: says what datasize=0.6*cache is a multiple of; None refuses it
     :raises BadInputError: naming key, value and what is allowed
     """
+    name = name or path.stem
+    plain_text.check(name, f"the scenario's name {name}")
     sources = _sources(path, dict(changes or {}), full=full)
     named = phases.split(next((given["phases"] for given in sources.values() if "phases" in given), phases.RUN))
     assignments: dict[str, str] = {}
@@ -249,7 +253,7 @@ def load(
                     assignments[key] = _checked(key, value, named)
             except BadInputError as error:
                 raise BadInputError(f"{source}: {error}") from error
-    whole = _sorted_out(name or path.stem, assignments)
+    whole = _sorted_out(name, assignments)
     _check_systems(whole)
     for published_file in whole.published:
         published.load(published_file)  # a broken one shall show before anything is measured
@@ -298,13 +302,17 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
 
     :raises BadInputError: if one of them says one thing twice
     """
+    read = properties.read(path)
+    for source, assignments in {shown(path): read, "command line": changes}.items():
+        for key, value in assignments.items():
+            plain_text.check(key + value, f"{source}: {key}={value}")
     # A count given by hand is meant to end the run, also where the file bounds runs by time.
     decided = {_about(key) for key in changes}
     for key in [key for key in changes if key.rpartition(".")[2] == "operationcount"]:
         duration = key.removeprefix(MATRIX).removesuffix("operationcount") + "duration"
         if duration not in decided:
             changes[duration] = "0"
-    sources = {shown(path): _sized(properties.read(path), full, shown(path)), "command line": changes}
+    sources = {shown(path): _sized(read, full, shown(path)), "command line": changes}
     for source, assignments in sources.items():
         seen: dict[str, str] = {}
         for key in assignments:

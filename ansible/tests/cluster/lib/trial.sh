@@ -71,12 +71,13 @@ condition() {
 # trial; then --check --diff of an OTHER value shows that one line and leaves the servers alone.
 rolled() {
     local n line="^[[:space:]]*$3 $5\$"
-    quietly playbook rolling.yml -e "@$evidence/trial.json" -e "$4=$5"
+    "$root/.venv/bin/dohyo" variables "$evidence" >"$work/variables.yml" || fail "no variables of $evidence"
+    quietly playbook rolling.yml -e "@$work/variables.yml" -e "$4=$5"
     for n in 1 2 3 4; do
         testbed ssh "$n" "grep -qE '$line' dohyo/run/$1/conf/$2 && dohyo/bin/service status $1" >"$work/status" ||
             fail "host$n after the rolling change: $(cat "$work/status")"
     done
-    quietly playbook rolling.yml -e "@$evidence/trial.json" -e "$4=$6" --check --diff
+    quietly playbook rolling.yml -e "@$work/variables.yml" -e "$4=$6" --check --diff
     [[ $(sed -nE 's/^([+-])[[:space:]]*([^+-])/\1\2/p' "$work/log" | LC_ALL=C sort -u | xargs) == "+$3 $6 -$3 $5" ]] ||
         { cat "$work/log" >&2; fail '--check --diff does not show just the line that changes'; }
     testbed ssh 1 "grep -qE '$line' dohyo/run/$1/conf/$2" || fail '--check has changed something'

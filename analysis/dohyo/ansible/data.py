@@ -1,0 +1,34 @@
+"""What is given to Ansible as data. To Ansible a string of a file of variables (``-e @FILE``) is a Jinja template, also
+`{{ lookup("pipe", …) }}`, which runs a command; but below YAML's tag ``!unsafe`` strings, keys too, are only text.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dohyo import plain_text
+from dohyo.bad_input import BadInputError
+
+
+def as_data(variables: Mapping[str, Any]) -> str:
+    """The YAML text with which ``ansible-playbook -e @FILE`` has these variables, none of them a template.
+
+    :param variables: of JSON's types; as in JSON, keys become strings
+    """
+    # The tag is on the whole: a single string with it would be read again as if without quotes, "4.10" as a number.
+    return f"--- !unsafe\n{yaml.safe_dump(json.loads(json.dumps(variables)), sort_keys=False)}"
+
+
+def check_path(path: Path, shown: str) -> None:
+    """Refuses a path that Ansible would not take as it is: it looks for variables of the environment in every path.
+
+    :param shown: what the path is called in the message
+    :raises BadInputError: naming what is wrong with it
+    """
+    plain_text.check(str(path), shown)
+    if found := re.search(r"\$(\w+|\{[^}]*\})", str(path)):
+        raise BadInputError(f"{shown}: to Ansible {found[0]} in a path is a variable of the environment; rename it")

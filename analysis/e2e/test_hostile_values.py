@@ -1,0 +1,82 @@
+"""A measurement and its --resume where every name, value and answer of a server is one that a template or a shell would
+run: it works, nothing is run, and the evidence holds what was given.
+"""
+
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
+
+NAME = "{{ 7*7 }} {% if 1 %}x{% endif %} $(touch MARKER) `touch MARKER`; 'a' \"b\" \\1 %s ö,"
+LOOKUP = '{{ lookup("pipe", "touch MARKER; echo x") }}'
+SETTINGS = {
+    "connect_timeout": 11,
+    "init_connect": f"SELECT 1 /* {LOOKUP} $(touch MARKER) `touch MARKER` %s $HOME */",
+    # The server answers with it.
+    "version": "11.4.5-{{ 7*7 }}-MariaDB",
+}
+SCENARIO = f"""
+recordcount=2000
+readproportion=0.5
+updateproportion=0.5
+systems=mysql-innodb
+rounds=1
+duration=2s
+warmuptime=1
+threadcount=2
+canary=false
+client_heap=128m
+mysql_buffer_pool=128m
+mysql_run_as=nobody {NAME.partition(";")[0]}
+mysql_settings={json.dumps(SETTINGS)}
+hbase.x={LOOKUP}
+"""
+
+
+def run(command: str) -> None:
+    result = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
+    scenario = tmp_path / f"{NAME}.properties"
+    # As in Java, a backslash escapes.
+    scenario.write_text(SCENARIO.replace("\\", "\\\\"))
+    inventory = Path(shutil.copytree(ANSIBLE / "inventories/local", tmp_path / f"inventory {NAME}"))
+    out = tmp_path / f"out {NAME}"
+    trial = out / "raw/01-mysql-innodb"
+
+    def check() -> None:
+        about = json.loads((out / "experiment.json").read_text())
+        assert (about["status"], about["scenario"], about["inventory"]) == ("done", NAME, str(inventory))
+        asked = json.loads((trial / "trial.json").read_text())
+        assert asked["trial_dir"] == str(trial)
+        assert asked["trial_properties"]["hbase.x"] == LOOKUP
+        assert asked["mysql_settings"] == SETTINGS
+        (host,) = (folder.name for folder in (trial / "server").iterdir() if folder.is_dir())
+        assert f"init_connect = {SETTINGS['init_connect']}\n" in (trial / f"server/{host}/conf/my.cnf").read_text()
+        client = (trial / f"run-1/{host}/client.properties").read_text().splitlines()
+        assert f"hbase.x={LOOKUP}" in client
+        assert "11.4.5-{{ 7*7 }}" in json.loads((trial / "conditions.json").read_text())["version"]
+        assert json.loads((trial / f"run-1/{host}/client.json").read_text())["valid"]
+        assert not [
+            *tmp_path.rglob("MARKER"),
+            *ROOT.glob("MARKER"),
+            *ANSIBLE.glob("MARKER"),
+            *LOCAL_HOME.rglob("MARKER"),
+        ]
+
+    options = ["--inventory", str(inventory), "--out", str(out)]
+    run(shlex.join(["./run.sh", str(scenario), *options]))
+    check()
+
+    # As if the trial had been interrupted, and somebody had changed what it was asked for.
+    (trial / "state.json").write_text(json.dumps({"status": "interrupted"}))
+    (trial / "trial.json").write_text(
+        json.dumps({"trial_system": LOOKUP, "trial_python": "touch MARKER", "trial_dir": LOOKUP})
+    )
+    run(f"./run.sh --resume {shlex.quote(str(out))}")
+    check()

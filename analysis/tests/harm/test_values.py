@@ -1,0 +1,408 @@
+"""Values that somebody else wrote, in a scenario, a results folder, a path or a server's answer, are data: nothing in
+them is run, neither by Ansible's templates nor by a shell, and they reach where they belong as they were given.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from dohyo import cli, plain_text
+from dohyo.ansible.data import as_data
+from dohyo.ansible.playbook import Signals, play
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE, ROOT
+from dohyo.planning import plan
+from dohyo.running import experiment, runner
+from dohyo.running.experiment import write_json
+from dohyo.scenario import properties, scenario
+
+sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
+from as_properties import as_properties  # type: ignore[import-not-found]
+
+DOHYO = ROOT / ".venv/bin/dohyo"
+# Whatever runs a command in one of these makes the file MARKER in its current folder.
+SHELL = "$(touch MARKER) `touch MARKER`; touch MARKER #"
+TEMPLATES = ["{{ 7*7 }}", "{% if 1 %}x{% endif %}", '{{ lookup("pipe", "touch MARKER; echo x") }}', "{# x #}"]
+VISIBLE = [
+    *TEMPLATES,
+    SHELL,
+    'it\'s "quoted" \\',
+    "%s %n",
+    "\\1 \\g<0>",
+    "!unsafe x",
+    "@x",
+    "- 1",
+    "true",
+    "0x10",
+    "ö 日本",
+]
+INVISIBLE = ["a\nb=c", "a\0b", "a\x1b[2Jb", "a\u202eb", "a\u2066b", "a\u2028b", "a\tb", "a\x85b", "a\x7fb", "a\udcffb"]
+NAME = "".join(TEMPLATES).replace("/", "") + SHELL + 'it\'s "quoted" \\1 %s ö, x'
+
+
+def dohyo(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([DOHYO, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def markers(folder: Path) -> list[Path]:
+    """What a command in a value has made, in our folder or in Ansible's."""
+    return [*folder.rglob("MARKER"), *ANSIBLE.glob("MARKER"), *ANSIBLE.glob("playbooks/MARKER")]
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_run(tmp_path: Path) -> Any:
+    yield
+    found = markers(tmp_path)
+    for marker in found:
+        marker.unlink()
+    assert found == []
+
+
+# ---- Ansible ---------------------------------------------------------------------------------------------------------
+
+# What playbooks and roles of ours do with variables: hand them on, combine them, keep them as facts, put them into
+# files and environments, loop over them; and the same with what a program answers.
+PROBE = """
+- hosts: database
+  vars:
+    handed_on: "{{ given }}"
+    inside: "{{ {'text': given.texts[2], 'joined': given.texts | join('|')} | combine(given.by_name) }}"
+    answered: "{{ answer.stdout | from_json }}"
+  tasks:
+    - ansible.builtin.command: {argv: [cat, "{{ answer_file }}"]}
+      register: answer
+      changed_when: false
+    - ansible.builtin.set_fact:
+        fact: "{{ handed_on }}"
+        "{{ 'fact_' ~ 'two' }}": "{{ answered.notes + given.texts }}"
+        answer_fact: "{{ answered | combine({'again': answered.notes}) }}"
+    - ansible.builtin.set_fact: {facts: "{{ facts | default([]) + [item] }}"}
+      loop: "{{ answered.notes[:3] }}"
+    - ansible.builtin.shell: {cmd: 'printf %s "$TEXT"'}
+      environment: {TEXT: "{{ given.texts | reject('search', nul) | join('|') }}"}
+      register: printed
+      changed_when: false
+      vars: {nul: "\\0"}
+    - ansible.builtin.template: {src: "{{ playbook_dir }}/probe.j2", dest: "{{ to }}/templated.json", mode: "0644"}
+    - ansible.builtin.copy:
+        content: "{{ {'given': given, 'inside': inside, 'fact': fact, 'two': fact_two, 'answer': answer_fact,
+                      'facts': facts, 'printed': printed.stdout,
+                      'template': lookup('ansible.builtin.template', playbook_dir ~ '/probe.j2')} | to_json }}"
+        dest: "{{ to }}/seen.json"
+        mode: "0644"
+"""
+
+
+def test_no_text_from_outside_is_a_template_to_ansible(tmp_path: Path) -> None:
+    texts = [*VISIBLE, *INVISIBLE[:-1]]
+    by_name = {text: text for text in texts}
+    asked = {"texts": texts, "by_name": by_name, "numbers": [1, 1e-7, True, None, "1", "4.10", "null", ""]}
+    (tmp_path / "probe.yml").write_text(PROBE)
+    (tmp_path / "probe.j2").write_text("{{ given | to_json }}")
+    (tmp_path / "answer.json").write_text(json.dumps({"notes": texts}))
+    to = tmp_path / NAME
+    to.mkdir()
+    variables = {"given": asked, "to": str(to), "answer_file": str(tmp_path / "answer.json")}
+
+    failure = play(str(tmp_path / "probe.yml"), None, tmp_path, check=lambda: None, variables=variables)
+
+    assert failure is None
+    seen = json.loads((to / "seen.json").read_text())
+    assert seen["given"] == seen["fact"] == asked
+    assert json.loads((to / "templated.json").read_text()) == json.loads(seen["template"]) == asked
+    assert seen["inside"] == {"text": texts[2], "joined": "|".join(texts), **by_name}
+    assert seen["two"] == texts + texts
+    assert seen["answer"] == {"notes": texts, "again": texts}
+    assert seen["facts"] == texts[:3]
+    assert seen["printed"] == "|".join(text for text in texts if "\0" not in text)
+
+
+@settings(max_examples=30)
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+                    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
+def test_as_data_changes_no_value(value: Any) -> None:
+    tag, _, text = as_data({"key": value}).partition("\n")
+    assert tag == "--- !unsafe"
+    assert yaml.safe_load(text) == {"key": value}
+
+
+ENCODABLE = st.characters(codec="utf-8")
+HOSTILE = {
+    "hbase.client.x": TEMPLATES[2],
+    "hbase.{{ 7*7 }}": "{{ 7*7 }}",
+    "hdrhistogram.percentiles": TEMPLATES[1],
+    "label": SHELL,
+    "cassandra_java_options": json.dumps(VISIBLE),
+    "mysql_settings": json.dumps({text: text for text in VISIBLE}),
+    "mysql_flush_method": TEMPLATES[2],
+    "matrix.variant": "{{ 7*7 }} $(touch MARKER)",
+    "variant.{{ 7*7 }} $(touch MARKER).hbase.y": TEMPLATES[2],
+}
+MIX = {"recordcount": "1000", "operationcount": "1000", "readproportion": "1", "updateproportion": "0"}
+
+
+def hostile_scenario(folder: Path, **more: str) -> Path:
+    file = folder / f"{NAME}.properties"
+    file.write_text(properties.write({**MIX, "systems": "mysql-innodb,hbase", **HOSTILE, **more}, "made by somebody"))
+    return file
+
+
+def hostile_inventory(folder: Path) -> Path:
+    """The default one in another place; a file of our own in it is code, but its name is not."""
+    return Path(shutil.copytree(ANSIBLE / "inventories/local", folder / f"inventory {NAME}"))
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> scenario.Scenario:
+    return scenario.load(hostile_scenario(tmp_path))
+
+
+def test_a_scenario_keeps_its_values_as_they_are(chosen: scenario.Scenario, tmp_path: Path) -> None:
+    (tmp_path / "again").write_text(chosen.text())
+    again = scenario.load(tmp_path / "again", name=chosen.name)
+    assert again == chosen
+    assert chosen.name == NAME
+    assert chosen.role_variables["mysql_settings"] == {text: text for text in VISIBLE}
+    trial = next(trial for trial in plan.trials(chosen) if trial.system == "hbase")
+    asked = plan.variables(trial, tmp_path / NAME, keep=False)
+    assert asked["trial_properties"]["hbase.client.x"] == TEMPLATES[2]
+    assert asked["trial_point"] == {"variant": "{{ 7*7 }} $(touch MARKER)"}
+
+
+def test_plan_runs_nothing_of_a_scenario(tmp_path: Path) -> None:
+    file, inventory = hostile_scenario(tmp_path), hostile_inventory(tmp_path)
+    result = dohyo(
+        tmp_path, "run", str(file), "--plan", "--inventory", str(inventory), "--set", f"hbase.z={TEMPLATES[2]}"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"plan of {NAME} for the hosts of {inventory}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        f"fieldnameprefix={TEMPLATES[2]}",
+        f"mysql_buffer_pool={TEMPLATES[2].replace('echo x', 'echo 128m')}",
+    ],
+)
+def test_plan_runs_nothing_of_set(tmp_path: Path, assignment: str) -> None:
+    result = dohyo(tmp_path, "run", "workloadA", "--systems", "mysql-innodb", "--plan", "--set", assignment)
+    # Some of them are no such value; then it is said, and not run.
+    assert (result.returncode == 0) == (result.stderr == "")
+
+
+def test_list_runs_nothing_of_an_inventorys_name(tmp_path: Path) -> None:
+    inventory = hostile_inventory(tmp_path)
+    result = dohyo(tmp_path, "list", "--inventory", str(inventory))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"systems on {inventory}:" in result.stdout
+
+
+# ---- what text may hold ----------------------------------------------------------------------------------------------
+
+
+def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """The one line with which `dohyo run` refuses its arguments."""
+    monkeypatch.setattr(sys, "argv", ["dohyo", "run", *arguments])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    output = capsys.readouterr()
+    assert end.value.code == 2
+    assert output.out == ""
+    (line,) = output.err.splitlines()
+    assert plain_text.escaped(line) == line
+    return line
+
+
+@pytest.mark.parametrize("text", INVISIBLE)
+def test_control_characters_are_refused_everywhere(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = plain_text.escaped(text)
+    which = f"U+{ord(text[1]):04X}"
+
+    def refuse(*arguments: str) -> str:
+        line = refused(capsys, monkeypatch, *arguments)
+        assert f"the control character {which}; leave it out" in line
+        return line
+
+    assert f"hbase.x={shown}:" in refuse("workloadA", "--set", f"hbase.x={text}")
+    assert f"hbase.{shown}=x:" in refuse("workloadA", "--set", f"hbase.{text}=x")
+    assert f"mysql_run_as={shown}:" in refuse("workloadA", "--set", f"mysql_run_as={text}")
+    assert f"recordcount={shown}:" in refuse("workloadA", "--records", text)
+    inside = json.dumps({"a": [text]})
+    assert f"mysql_settings={inside}:" in refuse("workloadA", "--set", f"mysql_settings={inside}")
+    inside = json.dumps({text: 1})
+    assert f"mysql_settings={inside}:" in refuse("workloadA", "--set", f"mysql_settings={inside}")
+    file = tmp_path / "scenario"
+    escapes = "".join(f"\\u{ord(character):04x}" for character in text)
+    file.write_text(f"recordcount=1000\nhbase.x={escapes}\n")
+    assert f"hbase.x={shown}:" in refuse(str(file))
+    file.write_text(f"recordcount=1000\nvariant.{escapes}.threadcount=2\n")
+    assert f"variant.{shown}.threadcount=2:" in refuse(str(file))
+    assert "the scenario " in refuse(f"/tmp/{text}")
+    if text[1] not in "\0\udcff":  # no file can be called so, or no argument
+        (tmp_path / text).write_text("recordcount=1000\n")
+        assert f"/{shown}:" in refuse("workloadA", "--inventory", str(tmp_path / text))
+    assert f"/{shown}:" in refuse("workloadA", "--out", str(tmp_path / text))
+
+
+@pytest.mark.parametrize("value", ["{day: 2026-11-22}", "{day: 2026-99-99}", "[" * 1200, "&a {a: *a}", "{[1]: 2}"])
+def test_a_role_variable_is_of_types_that_json_has(
+    value: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = refused(capsys, monkeypatch, "workloadA", "--set", f"mysql_settings={value}")
+    assert line.endswith(f"mysql_settings={value}: must be of type dict")
+
+
+@pytest.mark.parametrize("name", ["$HOME", "a ${HOME} b"])
+def test_a_path_that_ansible_would_change_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).mkdir()
+    for option in ("--out", "--inventory"):
+        line = refused(capsys, monkeypatch, "workloadA", option, str(tmp_path / name))
+        assert "in a path is a variable of the environment; rename it" in line
+
+
+def test_a_folder_below_results_is_named_in_safe_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "RESULTS", tmp_path)
+    folder = experiment.new_folder(scenario.Scenario(NAME, {}, {}), None)
+    assert folder.parent == tmp_path
+    assert plan.shell_safe(folder.name) == folder.name
+    assert (
+        subprocess.run(["bash", "-c", f"printf %s {folder.name}"], capture_output=True, text=True, check=True).stdout
+        == folder.name
+    )
+
+
+@given(st.dictionaries(st.text(ENCODABLE, min_size=1), st.text(ENCODABLE)))
+def test_a_value_stays_in_its_line_of_a_property_file(values: dict[str, str]) -> None:
+    text = as_properties(values)
+    assert text.count("\n") == len(values)
+    with NamedTemporaryFile("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        assert properties.read(Path(file.name)) == {key: value.strip(" \t\f") for key, value in values.items()}
+
+
+# ---- a results folder ------------------------------------------------------------------------------------------------
+
+
+def made(folder: Path, chosen: scenario.Scenario, inventory: Path | None = None) -> experiment.Experiment:
+    about = {"inventory": str(inventory) if inventory else None, "named": True}
+    return experiment.create(chosen, experiment.new_folder(chosen, folder), about)
+
+
+def change(file: Path, **fields: Any) -> None:
+    write_json(file, {**json.loads(file.read_text()), **fields})
+
+
+def test_resume_takes_its_values_as_data(tmp_path: Path, chosen: scenario.Scenario) -> None:
+    inventory = hostile_inventory(tmp_path)
+    there = made(tmp_path / f"out {NAME}", chosen, inventory)
+    assert experiment.reopen(str(there.folder)) == (there, inventory)
+
+
+@pytest.mark.parametrize("where", ["raw/hosts.yml", "../out/link/hosts.yml"])
+def test_resume_plays_no_inventory_that_came_with_the_results(
+    where: str, tmp_path: Path, chosen: scenario.Scenario
+) -> None:
+    there = made(tmp_path / "out", chosen)
+    (there.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
+    (there.folder / "link").symlink_to("raw")
+    change(there.folder / "experiment.json", inventory=str(there.folder / where))
+    with pytest.raises(BadInputError, match="lies among results, and an inventory can run programs"):
+        experiment.reopen(str(there.folder))
+
+
+@pytest.mark.parametrize(
+    "inventory", [*TEMPLATES, SHELL, "localhost,", "--list-hosts", "/no/such/{{ 7*7 }}", "/a\0b", "/$HOME"]
+)
+def test_resume_refuses_what_is_no_inventory(inventory: str, tmp_path: Path, chosen: scenario.Scenario) -> None:
+    there = made(tmp_path / "out", chosen)
+    change(there.folder / "experiment.json", inventory=inventory)
+    with pytest.raises(BadInputError, match="inventory"):
+        experiment.reopen(str(there.folder))
+
+
+@pytest.mark.parametrize("name", INVISIBLE[:-1])
+def test_resume_refuses_a_scenario_without_a_plain_name(name: str, tmp_path: Path, chosen: scenario.Scenario) -> None:
+    there = made(tmp_path / "out", chosen)
+    change(there.folder / "experiment.json", scenario=name)
+    with pytest.raises(BadInputError, match="holds the control character"):
+        experiment.reopen(str(there.folder))
+
+
+def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: scenario.Scenario) -> None:
+    there = made(tmp_path / f"out {NAME}", chosen)
+    trial = there.trials[0]
+    folder = there.trial_folder(trial)
+    # Nothing of this file is asked: a variable in it could also be a program to run.
+    write_json(folder / "trial.json", {"trial_python": SHELL, "trial_system": TEMPLATES[2]})
+    printed = dohyo(tmp_path, "variables", str(folder))
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert printed.stdout == as_data(plan.variables(trial, folder, keep=False))
+    file = tmp_path / "variables.yml"
+    file.write_text(printed.stdout)
+    result = subprocess.run(
+        [DOHYO.with_name("ansible-playbook"), "plan.yml", "-e", f"@{file}", "-e", '{"plan_systems": ["mysql-innodb"]}'],
+        cwd=ANSIBLE, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout
+
+
+def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenario) -> None:
+    there = made(tmp_path / "out", chosen)
+    result = dohyo(tmp_path, "variables", str(there.folder / "raw/99-other"))
+    assert result.returncode == 2
+    assert "99-other is not the folder of a trial" in result.stderr
+
+
+# ---- commands to paste -----------------------------------------------------------------------------------------------
+
+
+def pasted(command: str) -> list[str]:
+    """The words that bash makes of a command, which it does not run."""
+    result = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, text=True, check=True)
+    return result.stdout.split("\0")[:-1]
+
+
+@pytest.mark.parametrize("below", [True, False])
+def test_the_hint_to_resume_can_be_pasted(
+    below: bool, tmp_path: Path, chosen: scenario.Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(runner, "RESULTS", tmp_path / "results")
+    monkeypatch.chdir(tmp_path)  # where the folder's path would be its name alone
+    folder = experiment.new_folder(chosen, None if below else tmp_path / f"-out {NAME}")
+    there = experiment.create(chosen, folder, {"inventory": None})
+    with (tmp_path / "said").open("w+") as said:
+        console = Console(file=said)
+        runner._Measurement(there, [], runner.Options(), Signals(), console).carry_out()
+        said.seek(0)
+        (line,) = (line for line in said.read().splitlines() if line.startswith("to repeat only what did not finish: "))
+    program, option, name = pasted(line.partition(": ")[2])
+    assert (program, option) == ("./run.sh", "--resume")
+    assert experiment.reopen(name)[0].folder == folder
+
+
+def test_the_hint_to_stop_can_be_pasted(tmp_path: Path, chosen: scenario.Scenario) -> None:
+    inventory = hostile_inventory(tmp_path)
+    there = made(tmp_path / "out", chosen)
+    options = runner.Options(inventory)
+    with (tmp_path / "said").open("w") as said:
+        command = runner._Measurement(there, [], options, Signals(), Console(file=said))._stop_command()
+    change_folder, _, playing = command.partition(" && ")
+    assert pasted(change_folder) == ["cd", str(ANSIBLE)]
+    assert pasted(playing) == ["../.venv/bin/ansible-playbook", "stop.yml", "-i", str(inventory)]
