@@ -107,7 +107,7 @@ def test_events_are_followed_while_they_are_written(tmp_path: Path) -> None:
     events = Events(file, seen.append)
     first = {"event": "phase", "phase": "load", "run": None}
     failed = {"event": "failed", "task": "t", "host": "h", "message": "m"}
-    with file.open("a") as output:
+    with open(events.sink.writer, "w", closefd=False) as output:
         output.write(json.dumps(first) + "\n" + json.dumps(failed)[:10])
         output.flush()
         events.poll()
@@ -115,7 +115,9 @@ def test_events_are_followed_while_they_are_written(tmp_path: Path) -> None:
         output.write(json.dumps(failed)[10:] + "\n")
         output.write(json.dumps({**failed, "message": "later"}) + "\n")
     events.poll()
+    events.sink.close()
     assert events.failure(file) == Failure("m", file, "t", "h")
+    assert [json.loads(line)["event"] for line in file.read_text().splitlines()] == ["end", "phase", "failed", "failed"]
 
 
 def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) -> None:
@@ -127,13 +129,11 @@ def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) 
         (VERDICT, "db1", "Begin: no success for 20 s; killed by 9", False),
         ("Stop", "db2", "unreachable", False),
     ]
-    file.write_text(
-        "".join(
-            json.dumps({"event": "failed", "task": task, "host": host, "message": message, "ignored": ignored}) + "\n"
-            for task, host, message, ignored in failures
-        )
-    )
+    for task, host, message, ignored in failures:
+        event = {"event": "failed", "task": task, "host": host, "message": message, "ignored": ignored}
+        os.write(events.sink.writer, json.dumps(event).encode() + b"\n")
     events.poll()
+    events.sink.close()
     assert str(events.failure(file)) == "task 'Begin' on db2: no success for 20 s; killed by 9"
 
 

@@ -1,18 +1,21 @@
 """Running programs that may take long, Ansible's playbooks above all, so that Ctrl-C is answered at once and in order.
 
 Every program gets a session of its own: a Ctrl-C in the terminal reaches only this process, which then ends the
-program and has the servers stopped. Output goes to a log; events that Ansible's callback plugin writes are handed on.
+program and has the servers stopped. A program ends with this process, also where that is killed. Output and the events
+of Ansible's callback plugin come through pipes and are written by us: a full disk must not end a playbook that has
+servers to stop.
 """
 
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -100,6 +103,56 @@ class Failure:
         return f"{where}{self.message}"
 
 
+class Sink:
+    """A pipe into a file. The writer notices nothing when the file cannot take more.
+
+    :ivar writer: the descriptor to write to, which programs inherit
+    :ivar error: why the file is not whole
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        os.set_inheritable(self.writer, True)
+        self.error: OSError | None = None
+        self._append(b"")
+
+    def take(self) -> bytes:
+        """Writes what has come into the file, and returns it."""
+        data = b""
+        with suppress(BlockingIOError):
+            while more := os.read(self.reader, 1 << 16):
+                data += more
+        if data:
+            self._append(data)
+        return data
+
+    def close(self) -> None:
+        """Takes the rest; raises OSError, with the file's name, if the file is not whole."""
+        os.close(self.writer)
+        self.take()
+        os.close(self.reader)
+        if self.error is not None:
+            raise self.error
+
+    def _append(self, data: bytes) -> None:
+        # Nothing is added behind a gap.
+        if self.error is not None:
+            return
+        before = 0
+        try:
+            # Opened each time, so that a file that was removed is missed.
+            with self._file.open("ab" if data == b"" else "r+b") as file:
+                before = file.seek(0, os.SEEK_END)
+                file.write(data)
+        except OSError as error:
+            self.error = OSError(error.errno, error.strerror, str(self._file))
+            # No half lines.
+            with suppress(OSError):
+                os.truncate(self._file, before)
+
+
 def execute(
     command: Sequence[str | Path],
     log: Path | None,
@@ -112,31 +165,41 @@ def execute(
 ) -> int:
     """Runs a program to its end, with its output appended to a log (or to our own output without one).
 
+    The program inherits the lock of `running.experiment.only_one`, and gets SIGTERM when this process dies.
+
     :param check: called often; when it raises, the program and its children are ended first
     :param watch: called often, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
+    :raises OSError: after the program's end, if the log could not be written whole
     """
-    with log.open("ab") if log else nullcontext() as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env=env,
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + timeout
-        try:
-            while process.poll() is None and time.monotonic() < deadline:
-                # In this order, so that the phase which a signal interrupts is known.
-                watch()
-                check()
-                time.sleep(POLL_SECONDS)
-        finally:
-            _end(process)
+    sink = Sink(log) if log else None
+    readers = [sink.reader] if sink else []
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "TERM", "--", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=sink.writer if sink else None,
+        stderr=subprocess.STDOUT,
+        cwd=cwd,
+        env=env,
+        start_new_session=True,
+        # Python marks what shall not be inherited.
+        close_fds=False,
+    )
+    deadline = time.monotonic() + timeout
+    try:
+        while process.poll() is None and time.monotonic() < deadline:
+            # In this order, so that the phase which a signal interrupts is known.
+            watch()
+            check()
+            select.select(readers, [], [], POLL_SECONDS)
+            if sink:
+                sink.take()
+    finally:
+        _end(process)
     watch()
+    if sink:
+        sink.close()
     return process.returncode
 
 
@@ -152,18 +215,22 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 class Events:
-    """Follows the events of one playbook, and keeps its failures."""
+    """Follows the events of one playbook, and keeps its failures.
+
+    :ivar sink: where the callback plugin writes them to
+    """
 
     def __init__(self, file: Path, watch: Callable[[Event], None]) -> None:
-        self._file = file
+        self.sink = Sink(file)
         self._watch = watch
-        # What an earlier playbook wrote to the same file is not ours.
-        self._offset = file.stat().st_size if file.exists() else 0
+        self._rest = b""
         self._failures: list[Event] = []
 
     def poll(self) -> None:
         """Hands on the events that are new."""
-        for event in self._new():
+        # The last line may still be on its way.
+        *lines, self._rest = (self._rest + self.sink.take()).split(b"\n")
+        for event in map(json.loads, lines):
             if event["event"] == "failed":
                 self._failures.append(event)
             self._watch(event)
@@ -180,19 +247,6 @@ class Events:
                 if message.startswith(prefix := f"{event['task']}: "):
                     return Failure(message.removeprefix(prefix), log, str(event["task"]), str(event["host"]))
         return Failure(message, log, task, host)
-
-    def _new(self) -> Iterator[Event]:
-        try:
-            with self._file.open("rb") as file:
-                file.seek(self._offset)
-                fresh = file.read()
-        except FileNotFoundError:
-            return
-        # The last line may still be on its way.
-        whole = fresh[: fresh.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for line in whole.splitlines():
-            yield json.loads(line)
 
 
 def play(
@@ -214,20 +268,25 @@ def play(
     :param watch: gets each event
     :param tick: called often while it plays
     :returns: why it failed, or None
+    :raises OSError: after its end, if one of the two files could not be written whole
     """
-    log, events_file = folder / "ansible.log", folder / "events.jsonl"
+    log = folder / "ansible.log"
     command: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), name]
     if inventory is not None:
         command += ["-i", inventory]
     if extra_vars is not None:
         command += ["-e", f"@{extra_vars}"]
-    events = Events(events_file, watch)
+    events = Events(folder / "events.jsonl", watch)
 
     def poll() -> None:
         events.poll()
         tick()
 
-    code = execute(command, log, check=check, watch=poll, env=_environment(events_file), cwd=ANSIBLE, timeout=timeout)
+    environment = _environment(f"/dev/fd/{events.sink.writer}")
+    try:
+        code = execute(command, log, check=check, watch=poll, env=environment, cwd=ANSIBLE, timeout=timeout)
+    finally:
+        events.sink.close()
     if code == 0:
         return None
     return events.failure(log) or Failure(_last_error(log) or f"{name} ended with exit code {code}", log)
@@ -242,7 +301,7 @@ def check_inventory(inventory: Path) -> Hosts:
     answer = subprocess.run(
         [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
         cwd=ANSIBLE,
-        env=_environment(None),
+        env=_environment(""),
         capture_output=True,
         text=True,
         check=False,
@@ -264,7 +323,7 @@ def check_inventory(inventory: Path) -> Hosts:
     return of_inventory(inventory, groups, hosts("database"), hosts("client"))
 
 
-def _environment(events_file: Path | None) -> dict[str, str]:
+def _environment(events: str) -> dict[str, str]:
     """Ansible's environment: this venv and JDK 17 first, a UTF-8 locale (it refuses others), a log without colours.
 
     Callbacks that the user has enabled run beside ours, which writes the events.
@@ -289,7 +348,7 @@ def _environment(events_file: Path | None) -> dict[str, str]:
         ),
         "ANSIBLE_NOCOLOR": "1",
         "PYTHONUNBUFFERED": "1",
-        "DOHYO_EVENTS": str(events_file or ""),
+        "DOHYO_EVENTS": events,
     }
 
 

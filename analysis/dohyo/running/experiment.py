@@ -12,13 +12,14 @@ FOLDER/attempts/             trials that --resume repeated, as they were before
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.places import RESULTS
@@ -30,6 +31,8 @@ from dohyo.scenario.scenario import Scenario
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
 # Logs of an experiment are a few megabytes; a full disk in the middle would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
+# How long a playbook may take to end after the run that had started it was killed.
+ENDING_SECONDS = 10.0
 
 
 def now() -> str:
@@ -200,21 +203,57 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 def only_one() -> Iterator[None]:
     """Holds this checkout's lock: two experiments at once would measure each other.
 
-    :raises BadInputError: naming the process that has it
+    The playbooks inherit it: while one works that a killed run has left, nobody else begins.
+
+    :raises BadInputError: naming the processes that have it
     """
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / ".lock").open("a+", encoding="ascii") as lock:
-        try:
-            flock(lock, LOCK_EX | LOCK_NB)
-        except BlockingIOError as error:
+        os.set_inheritable(lock.fileno(), True)
+        deadline = time.monotonic() + ENDING_SECONDS
+        while not _is_locked(lock):
             lock.seek(0)
-            raise BadInputError(
-                f"another experiment of this checkout is running (process {lock.read().strip()}); wait for its end"
-            ) from error
+            owner, having = lock.read().strip(), _having(lock)
+            if owner in having:
+                raise BadInputError(
+                    f"another experiment of this checkout is running (process {owner}); wait for its end"
+                )
+            # A killed run's playbook is just ending.
+            if time.monotonic() > deadline:
+                raise BadInputError(
+                    f"the run of process {owner} was killed, and a part of it still works; end that with:"
+                    f" kill {' '.join(having)}"
+                )
+            time.sleep(0.1)
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
         yield
+
+
+def _is_locked(lock: IO[str]) -> bool:
+    try:
+        flock(lock, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _having(file: IO[str]) -> list[str]:
+    """The other processes, by their numbers, that have a file open."""
+    this = os.fstat(file.fileno())
+
+    def has_it(descriptor: Path) -> bool:
+        with suppress(OSError):
+            return os.path.samestat(this, descriptor.stat())
+        return False
+
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended, or somebody else's
+            if process.name != str(os.getpid()) and any(map(has_it, (process / "fd").iterdir())):
+                found.append(process.name)
+    return found
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
