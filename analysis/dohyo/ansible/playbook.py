@@ -16,10 +16,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, JDK
@@ -104,14 +104,14 @@ class Failure:
 
 
 class Sink:
-    """A pipe into a file. The writer notices nothing when the file cannot take more.
+    """A pipe into a file. The writer notices nothing when the file cannot take more. Used as a context manager.
 
     :ivar writer: the descriptor to write to, which programs inherit
-    :ivar error: why the file is not whole
+    :ivar error: why the file is not whole, with its name
     """
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self.file = file
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
         os.set_inheritable(self.writer, True)
@@ -128,13 +128,13 @@ class Sink:
             self._append(data)
         return data
 
-    def close(self) -> None:
-        """Takes the rest; raises OSError, with the file's name, if the file is not whole."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         os.close(self.writer)
         self.take()
         os.close(self.reader)
-        if self.error is not None:
-            raise self.error
 
     def _append(self, data: bytes) -> None:
         # Nothing is added behind a gap.
@@ -143,19 +143,19 @@ class Sink:
         before = 0
         try:
             # Opened each time, so that a file that was removed is missed.
-            with self._file.open("ab" if data == b"" else "r+b") as file:
+            with self.file.open("r+b" if data else "ab") as file:
                 before = file.seek(0, os.SEEK_END)
                 file.write(data)
         except OSError as error:
-            self.error = OSError(error.errno, error.strerror, str(self._file))
+            self.error = OSError(error.errno, error.strerror, str(self.file))
             # No half lines.
             with suppress(OSError):
-                os.truncate(self._file, before)
+                os.truncate(self.file, before)
 
 
 def execute(
     command: Sequence[str | Path],
-    log: Path | None,
+    output: Sink | None,
     *,
     check: Callable[[], None],
     watch: Callable[[], None] = lambda: None,
@@ -163,7 +163,7 @@ def execute(
     cwd: Path | None = None,
     timeout: float = float("inf"),
 ) -> int:
-    """Runs a program to its end, with its output appended to a log (or to our own output without one).
+    """Runs a program to its end, with its output appended to a file (or to our own output without one).
 
     The program inherits the lock of `running.experiment.only_one`, and gets SIGTERM when this process dies.
 
@@ -171,14 +171,11 @@ def execute(
     :param watch: called often, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
-    :raises OSError: after the program's end, if the log could not be written whole
     """
-    sink = Sink(log) if log else None
-    readers = [sink.reader] if sink else []
     process = subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *command],
         stdin=subprocess.DEVNULL,
-        stdout=sink.writer if sink else None,
+        stdout=output.writer if output else None,
         stderr=subprocess.STDOUT,
         cwd=cwd,
         env=env,
@@ -192,14 +189,12 @@ def execute(
             # In this order, so that the phase which a signal interrupts is known.
             watch()
             check()
-            select.select(readers, [], [], POLL_SECONDS)
-            if sink:
-                sink.take()
+            select.select([output.reader] if output else [], [], [], POLL_SECONDS)
+            if output:
+                output.take()
     finally:
         _end(process)
     watch()
-    if sink:
-        sink.close()
     return process.returncode
 
 
@@ -270,7 +265,7 @@ def play(
     :returns: why it failed, or None
     :raises OSError: after its end, if one of the two files could not be written whole
     """
-    log = folder / "ansible.log"
+    log = Sink(folder / "ansible.log")
     command: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), name]
     if inventory is not None:
         command += ["-i", inventory]
@@ -283,13 +278,22 @@ def play(
         tick()
 
     environment = _environment(f"/dev/fd/{events.sink.writer}")
-    try:
+    with log, events.sink:
         code = execute(command, log, check=check, watch=poll, env=environment, cwd=ANSIBLE, timeout=timeout)
-    finally:
-        events.sink.close()
+    unwritten = log.error or events.sink.error
     if code == 0:
+        if unwritten is not None:
+            raise unwritten
         return None
-    return events.failure(log) or Failure(_last_error(log) or f"{name} ended with exit code {code}", log)
+    failure = events.failure(log.file) or Failure(
+        _last_error(log.file) or f"{name} ended with exit code {code}", log.file
+    )
+    return failure if unwritten is None else replace(failure, message=f"{failure.message}; {named(unwritten)}")
+
+
+def named(error: OSError) -> str:
+    """What could not be done to which file, and why."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 
 def check_inventory(inventory: Path) -> Hosts:
@@ -354,6 +358,9 @@ def _environment(events: str) -> dict[str, str]:
 
 def _last_error(log: Path) -> str:
     """What Ansible said where no task failed: a playbook that is none, a killed process."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
     errors = [line for line in lines if re.match(r"(\[?ERROR\]?|fatal)[: ]", line)]
     return errors[-1].strip() if errors else ""

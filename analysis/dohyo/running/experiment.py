@@ -27,10 +27,13 @@ from dohyo.planning import plan, sizing
 from dohyo.scenario import scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
+from dohyo.whole_file import whole
 
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
 # Logs of an experiment are a few megabytes; a full disk in the middle would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
+# Kept free by a file of our own, so that a disk that has run full takes the state, the tables and the logs of stopping.
+RESERVE_BYTES = 16 * 10**6
 # How long a playbook may take to end after the run that had started it was killed.
 ENDING_SECONDS = 10.0
 
@@ -78,6 +81,20 @@ class Experiment:
             number = 1 + len(list(attempts.glob(f"{trial.name}.*")))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
+
+    def reserve(self) -> None:
+        """Keeps room on the disk for what is written in the end, as far as there is some."""
+        with suppress(OSError), self._reserve.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+
+    def release(self) -> None:
+        """Gives that room back."""
+        with suppress(OSError):
+            self._reserve.unlink()
+
+    @property
+    def _reserve(self) -> Path:
+        return self.folder / ".reserve"
 
     def update(self, **fields: Any) -> None:
         """Changes fields of experiment.json."""
@@ -257,10 +274,9 @@ def _having(file: IO[str]) -> list[str]:
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Writes a JSON file whole or not at all, also when the power goes."""
-    new = file.with_suffix(".new")
-    new.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    new.replace(file)
+    """Writes a JSON file whole or not at all, also when the power goes; raises OSError with the file's name."""
+    with whole(file) as out:
+        out.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(file: Path) -> dict[str, Any]:
