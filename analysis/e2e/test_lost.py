@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import shlex
 import signal
+import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_run import LONG, Run, listen, mix, nothing_stays, ours
+from test_run import LONG, SMALL, Run, listen, mix, nothing_stays, ours
 
-from dohyo.places import ROOT
+from dohyo.places import LOCAL_HOME, ROOT
 
 __all__ = ["nothing_stays"]
 
@@ -109,3 +112,19 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     assert "OVERALL       mysql-innodb" in again.stderr
     assert json.loads((seen / "out/experiment.json").read_text())["status"] == "done"
     assert not (seen / "out/.reserve").exists()
+
+
+def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", *SMALL)
+    configuration = LOCAL_HOME / "run" / "mysql" / "conf" / "my.cnf"
+    run.until("start", "01-mysql-innodb")
+    began = time.time()
+    while not configuration.exists() or configuration.stat().st_mtime < began:
+        pass
+    port = int(re.findall(r"^port\s*=\s*(\d+)", configuration.read_text(), re.MULTILINE)[0])
+    with socket.create_server(("127.0.0.1", port)):
+        assert run.end() == 0
+    assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
+    words = " ".join(run.text.split())
+    assert f"mysql port {port} was free when it was chosen, and was taken by" in words
+    assert f"mysql port {port} is taken on 127.0.0.1, using " in words
