@@ -126,5 +126,5 @@ def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path:
         assert run.end() == 0
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
     words = " ".join(run.text.split())
-    assert f"mysql port {port} was free when it was chosen, and was taken by" in words
+    assert f"mysql port {port} was chosen while it was free, and then taken by" in words
     assert " is taken on 127.0.0.1, using " in words

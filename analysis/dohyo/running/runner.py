@@ -337,13 +337,14 @@ class _Measurement:
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
         """Carries out a step; one whose files cannot be written has failed."""
+        problem = f"nothing was begun: {self.unwritten}"
         if not self.unwritten:
             try:
                 return step()
             except OSError as error:
-                self.failed_while = self.progress.activity
-                return Failure(named(error), self.experiment.folder)
-        return Failure(f"nothing was begun: {self.unwritten}", self.experiment.folder)
+                problem = named(error)
+        self.failed_while = self.progress.activity
+        return Failure(problem, self.experiment.folder)
 
     def _mark(self, trial: Trial, status: Status, reason: str | None) -> None:
         self._write(partial(self.experiment.mark, trial, status, reason))
@@ -410,11 +411,7 @@ class _Measurement:
                 self.progress.say(f"the servers are stopped, but this cannot be written: {named(error)}", "red")
         if failure is not None:
             stopped = failure.task.startswith(BRING_HOME)
-            what = (
-                "the servers are stopped, but their logs are still there"
-                if stopped
-                else "the servers could not be stopped"
-            )
+            what = "the servers are stopped, but evidence was left" if stopped else "the servers could not be stopped"
             self.progress.say(f"{what}: {failure}", "red")
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
 

@@ -109,7 +109,7 @@ def main() -> None:
             pids = having(found)
             if found and not any(carries(pid, mark) for pid in pids):
                 who = command_of(pids[0]) if pids else "a process of another user"
-                notes.append(f"{name} port {port} was free when it was chosen, and was taken by {who} before our server")
+                notes.append(f"{name} port {port} was chosen while it was free, and then taken by {who}")
     module.exit_json(changed=False, notes=notes)
 
 
