@@ -13,5 +13,5 @@ The packages, in the order of the data. Each imports only what is above it, and 
 
 Beside them: `cli` (the command `dohyo`, where reading begins), and what every package may import: `places`, `host` (the
 control machine), `bad_input`, `figures` (numbers in words), `operations` (YCSB's operation types), `statistics` (how
-exactly a mean is known).
+exactly a mean is known), `whole_file`, `output` (standard output and standard error).
 """

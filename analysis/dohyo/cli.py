@@ -12,7 +12,7 @@ from typing import get_args
 import click
 from rich.console import Console
 
-from dohyo import plain_text
+from dohyo import output, plain_text
 from dohyo.ansible import available
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
@@ -103,6 +103,7 @@ def run(
     if experiment is not None:
         if given := [option for option, value in changing.items() if value]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
+        output.make_last()
         return runner.resume(experiment, name, keep, Console(), open_report=open_)
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
@@ -127,7 +128,10 @@ def run(
         out=Path(out).absolute() if out else None,
         open_report=open_,
     )
-    return runner.show_plan(chosen, options, Console()) if plan_ else runner.run(chosen, options, Console())
+    if plan_:
+        return runner.show_plan(chosen, options, Console())
+    output.make_last()
+    return runner.run(chosen, options, Console())
 
 
 @cli.command(context_settings=_CONTEXT)

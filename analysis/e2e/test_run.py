@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,18 @@ def listen() -> None:
 class Run:
     """A run.sh in the background, as from a terminal's foreground."""
 
-    def __init__(self, out: Path, *arguments: str) -> None:
+    def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
+        """`within`: what the command is begun with."""
         self.out = out
         self.text = ""
         _running.append(self)
         self._process = subprocess.Popen(
-            [ROOT / "run.sh", *arguments, *([] if "--resume" in arguments else ["--out", str(out)])],
+            [
+                *within,
+                ROOT / "run.sh",
+                *arguments,
+                *([] if {"--resume", "--out"} & {*arguments} else ["--out", str(out)]),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dohyo.ansible.playbook import VERDICT, Events, Failure, Interruption, Signals, check_inventory, execute, play
+from dohyo.ansible.playbook import VERDICT, Events, Failure, Interruption, Signals, Sink, check_inventory, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 
@@ -33,13 +33,13 @@ def alive(pid: int) -> bool:
 
 def test_output_goes_to_the_log_and_the_exit_code_comes_back(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert execute(["sh", "-c", "echo out; echo err >&2; exit 3"], log, check=never) == 3
+    assert execute(["sh", "-c", "echo out; echo err >&2; exit 3"], Sink(log), check=never) == 3
     assert log.read_text() == "out\nerr\n"
 
 
 def test_a_time_limit_ends_the_program_and_its_children(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    code = execute(["sh", "-c", "sleep 60 & echo $!; wait"], log, check=never, timeout=2)
+    code = execute(["sh", "-c", "sleep 60 & echo $!; wait"], Sink(log), check=never, timeout=2)
     assert code == -signal.SIGTERM
     assert not alive(int(log.read_text()))
 
@@ -47,7 +47,7 @@ def test_a_time_limit_ends_the_program_and_its_children(tmp_path: Path) -> None:
 def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dohyo.ansible.playbook.GRACE_SECONDS", 0.5)
     code = execute(
-        ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], tmp_path / "log", check=never, timeout=0.5
+        ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], Sink(tmp_path / "log"), check=never, timeout=0.5
     )
     assert code == -signal.SIGKILL
 
@@ -65,7 +65,7 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
                 os.kill(os.getpid(), number)
 
         with pytest.raises(Interruption) as interruption:
-            execute(["sh", "-c", "echo $$; sleep 60"], log, check=signals.check, watch=interrupt)
+            execute(["sh", "-c", "echo $$; sleep 60"], Sink(log), check=signals.check, watch=interrupt)
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
@@ -107,15 +107,17 @@ def test_events_are_followed_while_they_are_written(tmp_path: Path) -> None:
     events = Events(file, seen.append)
     first = {"event": "phase", "phase": "load", "run": None}
     failed = {"event": "failed", "task": "t", "host": "h", "message": "m"}
-    with file.open("a") as output:
+    with events.sink, open(events.sink.writer, "w", closefd=False) as output:
         output.write(json.dumps(first) + "\n" + json.dumps(failed)[:10])
         output.flush()
         events.poll()
         assert seen == [first]
         output.write(json.dumps(failed)[10:] + "\n")
         output.write(json.dumps({**failed, "message": "later"}) + "\n")
-    events.poll()
+        output.flush()
+        events.poll()
     assert events.failure(file) == Failure("m", file, "t", "h")
+    assert [json.loads(line)["event"] for line in file.read_text().splitlines()] == ["end", "phase", "failed", "failed"]
 
 
 def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) -> None:
@@ -127,13 +129,11 @@ def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) 
         (VERDICT, "db1", "Begin: no success for 20 s; killed by 9", False),
         ("Stop", "db2", "unreachable", False),
     ]
-    file.write_text(
-        "".join(
-            json.dumps({"event": "failed", "task": task, "host": host, "message": message, "ignored": ignored}) + "\n"
-            for task, host, message, ignored in failures
-        )
-    )
-    events.poll()
+    with events.sink:
+        for task, host, message, ignored in failures:
+            event = {"event": "failed", "task": task, "host": host, "message": message, "ignored": ignored}
+            os.write(events.sink.writer, json.dumps(event).encode() + b"\n")
+        events.poll()
     assert str(events.failure(file)) == "task 'Begin' on db2: no success for 20 s; killed by 9"
 
 

@@ -1,23 +1,26 @@
 """Running programs that may take long, Ansible's playbooks above all, so that Ctrl-C is answered at once and in order.
 
 Every program gets a session of its own: a Ctrl-C in the terminal reaches only this process, which then ends the
-program and has the servers stopped. Output goes to a log; events that Ansible's callback plugin writes are handed on.
+program and has the servers stopped. A program ends with this process, also where that is killed. Output and the events
+of Ansible's callback plugin come through pipes and are written by us: a full disk must not end a playbook that has
+servers to stop.
 """
 
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from dohyo.ansible.data import as_data, check_path
 from dohyo.bad_input import BadInputError
@@ -102,9 +105,59 @@ class Failure:
         return f"{where}{self.message}"
 
 
+class Sink:
+    """A pipe into a file. The writer notices nothing when the file cannot take more. Used as a context manager.
+
+    :ivar writer: the descriptor to write to, which programs inherit
+    :ivar error: why the file is not whole, with its name
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        os.set_inheritable(self.writer, True)
+        self.error: OSError | None = None
+        self._append(b"")
+
+    def take(self) -> bytes:
+        """Writes what has come into the file, and returns it."""
+        data = b""
+        with suppress(BlockingIOError):
+            while more := os.read(self.reader, 1 << 16):
+                data += more
+        if data:
+            self._append(data)
+        return data
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.writer)
+        self.take()
+        os.close(self.reader)
+
+    def _append(self, data: bytes) -> None:
+        # Nothing is added behind a gap.
+        if self.error is not None:
+            return
+        before = 0
+        try:
+            # Opened each time, so that a file that was removed is missed.
+            with self.file.open("r+b" if data else "ab") as file:
+                before = file.seek(0, os.SEEK_END)
+                file.write(data)
+        except OSError as error:
+            self.error = OSError(error.errno, error.strerror, str(self.file))
+            # No half lines.
+            with suppress(OSError):
+                os.truncate(self.file, before)
+
+
 def execute(
     command: Sequence[str | Path],
-    log: Path | None,
+    output: Sink | None,
     *,
     check: Callable[[], None],
     watch: Callable[[], None] = lambda: None,
@@ -112,32 +165,37 @@ def execute(
     cwd: Path | None = None,
     timeout: float = float("inf"),
 ) -> int:
-    """Runs a program to its end, with its output appended to a log (or to our own output without one).
+    """Runs a program to its end, with its output appended to a file (or to our own output without one).
+
+    The program inherits the lock of `running.experiment.only_one`, and gets SIGTERM when this process dies.
 
     :param check: called often; when it raises, the program and its children are ended first
     :param watch: called often, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
     """
-    with log.open("ab") if log else nullcontext() as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env=env,
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + timeout
-        try:
-            while process.poll() is None and time.monotonic() < deadline:
-                # In this order, so that the phase which a signal interrupts is known.
-                watch()
-                check()
-                time.sleep(POLL_SECONDS)
-        finally:
-            _end(process)
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "TERM", "--", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=output.writer if output else None,
+        stderr=subprocess.STDOUT,
+        cwd=cwd,
+        env=env,
+        start_new_session=True,
+        # Python marks what shall not be inherited.
+        close_fds=False,
+    )
+    deadline = time.monotonic() + timeout
+    try:
+        while process.poll() is None and time.monotonic() < deadline:
+            # In this order, so that the phase which a signal interrupts is known.
+            watch()
+            check()
+            select.select([output.reader] if output else [], [], [], POLL_SECONDS)
+            if output:
+                output.take()
+    finally:
+        _end(process)
     watch()
     return process.returncode
 
@@ -154,18 +212,22 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 class Events:
-    """Follows the events of one playbook, and keeps its failures."""
+    """Follows the events of one playbook, and keeps its failures.
+
+    :ivar sink: where the callback plugin writes them to
+    """
 
     def __init__(self, file: Path, watch: Callable[[Event], None]) -> None:
-        self._file = file
+        self.sink = Sink(file)
         self._watch = watch
-        # What an earlier playbook wrote to the same file is not ours.
-        self._offset = file.stat().st_size if file.exists() else 0
+        self._rest = b""
         self._failures: list[Event] = []
 
     def poll(self) -> None:
         """Hands on the events that are new."""
-        for event in self._new():
+        # The last line may still be on its way.
+        *lines, self._rest = (self._rest + self.sink.take()).split(b"\n")
+        for event in map(json.loads, lines):
             if event["event"] == "failed":
                 self._failures.append(event)
             self._watch(event)
@@ -182,19 +244,6 @@ class Events:
                 if message.startswith(prefix := f"{event['task']}: "):
                     return Failure(message.removeprefix(prefix), log, str(event["task"]), str(event["host"]))
         return Failure(message, log, task, host)
-
-    def _new(self) -> Iterator[Event]:
-        try:
-            with self._file.open("rb") as file:
-                file.seek(self._offset)
-                fresh = file.read()
-        except FileNotFoundError:
-            return
-        # The last line may still be on its way.
-        whole = fresh[: fresh.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for line in whole.splitlines():
-            yield json.loads(line)
 
 
 def play(
@@ -216,28 +265,40 @@ def play(
     :param watch: gets each event
     :param tick: called often while it plays
     :returns: why it failed, or None
+    :raises OSError: after its end, if one of the two files could not be written whole
     """
-    log, events_file = folder / "ansible.log", folder / "events.jsonl"
+    log = Sink(folder / "ansible.log")
     command: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), name]
     if inventory is not None:
         command += ["-i", inventory]
-    events = Events(events_file, watch)
+    events = Events(folder / "events.jsonl", watch)
 
     def poll() -> None:
         events.poll()
         tick()
 
-    env = _environment(events_file)
+    environment = _environment(f"/dev/fd/{events.sink.writer}")
     # In a folder that only the user can read, as there may be passwords; and whose name Ansible takes as it is.
-    with tempfile.TemporaryDirectory() as scratch:
+    with log, events.sink, tempfile.TemporaryDirectory() as scratch:
         if variables is not None:
             file = Path(scratch) / "variables.yml"
             file.write_text(as_data(variables), encoding="ascii")
             command += ["-e", f"@{file}"]
-        code = execute(command, log, check=check, watch=poll, env=env, cwd=ANSIBLE, timeout=timeout)
+        code = execute(command, log, check=check, watch=poll, env=environment, cwd=ANSIBLE, timeout=timeout)
+    unwritten = log.error or events.sink.error
     if code == 0:
+        if unwritten is not None:
+            raise unwritten
         return None
-    return events.failure(log) or Failure(_last_error(log) or f"{name} ended with exit code {code}", log)
+    failure = events.failure(log.file) or Failure(
+        _last_error(log.file) or f"{name} ended with exit code {code}", log.file
+    )
+    return failure if unwritten is None else replace(failure, message=f"{failure.message}; {named(unwritten)}")
+
+
+def named(error: OSError) -> str:
+    """What could not be done to which file, and why."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 
 def check_inventory(inventory: Path) -> Hosts:
@@ -252,7 +313,7 @@ def check_inventory(inventory: Path) -> Hosts:
     answer = subprocess.run(
         [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
         cwd=ANSIBLE,
-        env=_environment(None),
+        env=_environment(""),
         capture_output=True,
         text=True,
         check=False,
@@ -274,7 +335,7 @@ def check_inventory(inventory: Path) -> Hosts:
     return of_inventory(inventory, groups, hosts("database"), hosts("client"))
 
 
-def _environment(events_file: Path | None) -> dict[str, str]:
+def _environment(events: str) -> dict[str, str]:
     """Ansible's environment: this venv and JDK 17 first, a UTF-8 locale (it refuses others), a log without colours.
 
     Callbacks that the user has enabled run beside ours, which writes the events.
@@ -299,12 +360,15 @@ def _environment(events_file: Path | None) -> dict[str, str]:
         ),
         "ANSIBLE_NOCOLOR": "1",
         "PYTHONUNBUFFERED": "1",
-        "DOHYO_EVENTS": str(events_file or ""),
+        "DOHYO_EVENTS": events,
     }
 
 
 def _last_error(log: Path) -> str:
     """What Ansible said where no task failed: a playbook that is none, a killed process."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
     errors = [line for line in lines if re.match(r"(\[?ERROR\]?|fatal)[: ]", line)]
     return errors[-1].strip() if errors else ""

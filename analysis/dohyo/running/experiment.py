@@ -12,13 +12,14 @@ FOLDER/attempts/             trials that --resume repeated, as they were before
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from dohyo.ansible.data import check_path
 from dohyo.ansible.playbook import check_inventory
@@ -28,10 +29,15 @@ from dohyo.planning import plan, sizing
 from dohyo.scenario import scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
+from dohyo.whole_file import whole
 
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
 # Logs of an experiment are a few megabytes; a full disk in the middle would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
+# Kept free by a file of our own, so that a disk that has run full takes the state, the tables and the logs of stopping.
+RESERVE_BYTES = 16 * 10**6
+# How long a playbook may take to end after the run that had started it was killed.
+ENDING_SECONDS = 10.0
 
 
 def now() -> str:
@@ -77,6 +83,20 @@ class Experiment:
             number = 1 + len(list(attempts.glob(f"{trial.name}.*")))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
+
+    def reserve(self) -> None:
+        """Keeps room on the disk for what is written in the end, as far as there is some."""
+        with suppress(OSError), self._reserve.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+
+    def release(self) -> None:
+        """Gives that room back."""
+        with suppress(OSError):
+            self._reserve.unlink()
+
+    @property
+    def _reserve(self) -> Path:
+        return self.folder / ".reserve"
 
     def update(self, **fields: Any) -> None:
         """Changes fields of experiment.json."""
@@ -222,28 +242,63 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 def only_one() -> Iterator[None]:
     """Holds this checkout's lock: two experiments at once would measure each other.
 
-    :raises BadInputError: naming the process that has it
+    The playbooks inherit it: while one works that a killed run has left, nobody else begins.
+
+    :raises BadInputError: naming the processes that have it
     """
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / ".lock").open("a+", encoding="ascii") as lock:
-        try:
-            flock(lock, LOCK_EX | LOCK_NB)
-        except BlockingIOError as error:
+        os.set_inheritable(lock.fileno(), True)
+        deadline = time.monotonic() + ENDING_SECONDS
+        while not _is_locked(lock):
             lock.seek(0)
-            raise BadInputError(
-                f"another experiment of this checkout is running (process {lock.read().strip()}); wait for its end"
-            ) from error
+            owner, having = lock.read().strip(), _having(lock)
+            if owner in having:
+                raise BadInputError(
+                    f"another experiment of this checkout is running (process {owner}); wait for its end"
+                )
+            # A killed run's playbook is just ending.
+            if time.monotonic() > deadline:
+                raise BadInputError(
+                    f"the run of process {owner} was killed, and a part of it still works; end that with:"
+                    f" kill {' '.join(having)}"
+                )
+            time.sleep(0.1)
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
         yield
 
 
+def _is_locked(lock: IO[str]) -> bool:
+    try:
+        flock(lock, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _having(file: IO[str]) -> list[str]:
+    """The other processes, by their numbers, that have a file open."""
+    this = os.fstat(file.fileno())
+
+    def has_it(descriptor: Path) -> bool:
+        with suppress(OSError):
+            return os.path.samestat(this, descriptor.stat())
+        return False
+
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended, or somebody else's
+            if process.name != str(os.getpid()) and any(map(has_it, (process / "fd").iterdir())):
+                found.append(process.name)
+    return found
+
+
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Writes a JSON file whole or not at all, also when the power goes."""
-    new = file.with_suffix(".new")
-    new.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    new.replace(file)
+    """Writes a JSON file whole or not at all, also when the power goes; raises OSError with the file's name."""
+    with whole(file) as out:
+        out.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -6,8 +6,10 @@ marked, and the table is printed.
 
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,17 @@ from rich.text import Text
 
 from dohyo import host
 from dohyo.ansible import available
-from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, play
+from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
 from dohyo.planning import sizing
 from dohyo.planning.plan import Trial, course, variables
 from dohyo.report import files, measured
+from dohyo.report.measured import Measured
 from dohyo.running.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
     Experiment,
+    Status,
     check_disk,
     create,
     new_folder,
@@ -38,11 +42,14 @@ from dohyo.running.progress import Progress, clock
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
+from dohyo.summary.results import Summary
 from dohyo.tables.files import write
 from dohyo.tables.table import render
 
 # Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
 STOP_SECONDS = 300.0
+# How the tasks of tasks/collect.yml are called, which come when everything is stopped.
+BRING_HOME = "Bring home "
 
 
 @dataclass(frozen=True)
@@ -149,13 +156,12 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console, *
             console.print(Text(f"all trials of {name} are done"))
         else:
             _build_client(signals)
-            for trial in todo:
-                experiment.set_aside(trial)
-                experiment.mark(trial, "pending")
-            experiment.update(status="running", finished=None)
-        named = bool(read_json(experiment.folder / "experiment.json").get("named"))
-        options = Options(inventory, keep, named, open_report=open_report)
-        return _Measurement(experiment, todo, options, signals, console).carry_out()
+        asked_for = bool(read_json(experiment.folder / "experiment.json").get("named"))
+        options = Options(inventory, keep, asked_for, open_report=open_report)
+        measurement = _Measurement(experiment, todo, options, signals, console)
+        if todo:
+            measurement.begin_again()
+        return measurement.carry_out()
 
 
 def _build_client(signals: Signals) -> None:
@@ -182,13 +188,26 @@ class _Measurement:
         self.told: set[tuple[str, str]] = set()
         # By role: the variables with which it was installed last.
         self.deployed: dict[str, Mapping[str, Any]] = {}
+        # Why nothing more can be measured: a file could not be written.
+        self.unwritten = ""
         self.progress = Progress(todo, console)
+
+    def begin_again(self) -> None:
+        """Makes room for the repetition of trials."""
+        if any(self.experiment.state(trial) == "running" for trial in self.todo):
+            # What still runs on the hosts, and writes, belongs to the attempt that is set aside.
+            self._stop("of a run that was killed")
+        for trial in self.todo:
+            self.experiment.set_aside(trial)
+            self.experiment.mark(trial, "pending")
+        self.experiment.update(status="running", finished=None)
 
     def carry_out(self) -> int:
         """Measures what is to do, prints the summary and returns the exit code."""
         interrupted = 0
         if self.todo:
             self._announce()
+            self.experiment.reserve()
             try:
                 with self.progress:
                     self._measure()
@@ -219,7 +238,7 @@ class _Measurement:
         left_by = ""
         for trial in self.todo:
             # The summary also tells what a trial that never began would have measured.
-            self._write_variables(trial, keep=False)
+            self._write(partial(self._write_variables, trial, keep=False))
         try:
             ready = self._provisioned()
             for number, trial in enumerate(ready, start=1):
@@ -228,7 +247,7 @@ class _Measurement:
                     # The next system must have the machine for itself.
                     self._stop(f"of {left_by}")
                 self.progress.trial(number, ready)
-                failure = self._trial(trial, keep)
+                failure = self._whatever_happens(partial(self._trial, trial, keep))
                 if failure is not None:
                     self._failed(trial, failure)
                 left_by = trial.label if failure is not None else ""
@@ -236,7 +255,7 @@ class _Measurement:
         except Interruption as interruption:
             for trial in self.todo:
                 if self.experiment.state(trial) in ("pending", "running"):
-                    self.experiment.mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
+                    self._mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
             raise
         finally:
             if not kept:
@@ -259,7 +278,7 @@ class _Measurement:
 
     def _installed(self, trials: list[Trial]) -> list[Trial]:
         """The trials, alike in their roles' variables, whose system could be installed."""
-        failure = self._deploy(trials)
+        failure = self._whatever_happens(partial(self._deploy, trials))
         if failure is None:
             return self._available(trials)
         systems = list(dict.fromkeys(trial.system for trial in trials))
@@ -277,7 +296,7 @@ class _Measurement:
         """The trials whose system can be had; the others are skipped."""
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
-                self.experiment.mark(trial, "skipped", reason)
+                self._mark(trial, "skipped", reason)
                 if (trial.system, reason) not in self.told:  # once, and not for each of its rounds and points
                     self.told.add((trial.system, reason))
                     self.progress.say(f"{trial.system} skipped: {reason}", "yellow")
@@ -318,8 +337,34 @@ class _Measurement:
         write_json(folder / "trial.json", asked)
         return asked
 
+    def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
+        """Carries out a step; one whose files cannot be written has failed."""
+        problem = f"nothing was begun: {self.unwritten}"
+        if not self.unwritten:
+            try:
+                return step()
+            except OSError as error:
+                problem = named(error)
+        self.failed_while = self.progress.activity
+        return Failure(problem, self.experiment.folder)
+
+    def _mark(self, trial: Trial, status: Status, reason: str | None) -> None:
+        self._write(partial(self.experiment.mark, trial, status, reason))
+
+    def _write(self, write: Callable[[], object]) -> None:
+        """Writes what can be written; where the disk is full, into the room that was kept."""
+        try:
+            write()
+        except OSError as error:
+            self.unwritten = self.unwritten or named(error)
+            self.experiment.release()
+            try:
+                write()
+            except OSError as again:
+                self.progress.say(f"cannot be written: {named(again)}", "red")
+
     def _failed(self, trial: Trial, failure: Failure) -> None:
-        self.experiment.mark(trial, "failed", f"{self.failed_while}: {failure}")
+        self._mark(trial, "failed", f"{self.failed_while}: {failure}")
         self.progress.say(f"{trial.label} failed while {self.failed_while}: {failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
@@ -350,18 +395,26 @@ class _Measurement:
         """Stops all servers and clients that this checkout has started, whatever signals come."""
         self.progress.stopping(which)
         folder = self.experiment.folder / "stop"
-        folder.mkdir(exist_ok=True)
+        failure = None
         with self.signals.held_back("already stopping the servers, please wait"):
-            failure = play(
-                "stop.yml",
-                self.options.inventory,
-                folder,
-                check=lambda: None,
-                tick=self.progress.tick,
-                timeout=STOP_SECONDS,
-            )
+            try:
+                # Where there is no room for a folder, there is none for the log in it.
+                with suppress(OSError):
+                    folder.mkdir(exist_ok=True)
+                failure = play(
+                    "stop.yml",
+                    self.options.inventory,
+                    folder,
+                    check=lambda: None,
+                    tick=self.progress.tick,
+                    timeout=STOP_SECONDS,
+                )
+            except OSError as error:
+                self.progress.say(f"the servers are stopped, but this cannot be written: {named(error)}", "red")
         if failure is not None:
-            self.progress.say(f"the servers could not be stopped: {failure}", "red")
+            stopped = failure.task.startswith(BRING_HOME)
+            what = "the servers are stopped, but evidence was left" if stopped else "the servers could not be stopped"
+            self.progress.say(f"{what}: {failure}", "red")
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
 
     def _show_kept(self, trial: Trial) -> None:
@@ -379,24 +432,30 @@ class _Measurement:
         for trial, result in zip(self.experiment.trials, summary.trials, strict=True):
             # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
             if self.experiment.state(trial) == "done" and result.status != "ok":
-                self.experiment.mark(trial, "invalid", result.reason)
+                self._mark(trial, "invalid", result.reason)
         fine = ("ok",) if self.options.named else ("ok", "skipped")
         statuses = [trial.status for trial in summary.trials]
         valid = "ok" in statuses and all(status in fine for status in statuses)
-        self.experiment.update(status="done" if valid else "interrupted" if interrupted else "failed", finished=now())
-        write(summary, self.experiment.folder)
-        render(summary, self.console)
         folder = shown(self.experiment.folder)
+        self.experiment.release()
+        render(summary, self.console)
+        self._write(partial(write, summary, self.experiment.folder))
+        valid = valid and not self.unwritten
+        status = "done" if valid else "interrupted" if interrupted else "failed"
+        self._write(partial(self.experiment.update, status=status, finished=now()))
         self.console.print(
             Text(f"evidence, summary.json, .csv, .md, load.csv, servers.csv and hosts.csv: {folder}"), soft_wrap=True
         )
         if self.options.open_report:
-            (page,) = files.write(self.experiment.folder, (summary, found))
-            files.open_in_browser(page)
-            self.console.print(Text(f"report: {shown(page)}"), soft_wrap=True)
+            self._write(partial(self._open_report, summary, found))
         if not valid:
             # A name alone would be one below results/.
             name = self.experiment.folder.name if self.experiment.folder.parent == RESULTS else self.experiment.folder
             command = shlex.join(["./run.sh", "--resume", str(name)])
             self.console.print(Text(f"to repeat only what did not finish: {command}"), soft_wrap=True)
-        return valid
+        return valid and not self.unwritten
+
+    def _open_report(self, summary: Summary, found: Measured) -> None:
+        (page,) = files.write(self.experiment.folder, (summary, found))
+        files.open_in_browser(page)
+        self.console.print(Text(f"report: {shown(page)}"), soft_wrap=True)

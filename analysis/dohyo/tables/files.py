@@ -6,14 +6,21 @@ from pathlib import Path
 
 from dohyo.summary.results import Summary
 from dohyo.tables import table
+from dohyo.whole_file import whole
 
 
 def write(summary: Summary, experiment: Path) -> None:
-    """Writes summary.json, .csv and .md, load.csv, servers.csv and hosts.csv into the experiment's folder."""
-    (experiment / "summary.json").write_text(summary.json(), encoding="utf-8")
-    (experiment / "summary.csv").write_text(summary.csv(), encoding="utf-8")
-    (experiment / "load.csv").write_text(summary.load_csv(), encoding="utf-8")
-    (experiment / "servers.csv").write_text(summary.servers_csv(), encoding="utf-8")
-    with (experiment / "hosts.csv").open("w", encoding="utf-8") as hosts:
-        hosts.writelines(summary.hosts_csv())
-    (experiment / "summary.md").write_text(table.markdown(summary), encoding="utf-8")
+    """Writes summary.json, .csv and .md, load.csv, servers.csv and hosts.csv into the experiment's folder.
+
+    :raises OSError: with the name of the file that could not be written
+    """
+    for name, lines in {
+        "summary.json": [summary.json()],
+        "summary.csv": [summary.csv()],
+        "load.csv": [summary.load_csv()],
+        "servers.csv": [summary.servers_csv()],
+        "hosts.csv": summary.hosts_csv(),
+        "summary.md": [table.markdown(summary)],
+    }.items():
+        with whole(experiment / name) as file:
+            file.writelines(lines)

@@ -120,5 +120,9 @@ class Mirror:
         folder = self._folder / host
         folder.mkdir(parents=True, exist_ok=True)
         # The name comes from another machine: it must not lead out of the folder.
-        with (folder / Path(log).name).open("ab") as file:
-            file.write(text.encode("latin-1"))
+        path = folder / Path(log).name
+        try:
+            with path.open("ab") as file:
+                file.write(text.encode("latin-1"))
+        except OSError as error:
+            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}") from None

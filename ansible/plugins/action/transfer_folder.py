@@ -132,8 +132,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         with tempfile.TemporaryDirectory() as folder:
             archive = os.path.join(folder, "folder.zip")
             self._connection.fetch_file(remote, archive)
-            with zipfile.ZipFile(archive) as files:
-                files.extractall(dest)
+            try:
+                with zipfile.ZipFile(archive) as files:
+                    files.extractall(dest)
+            except OSError as error:
+                raise AnsibleActionFail(f"{dest} cannot be written: {error.strerror}") from None
         return {"changed": True, "files": packed["files"]}
 
     def _remote_archive(self) -> str:

@@ -39,6 +39,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+address:
+  description: The address that was asked about.
+  type: str
+  returned: success
 ports:
   description: Chosen port of each purpose.
   type: dict
@@ -118,7 +122,7 @@ def main() -> None:
             keep_choice(kept, wishes, ports, moved)
     except ValueError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=False, ports=ports, moved=moved)
+    module.exit_json(changed=False, address=module.params["address"], ports=ports, moved=moved)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,130 @@
+"""What a run loses on its way: its process, the disk, who reads its output. It ends in order."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_run import LONG, SMALL, Run, listen, mix, nothing_stays, ours
+
+from dohyo.places import LOCAL_HOME, ROOT
+
+__all__ = ["nothing_stays"]
+
+
+def playbooks() -> list[int]:
+    """Processes of Ansible that a killed run may have left."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes()
+            events = b"DOHYO_EVENTS=" in (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if events and b"ansible-playbook" in words:
+            found.append(int(process.name))
+    return found
+
+
+def test_a_killed_run_is_resumed_at_once(tmp_path: Path) -> None:
+    asked = ["workloadA", "--systems=mysql-innodb", *LONG]
+    run = Run(tmp_path / "out", *asked)
+    for phase in ("load", "run"):
+        run.until(phase, "01-mysql-innodb")
+        run.signal(signal.SIGKILL)
+        assert run.end() == -signal.SIGKILL
+        assert json.loads((run.out / "raw/01-mysql-innodb/state.json").read_text())["status"] == "running"
+        scenario = run.out / "scenario.properties"
+        if phase == "run":
+            scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+        run = Run(run.out, "--resume", str(run.out))
+    assert run.end() == 0
+    assert ours() == playbooks() == []
+    assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
+    assert sorted(path.name for path in (run.out / "attempts").iterdir()) == [f"01-mysql-innodb.{n}" for n in (1, 2)]
+    # Its own evidence, and only that.
+    trial = run.out / "raw" / "01-mysql-innodb"
+    log = (trial / "ansible.log").read_text()
+    assert log.count("PLAY [Trial]") == log.count("PLAY RECAP") == 1
+    assert "was killed" not in log
+    events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
+    assert [event["phase"] for event in events if event["event"] == "phase"].count("load") == 1
+    assert events[-1]["event"] == "end"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
+    """A disk that is soon full: what begins commands that see it, where they see it, and where the test does."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a file system of its own")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with subprocess.Popen(["unshare", "--mount", "sleep", "infinity"]) as keeper:
+        try:
+            within = ["nsenter", f"--target={keeper.pid}", "--mount"]
+            while (Path("/proc") / str(keeper.pid) / "comm").read_text() != "sleep\n":
+                pass
+            subprocess.run([*within, "mount", "-t", "tmpfs", "-o", "size=220m", "tmpfs", disk], check=True)
+            yield within, disk, Path(f"/proc/{keeper.pid}/root{disk}")
+        finally:
+            keeper.kill()
+
+
+def fill(file: Path) -> None:
+    """Leaves no room on a disk."""
+    with pytest.raises(OSError, match="No space left"):
+        file.write_bytes(bytes(220 * 10**6))
+
+
+def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Path, Path]) -> None:
+    within, disk, seen = small_disk
+    run = Run(seen / "out", "workloadA", "--systems=mysql-innodb", *LONG, "--out", str(disk / "out"), within=within)
+    run.until("run", "01-mysql-innodb")
+    fill(seen / "fill")
+    assert run.end() == 1
+    assert ours() == []
+    state = json.loads((seen / "out/raw/01-mysql-innodb/state.json").read_text())
+    assert state["status"] == "failed"
+    assert "No space left on device" in state["reason"]
+    assert f"{disk}/out/raw/01-mysql-innodb/" in state["reason"]
+    assert "could not be stopped" not in run.text
+    # The load was whole.
+    assert "[LOAD] INSERT mysql-innodb" in run.text
+    assert not list(seen.rglob("*.new"))
+    (seen / "fill").unlink()
+
+    scenario = seen / "out" / "scenario.properties"
+    scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+    resume = shlex.join([*within, str(ROOT / "run.sh"), "--resume", str(disk / "out")])
+    again = subprocess.run(
+        ["bash", "-c", f"{resume} | head -n 1; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True, text=True, preexec_fn=listen, check=False, timeout=400,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert len(again.stdout.splitlines()) == 1
+    assert "OVERALL       mysql-innodb" in again.stderr
+    assert json.loads((seen / "out/experiment.json").read_text())["status"] == "done"
+    assert not (seen / "out/.reserve").exists()
+
+
+def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", *SMALL)
+    configuration = LOCAL_HOME / "run" / "mysql" / "conf" / "my.cnf"
+    run.until("start", "01-mysql-innodb")
+    began = time.time()
+    while not configuration.exists() or configuration.stat().st_mtime < began:
+        pass
+    port = int(re.findall(r"^port\s*=\s*(\d+)", configuration.read_text(), re.MULTILINE)[0])
+    with socket.create_server(("127.0.0.1", port)):
+        assert run.end() == 0
+    assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
+    words = " ".join(run.text.split())
+    assert f"mysql port {port} was chosen while it was free, and then taken by" in words
+    assert " is taken on 127.0.0.1, using " in words

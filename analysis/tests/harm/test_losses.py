@@ -1,0 +1,184 @@
+"""What a program loses while it works: who reads its output, room on the disk, its own parent."""
+
+import os
+import pty
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dohyo.ansible.playbook import Sink, execute, play
+from dohyo.bad_input import BadInputError
+from dohyo.running import experiment
+from dohyo.running.experiment import only_one, write_json
+
+TALK = """
+import sys
+from rich.console import Console
+from dohyo.output import make_last
+
+make_last()
+console = Console(width=80)
+console.print("begins")
+input()
+for number in range(500):
+    console.print(f"line {number}")
+print("words", file=sys.stderr)
+sys.exit(3)
+"""
+LINES = [f"line {number}" for number in range(500)]
+
+
+def talk(redirections: str) -> tuple[int, list[str], list[str]]:
+    """The exit code of the talking program in a shell, its standard output and its standard error."""
+    shell = subprocess.run(
+        ["bash", "-c", f'printf "%s\\n" go | "$0" -c "$1" {redirections}', sys.executable, TALK],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return shell.returncode, shell.stdout.splitlines(), shell.stderr.splitlines()
+
+
+@pytest.mark.parametrize("redirections", ["> /dev/full", "| false; exit ${PIPESTATUS[1]}"])
+def test_what_standard_output_does_not_take_goes_to_standard_error(redirections: str) -> None:
+    assert talk(redirections) == (3, [], ["begins", *LINES, "words"])
+
+
+def test_a_reader_that_goes_away_misses_nothing_but_what_it_did_not_want() -> None:
+    code, out, err = talk("| head -n 1; exit ${PIPESTATUS[1]}")
+    assert (code, out) == (3, ["begins"])
+    # What the pipe had taken is lost with its reader.
+    assert err == [*LINES, "words"][-len(err) :]
+    assert err[-1] == "words"
+
+
+@pytest.mark.parametrize(
+    "redirections", [">&-", ">&- 2>&-", "> /dev/full 2>&1", "2> /dev/full > /dev/full", "> /dev/full 2>&- <&-"]
+)
+def test_a_program_without_output_works_on(redirections: str) -> None:
+    # Without standard input it has nothing to wait for.
+    code, out, _ = talk(redirections.replace(" <&-", ""))
+    assert (code, out) == (3, [])
+
+
+def test_a_terminal_that_is_gone_ends_nothing() -> None:
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", TALK], stdin=subprocess.PIPE, stdout=slave, stderr=slave, start_new_session=True
+    ) as program:
+        os.close(slave)
+        assert os.read(master, 100).startswith(b"begins")
+        os.close(master)
+        program.communicate(b"go\n")
+    assert program.returncode == 3
+
+
+def no_room() -> None:
+    """Files may have 4096 bytes, and no signal comes, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+
+def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.getsignal(signal.SIGXFSZ)
+    log = Sink(tmp_path / "log")
+    try:
+        no_room()
+        with log:
+            command = ["bash", "-c", "for ((i = 0; i < 100000; i++)); do echo $i || exit 1; done; exit 7"]
+            assert execute(command, log, check=lambda: None) == 7
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert log.error is not None
+    assert log.error.filename == str(tmp_path / "log")
+    # Nothing is added behind a gap, and no line is cut.
+    lines = log.file.read_text().splitlines(keepends=True)
+    assert lines == [f"{number}\n" for number in range(len(lines))]
+
+
+def test_a_log_that_is_removed_is_missed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with Sink(log) as sink:
+        os.write(sink.writer, b"one\n")
+        sink.take()
+        log.unlink()
+        os.write(sink.writer, b"two\n")
+    assert isinstance(sink.error, FileNotFoundError)
+
+
+def test_a_playbook_whose_evidence_is_lost_has_not_gone_well(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").symlink_to("/dev/full")
+    playbook = tmp_path / "playbook.yml"
+    playbook.write_text("- {hosts: database, tasks: [{name: Phase start, debug: {msg: {phase: start}}}]}\n")
+    with pytest.raises(OSError, match=r"No space left on device: '.*events.jsonl'"):
+        play(str(playbook), None, tmp_path, check=lambda: None)
+    playbook.write_text("- {hosts: database, tasks: [{name: Break, fail: {msg: on purpose}}]}\n")
+    failure = play(str(playbook), None, tmp_path, check=lambda: None)
+    assert str(failure) == (
+        f"task 'Break' on localhost: on purpose; {tmp_path / 'events.jsonl'}: No space left on device"
+    )
+
+
+def test_a_file_without_room_stays_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    write_json(file, {"status": "running"})
+    before = file.read_text()
+    code = f"""
+from pathlib import Path
+from dohyo.running.experiment import write_json
+try:
+    write_json(Path({str(file)!r}), {{"reason": "x" * 10000}})
+except OSError as error:
+    print(error.filename)
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, preexec_fn=no_room
+    ).stdout  # fmt: skip
+    assert said.strip().startswith(str(file))
+    assert file.read_text() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+RUN = """
+from pathlib import Path
+from dohyo.ansible.playbook import Sink, execute
+from dohyo.running import experiment
+
+experiment.RESULTS = Path("RESULTS_FOLDER")
+with experiment.only_one():
+    execute(["bash", "-c", "trap 'sleep 2; exit' TERM; echo $$; while :; do sleep 0.1; done"],
+            Sink(Path("LOG")), check=lambda: None)
+"""
+
+
+def works(pid: str) -> bool:
+    """A zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_what_a_killed_run_has_left_ends_and_holds_the_lock_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment, "RESULTS", tmp_path)
+    log = tmp_path / "log"
+    code = RUN.replace("RESULTS_FOLDER", str(tmp_path)).replace("LOG", str(log))
+    with subprocess.Popen([sys.executable, "-c", code]) as killed:
+        while not (log.exists() and log.read_text().endswith("\n")):
+            pass
+        with pytest.raises(BadInputError, match=f"is running .process {killed.pid}"), only_one():
+            pass
+        killed.kill()
+    left = log.read_text().strip()
+    monkeypatch.setattr(experiment, "ENDING_SECONDS", 0.2)
+    with pytest.raises(BadInputError, match=f"{killed.pid} was killed, .* end that with: kill .*{left}"), only_one():
+        pass
+    monkeypatch.setattr(experiment, "ENDING_SECONDS", 10)
+    with only_one():
+        assert not works(left)

@@ -1,0 +1,117 @@
+"""Ansible module: which of the ports that were chosen does another program listen on?"""
+
+from __future__ import annotations
+
+import glob
+import os
+import socket
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: lost_ports
+short_description: Say which of the ports that were chosen another program has taken
+description:
+  - A server's port is chosen before the server listens on it. Changes nothing.
+options:
+  chosen:
+    description: The answer of M(free_ports), or nothing.
+    type: dict
+    required: true
+  secret:
+    description: File with the secret that the environment of all our processes carries.
+    type: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Look whose the ports are
+  lost_ports:
+    chosen: "{{ mysql_ports }}"
+    secret: "{{ dohyo_home }}/run/secret"
+  register: lost
+"""
+
+RETURN = r"""
+notes:
+  description: One sentence for each port that another program, and no process of ours, listens on.
+  type: list
+  elements: str
+  returned: success
+"""
+
+LISTENING = "0A"
+ANY_ADDRESS = "00000000"
+
+
+def sockets(address: str, port: int) -> set[str]:
+    """The sockets that listen on a port of an address, as the links in /proc/PID/fd name them."""
+    # The kernel prints an IPv4 address as one number of this machine's byte order, and at the end of an IPv6 address.
+    number = socket.inet_aton(socket.gethostbyname(address))[::-1].hex().upper()
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            with open(table, encoding="ascii") as lines:
+                rows = [line.split() for line in lines][1:]
+            for row in rows:
+                host, _, its_port = row[1].partition(":")
+                if row[3] == LISTENING and int(its_port, 16) == port and host[-8:] in (number, ANY_ADDRESS):
+                    found.add(f"socket:[{row[9]}]")
+    return found
+
+
+def having(found: set[str]) -> list[str]:
+    """Pids of the processes that have one of these sockets, as far as they may be seen."""
+    pids = []
+    for link in glob.iglob("/proc/[0-9]*/fd/*"):
+        try:
+            if os.readlink(link) in found:
+                pids.append(link.split("/")[2])
+        except OSError:
+            continue
+    return pids
+
+
+def carries(pid: str, mark: bytes) -> bool:
+    """Is a process one of those that our tool has started?"""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            return any(word.startswith(mark) for word in environ.read().split(b"\0"))
+    except OSError:
+        return False
+
+
+def command_of(pid: str) -> str:
+    """How people call a process."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return f"{file.read().strip()}, process {pid}"
+    except OSError:
+        return "a process that has ended"
+
+
+def main() -> None:
+    """Read the parameters, look, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "chosen": {"type": "dict", "required": True},
+            "secret": {"type": "path", "required": True, "no_log": False},
+        },
+        supports_check_mode=True,
+    )
+    chosen = module.params["chosen"]
+    notes = []
+    if chosen:
+        with open(module.params["secret"], encoding="ascii") as file:
+            mark = f"DOHYO_SERVICE={file.read().strip()}:".encode()
+        for name, port in chosen["ports"].items():
+            found = sockets(chosen["address"], port)
+            pids = having(found)
+            if found and not any(carries(pid, mark) for pid in pids):
+                who = command_of(pids[0]) if pids else "a process of another user"
+                notes.append(f"{name} port {port} was chosen while it was free, and then taken by {who}")
+    module.exit_json(changed=False, notes=notes)
+
+
+if __name__ == "__main__":
+    main()
