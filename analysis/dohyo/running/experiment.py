@@ -5,14 +5,15 @@ FOLDER/scenario.properties   the effective scenario; --resume measures with it
 FOLDER/published/            figures of others that are shown below ours
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
                              canary.json, conditions.json, load/, a folder for each run of each phase (run-1/,
-                             update-2/, …) and for each probe of a search (probe-1/, …), server/
+                             update-2/, …) and for each probe of a search (probe-1/, …), server/; manifest with the
+                             checksum of each of them but state.json
 FOLDER/attempts/             trials that --resume repeated, as they were before
 """
 
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -20,7 +21,9 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any, Literal
 
+from dohyo import folders
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.evidence import experiment_folder, json_values, manifest
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
 from dohyo.scenario import scenario
@@ -64,7 +67,13 @@ class Experiment:
         before = read_json(file)
         started = now() if status == "running" else before.get("started")
         finished = now() if status not in ("pending", "running") else None
-        write_json(file, {"status": status, "reason": reason, "started": started, "finished": finished})
+        state = {"status": status, "reason": reason, "started": started, "finished": finished}
+        write_json(file, {**before, **state})
+
+    def seal(self, trial: plan.Trial) -> None:
+        """Writes the manifest of a trial to whose evidence nothing will be added any more."""
+        file = self.trial_folder(trial) / "state.json"
+        write_json(file, {**read_json(file), "manifest": manifest.write(self.trial_folder(trial))})
 
     def set_aside(self, trial: plan.Trial) -> None:
         """Moves what an unfinished trial left to attempts/, so that its repetition starts with an empty folder."""
@@ -75,6 +84,16 @@ class Experiment:
             number = 1 + len(list(attempts.glob(f"{trial.name}.*")))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
+
+    def is_there(self) -> bool:
+        """Whether the folder is still the one that was made: somebody may have removed it meanwhile."""
+        planned = read_json(self.folder / experiment_folder.FACTS).get("plan")
+        return planned == [trial.name for trial in self.trials] and self.scenario_file.is_file()
+
+    @property
+    def scenario_file(self) -> Path:
+        """The effective scenario."""
+        return self.folder / "scenario.properties"
 
     def update(self, **fields: Any) -> None:
         """Changes fields of experiment.json."""
@@ -113,7 +132,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     for trial in experiment.trials:
         experiment.trial_folder(trial).mkdir(parents=True)
         experiment.mark(trial, "pending")
-    (folder / "scenario.properties").write_text(chosen.text(), encoding="utf-8")
+    folders.write(experiment.scenario_file, chosen.text())
     for file in chosen.published:
         (folder / "published").mkdir(exist_ok=True)
         shutil.copy(file, folder / "published")
@@ -167,16 +186,32 @@ def find(name: str) -> Path:
 def reopen(name: str) -> tuple[Experiment, Path | None]:
     """Opens an experiment by its ID below results/, or by the path of its folder; returns it and its inventory.
 
-    :raises BadInputError: if there is none
+    :raises BadInputError: if there is none, or it cannot be continued
     """
     folder = find(name)
-    about = read_json(folder / "experiment.json")
+    about = experiment_folder.read(folder)
+    for key in ("scenario", "inventory"):
+        if key not in about:
+            raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {key} is missing, so it cannot be resumed")
     # Sizes such as 4*ram stay those of then.
-    hosts = Hosts(**about["hosts"]) if about.get("hosts") else None
+    hosts = _hosts(folder, about["hosts"]) if about.get("hosts") else None
     inventory = Path(about["inventory"]) if about["inventory"] else None
+    if inventory is not None and not inventory.exists():
+        raise BadInputError(f"{name} was measured with the inventory {inventory}, which is not there any more")
+    # An inventory may be a program, and this folder may come from somebody else.
+    if inventory is not None and inventory.resolve().is_relative_to(folder.resolve()):
+        raise BadInputError(f"{name} names an inventory inside its own folder, {inventory}; it is not used")
     file = folder / "scenario.properties"
     chosen = scenario.load(file, name=about["scenario"], hosts=hosts, caches=sizing.caches(inventory))
     return Experiment(folder, chosen), inventory
+
+
+def _hosts(folder: Path, stated: dict[str, Any]) -> Hosts:
+    types = {"count": int, "memory": int | None, "disk": int | None, "clients": bool, "where": str}
+    for key, value in stated.items():
+        if key not in types or not isinstance(value, types[key]):
+            raise BadInputError(f"{folder}/{experiment_folder.FACTS}: hosts: {key} cannot be {value!a:.60}")
+    return Hosts(**stated)
 
 
 def check_disk(folder: Path, needed: int, what: str) -> None:
@@ -197,37 +232,46 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 
 
 @contextmanager
-def only_one() -> Iterator[None]:
+def only_one() -> Iterator[Callable[[Path], None]]:
     """Holds this checkout's lock: two experiments at once would measure each other.
+
+    What it gives is to be told the experiment's folder, for everybody else who wants to know what is being measured.
 
     :raises BadInputError: naming the process that has it
     """
     RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / ".lock").open("a+", encoding="ascii") as lock:
+    with (RESULTS / experiment_folder.LOCK).open("a+", encoding="utf-8", errors="surrogateescape") as lock:
         try:
             flock(lock, LOCK_EX | LOCK_NB)
         except BlockingIOError as error:
             lock.seek(0)
             raise BadInputError(
-                f"another experiment of this checkout is running (process {lock.read().strip()}); wait for its end"
+                f"another experiment of this checkout is running (process {lock.readline().strip()}); wait for its end"
             ) from error
         lock.truncate(0)
-        lock.write(str(os.getpid()))
+        lock.write(f"{os.getpid()}\n")
         lock.flush()
-        yield
+
+        def measuring(folder: Path) -> None:
+            lock.write(f"{folder.resolve()}\n")
+            lock.flush()
+
+        yield measuring
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
     """Writes a JSON file whole or not at all, also when the power goes."""
-    new = file.with_suffix(".new")
-    new.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    new.replace(file)
+    folders.write(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is none."""
+    """The object in a JSON file; empty where there is none.
+
+    :raises BadInputError: if there is something else in it
+    """
     try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return json_values.mapping(json_values.load(file))
     except FileNotFoundError:
         return {}
-    return content
+    except ValueError as error:
+        raise BadInputError(f"{file}: cannot be read as JSON: {error}") from error

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dohyo import folders
 from dohyo.summary.results import Summary
 from dohyo.tables import table
 
 
 def write(summary: Summary, experiment: Path) -> None:
     """Writes summary.json, .csv and .md, load.csv, servers.csv and hosts.csv into the experiment's folder."""
-    (experiment / "summary.json").write_text(summary.json(), encoding="utf-8")
-    (experiment / "summary.csv").write_text(summary.csv(), encoding="utf-8")
-    (experiment / "load.csv").write_text(summary.load_csv(), encoding="utf-8")
-    (experiment / "servers.csv").write_text(summary.servers_csv(), encoding="utf-8")
-    with (experiment / "hosts.csv").open("w", encoding="utf-8") as hosts:
-        hosts.writelines(summary.hosts_csv())
-    (experiment / "summary.md").write_text(table.markdown(summary), encoding="utf-8")
+    folders.write(experiment / "summary.json", summary.json())
+    folders.write(experiment / "summary.csv", summary.csv())
+    folders.write(experiment / "load.csv", summary.load_csv())
+    folders.write(experiment / "servers.csv", summary.servers_csv())
+    folders.write(experiment / "hosts.csv", summary.hosts_csv())
+    folders.write(experiment / "summary.md", table.markdown(summary))
