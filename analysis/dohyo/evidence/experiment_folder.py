@@ -50,9 +50,10 @@ def running(experiment: Path) -> int | None:
             lock = os.open(results / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             continue
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            os.close(lock)
+            continue
         with os.fdopen(lock, encoding="utf-8", errors="surrogateescape") as file:
-            if not stat.S_ISREG(os.fstat(lock).st_mode):
-                continue
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
