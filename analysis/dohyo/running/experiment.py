@@ -58,7 +58,7 @@ class Experiment:
 
     def state(self, trial: plan.Trial) -> Status:
         """How far a trial came."""
-        status: Status = read_json(self.trial_folder(trial) / "state.json").get("status", "pending")
+        status: Status = read_json(self.trial_folder(trial) / "state.json").get("status") or "pending"
         return status
 
     def mark(self, trial: plan.Trial, status: Status, reason: str | None = None) -> None:
