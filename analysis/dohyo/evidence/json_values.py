@@ -31,7 +31,11 @@ def loads(content: str | bytes) -> Any:
     :raises ValueError: if it is no JSON, or nested too deeply
     """
     try:
-        return json.loads(content)
+        found = json.loads(content)
+        # Half of a character can only be written as an escape, and no encoding has it.
+        if ("\\ud" if isinstance(content, str) else b"\\ud") in content.lower():
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+        return found
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

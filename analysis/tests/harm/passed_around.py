@@ -70,6 +70,4 @@ def finished(folder: Path, *, sealed: bool = True) -> Path:
 
 def tree(folder: Path) -> dict[str, bytes | None]:
     """Every path below a folder, with what is in it."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")
-    }
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
