@@ -5,18 +5,20 @@
 """
 
 import json
+import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
 import click
-from rich.console import Console
 
-from dohyo import output, plain_text
+from dohyo import folders, output, plain_text, terminal
 from dohyo.ansible import available
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
+from dohyo.evidence import experiment_folder
 from dohyo.places import RESULTS, shown
 from dohyo.planning import plan, sizing
 from dohyo.report import files, foreign, measured, page, site
@@ -28,11 +30,22 @@ from dohyo.summary import regression
 from dohyo.summary.summary import is_experiment, read_trial
 from dohyo.tables.tabulate import Format
 from dohyo.tables.tabulate import tabulate as tabulate_folders
+from dohyo.terminal import Console
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(context_settings=_CONTEXT)
+class _Commands(click.Group):
+    """Commands that refuse an empty argument, such as that of a variable which a script has not set."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for before, argument in pairwise(["", *args]):
+            if not argument or re.fullmatch("--[a-z-]+=", argument):
+                raise BadInputError(f"{argument or before} '': it is empty; give a value, or leave it out".lstrip())
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings=_CONTEXT)
 def cli() -> None:
     """Compares NoSQL databases on your hardware, under equal conditions."""
 
@@ -169,7 +182,8 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
 @click.option("--figures", is_flag=True, help="Also write the charts as SVG and PNG, and the tables for LaTeX.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 def report(experiment: str | None, out: Path | None, figures: bool, open_: bool) -> int:
-    """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest).
+    """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest
+    that is not being measured right now).
 
     FOLDER may also hold logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
 
@@ -178,16 +192,22 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     """
     folder = _folder(experiment)
     place = files.place(folder, out)
-    made = page.gather(folder, *measured.read(folder)) if is_experiment(folder) else foreign.gather(folder)
+    if is_experiment(folder):
+        experiment_folder.read(folder)
+        made = page.gather(folder, *measured.read(folder))
+    else:
+        made = foreign.gather(folder)
     summary = made.summary
     for warning in summary.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        terminal.warn(warning)
+    if made.under_way:
+        terminal.warn(f"{summary.name}, process {made.process}: {made.under_way}")
     for trial in summary.compared:
         if trial.status != "ok":
-            click.echo(f"{trial.name}: {trial.status}: {trial.reason or 'no results'}", err=True)
+            terminal.say(f"{trial.name}: {trial.status}: {trial.reason or 'no results'}", err=True)
     written = files.write_report(made, place, figures=figures)
     for path in written:
-        click.echo(shown(path))
+        terminal.say(shown(path))
     if open_:
         files.open_in_browser(written[0])
     return 0 if summary.is_sound(skipped=not made.facts.get("named")) else 1
@@ -203,9 +223,9 @@ def site_command(folder: Path, results: Path) -> int:
     Exit code: 0; 1 an experiment cannot be read: it is named and left out; 2 bad input.
     """
     unread: list[str] = []
-    click.echo(shown(site.write(site.experiments(results), folder, unread.append)))
+    terminal.say(shown(site.write(site.experiments(results), folder, unread.append)))
     for warning in unread:
-        click.echo(f"warning: {warning}", err=True)
+        terminal.warn(warning)
     return 1 if unread else 0
 
 
@@ -250,6 +270,7 @@ def next_probe_command(folder: Path) -> int:
     """
     if not (folder / "trial.json").is_file():
         raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+    folders.check(folder)
     search = read_trial(folder).search
     if search is None:
         raise BadInputError(f"{folder}/trial.json: nothing is searched for in it; a scenario asks with search=max")
@@ -270,10 +291,12 @@ def _folder(name: str | None) -> Path:
     :raises BadInputError: if there is none
     """
     if name is None:
-        newest = site.experiments(RESULTS)
-        if not newest:
-            raise BadInputError(f"there is no experiment in {shown(RESULTS)}; ./run.sh workloadA makes one")
-        return newest[0]
+        there = site.experiments(RESULTS)
+        newest = next((folder for folder in there if not experiment_folder.running(folder)), None)
+        if newest is None:
+            running = f"; {there[0].name} is still being measured, its ID shows it" if there else ""
+            raise BadInputError(f"there is no experiment in {shown(RESULTS)}{running}; ./run.sh workloadA makes one")
+        return newest
     folder = RESULTS / name if "/" not in name and (RESULTS / name).is_dir() else Path(name)
     try:
         folder.stat()
@@ -301,6 +324,7 @@ def _list(inventory: Path | None, console: Console) -> None:
 
 def main() -> None:
     """Entry point: runs the command and turns what the user got wrong into one line and exit code 2."""
+    terminal.set_up()
     try:
         code = cli.main(prog_name="dohyo", standalone_mode=False)
     except click.ClickException as error:
@@ -308,13 +332,13 @@ def main() -> None:
         code = error.exit_code
     except BadInputError as error:
         # Of several lines where several things are wrong.
-        click.echo(f"ERROR: {plain_text.escaped(str(error), keep=chr(10))}", err=True)
+        terminal.say(f"ERROR: {plain_text.escaped(str(error), keep=chr(10))}", err=True)
         code = 2
     except Interruption as interruption:
         click.echo(f"interrupted {interruption}; nothing was started", err=True)
         code = interruption.exit_code
     except OSError as error:
         # A full disk, a results folder that became read-only, …
-        click.echo(f"ERROR: {error}", err=True)
+        terminal.say(f"ERROR: {error}", err=True)
         code = 1
     sys.exit(code)

@@ -6,7 +6,7 @@ from dohyo.bad_input import BadInputError
 
 # Control characters (NUL and line ends among them), line separators, marks that change the direction of writing, and
 # surrogates, which stand for bytes that are no UTF-8: they drive a terminal, end a line, or hide what is in it.
-_CONTROLS = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escaped(text: str, keep: str = "") -> str:
@@ -14,10 +14,8 @@ def escaped(text: str, keep: str = "") -> str:
 
     :param keep: characters that are left as they are
     """
-    return re.sub(
-        f"[{_CONTROLS}]",
-        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(),
-        text,
+    return CONTROL.sub(
+        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(), text
     )
 
 
@@ -27,5 +25,5 @@ def check(text: str, shown: str) -> None:
     :param shown: what it is called in the message
     :raises BadInputError: naming it and the first such character
     """
-    if found := re.search(f"[{_CONTROLS}]", text):
+    if found := CONTROL.search(text):
         raise BadInputError(f"{escaped(shown)}: holds the control character U+{ord(found[0]):04X}; leave it out")

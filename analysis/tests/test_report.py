@@ -782,7 +782,7 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
     trial(tmp_path / "results/x", 1, "cassandra")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").touch()
-    with pytest.raises(BadInputError, match="mine holds something that is no site"):
+    with pytest.raises(BadInputError, match="mine holds something that was not written by dohyo"):
         site.write(site.experiments(tmp_path / "results"), tmp_path / "mine", pytest.fail)
     with pytest.raises(BadInputError, match="there are no experiments"):
         site.write([], tmp_path / "new", pytest.fail)

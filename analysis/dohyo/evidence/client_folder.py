@@ -77,13 +77,10 @@ def read(
 
 def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
     """Why the client's run is not valid; None when it is."""
-    try:
-        code = (folder / "exit").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        code = ""
+    _, code = next(lines(folder / "exit", lambda _: None), (1, ""))
     if report.get("valid") is False:
         return str(report.get("reason") or "the client calls its run invalid")
-    if code not in ("", "0"):
+    if (code := code.strip()) not in ("", "0"):
         errors = [line for _, line in lines(folder / "status.txt", lambda _: None) if line.startswith("ERROR: ")]
         said = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
         return f"the client ended with exit code {code}{said}"

@@ -7,13 +7,12 @@ the figures mean.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dohyo.evidence.json_values import mapping, number, whole
+from dohyo.evidence.json_values import loads, mapping, number, whole
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn, limited, lines
 
@@ -138,7 +137,7 @@ def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
     """Samples, and the line before them."""
     for at, line in lines(path, warn):
         try:
-            content = mapping(json.loads(line))
+            content = mapping(loads(line))
             yield _sample(content) if "time" in content else content
         except (ValueError, KeyError):
             what = "is no sample" if line.endswith("\n") else "is cut off"

@@ -9,11 +9,41 @@ from typing import Any
 
 from dohyo.evidence.text_file import Warn
 
+# What we write ourselves is below 100 kB, statistics of servers are below 1 MB.
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+def load(path: Path) -> Any:
+    """What a file holds, in UTF-8.
+
+    :raises ValueError: if it is no JSON, nested too deeply, or too large
+    """
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+    return loads(content)
+
+
+def loads(content: str | bytes) -> Any:
+    """What a text holds.
+
+    :raises ValueError: if it is no JSON, or nested too deeply
+    """
+    try:
+        found = json.loads(content)
+        # Half of a character can only be written as an escape, and no encoding has it.
+        if ("\\ud" if isinstance(content, str) else b"\\ud") in content.lower():
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+        return found
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
 
 def read_object(path: Path, warn: Warn) -> dict[str, Any]:
     """The object in a file; empty when there is no such file, or (reported through `warn`) no JSON in it."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = load(path)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
@@ -33,11 +63,12 @@ def listing(value: Any) -> list[Any]:
 
 
 def whole(value: Any) -> int | None:
-    """A whole number, also from text; None for anything else."""
+    """A whole number of 64 bits, also from text; None for anything else."""
     try:
-        return int(value)
+        result = int(value)
     except (TypeError, ValueError, OverflowError):
         return None
+    return result if abs(result) < 2**63 else None
 
 
 def number(value: Any) -> float | None:

@@ -16,7 +16,6 @@ A name's end says the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); any 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from typing import Any
 
 import yaml
 
-from dohyo.evidence.json_values import number
+from dohyo.evidence.json_values import loads, number
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.places import ANSIBLE
 from dohyo.scenario.systems import all_systems
@@ -145,8 +144,8 @@ def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:
     text = "".join(line for _, line in lines(path, warn))
     if text.lstrip()[:1] in ("{", "["):
         try:
-            return list(_json_pairs(json.loads(text), ""))
-        except ValueError as error:
+            return list(_json_pairs(loads(text), ""))
+        except (ValueError, RecursionError) as error:
             warn(f"{path}: cannot be read as JSON: {error}")
             return []
     return [(key, value) for key, word in _text_pairs(text) if (value := _number(word)) is not None]

@@ -11,6 +11,7 @@ from dohyo.report import measured, page, static
 from dohyo.report.measured import Measured
 from dohyo.report.page import Report
 from dohyo.summary.results import Summary
+from dohyo.summary.summary import is_experiment
 
 
 def write(experiment: Path, known: tuple[Summary, Measured] | None = None, *, figures: bool = False) -> list[Path]:
@@ -40,6 +41,10 @@ def place(folder: Path, out: Path | None) -> Path:
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / page.FILE}")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
+    # A link that came with an experiment leads out of it; elsewhere links are the user's own.
+    for link in (above for above in path.absolute().parents if above.is_symlink()):
+        if any(is_experiment(above) for above in link.parents):
+            raise BadInputError(f"--out {path}: {link} is a link inside an experiment; name another file")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise BadInputError(f"no rights to write the report into {path.parent}; --out FILE names another place")
     return path

@@ -19,6 +19,9 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from dohyo import folders
+from dohyo.evidence import experiment_folder
+from dohyo.evidence.json_values import read_object
 from dohyo.figures import size
 from dohyo.report import measured
 from dohyo.report.charts import charts as all_charts
@@ -55,6 +58,7 @@ class Report:
     :ivar facts: experiment.json
     :ivar folders: of the evidence of each trial, by its name
     :ivar unknown: of logs of others, what of the conditions is not known
+    :ivar process: that is measuring the experiment right now; None: it is over
     """
 
     experiment: Path
@@ -63,6 +67,7 @@ class Report:
     facts: Mapping[str, Any]
     folders: Mapping[str, Path] = field(default_factory=dict)
     unknown: str | None = None
+    process: int | None = None
 
     @property
     def summary(self) -> Summary:
@@ -79,12 +84,22 @@ class Report:
         """The verdict in one sentence."""
         return verdict(self.summary).sentence
 
+    @property
+    def under_way(self) -> str:
+        """That it is not over yet, in words; empty where it is."""
+        if self.process is None:
+            return ""
+        ended = sum(trial.status not in ("pending", "running") for trial in self.summary.trials)
+        return f"still being measured: {ended} of {len(self.summary.trials)} trials are over"
+
 
 def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
     """Draws what `measured.read` has found in an experiment, and what stands beside its evidence."""
     material = Material(summary, found, measured.hosts_over_time(experiment))
-    folders = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
-    return Report(experiment, material, all_charts(material), _facts(experiment), folders)
+    evidence = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
+    facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
+    process = experiment_folder.running(experiment)
+    return Report(experiment, material, all_charts(material), facts, evidence, process=process)
 
 
 def html(report: Report, *, with_evidence: bool = True, folder: Path | None = None) -> str:
@@ -101,6 +116,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
     return environment().get_template("report.html.j2").render(
         name=summary.name,
         facts=report.facts,
+        under_way=report.under_way,
         machine=machine(report.facts),
         verdict=verdict(summary),
         comparisons=_comparisons(report.material),
@@ -240,14 +256,6 @@ def _symbols() -> list[dict[str, Any]]:
     ]
 
 
-def _facts(experiment: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((experiment / "experiment.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def machine(facts: Mapping[str, Any]) -> str:
     """The control machine's hardware in words; empty where it is not known."""
     host = facts.get("host")
@@ -292,7 +300,5 @@ def write(report: Report, path: Path | None = None) -> Path:
     :param path: default: `FILE` in the experiment's folder
     """
     path = path or report.experiment / FILE
-    part = path.with_suffix(".part")
-    part.write_text(html(report, folder=path.parent), encoding="utf-8")
-    part.replace(path)
+    folders.write(path, html(report, folder=path.parent))
     return path

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from dohyo import folders, owned
 from dohyo.bad_input import BadInputError
+from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import Warn
 from dohyo.report import measured, page
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
 
 INDEX = "index.html"
-# Tells a folder that may be written into again from one that holds something else.
-_MARK = ".dohyo-site"
 
 
 @dataclass(frozen=True)
@@ -46,37 +47,41 @@ def _may_be_one(path: Path) -> bool:
         return True  # reading it says why it cannot be read
 
 
-def write(folders: Sequence[Path], site: Path, warn: Warn) -> Path:
+def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
     """Writes the index and a folder for each experiment, with its page and the small files beside it; no evidence.
 
     An experiment that cannot be read is reported through `warn` and left out.
 
-    :raises BadInputError: if there is no experiment, or the folder holds something that is no site
+    :raises BadInputError: if there is no experiment, or the folder, or one in it, holds something that is not ours
     """
-    if not folders:
+    if not chosen:
         raise BadInputError("there are no experiments to show; ./run.sh workloadA makes one")
-    if site.exists() and (not site.is_dir() or (any(site.iterdir()) and not (site / _MARK).exists())):
-        raise BadInputError(f"{site} holds something that is no site of Dohyo's; name a new or empty folder")
-    site.mkdir(parents=True, exist_ok=True)
-    (site / _MARK).touch()
+    site = Path(os.path.realpath(site))
+    for folder in (site, *(site / each.name for each in chosen)):
+        owned.refuse_foreign(folder)
+    folders.check(site)
+    owned.claim(site)
     entries = []
-    for folder in folders:
+    for folder in chosen:
         # One experiment's evidence in memory at a time.
         try:
+            experiment_folder.read(folder)
             report = page.gather(folder, *measured.read(folder))
+        except BadInputError as error:
+            warn(str(error))
+            continue
         except OSError as error:
             warn(f"{error.filename or folder}: cannot be read: {error.strerror or error}")
             continue
         into = site / folder.name
-        shutil.rmtree(into, ignore_errors=True)
-        into.mkdir()
-        (into / page.FILE).write_text(page.html(report, with_evidence=False), encoding="utf-8")
+        owned.claim(into)
+        folders.write(into / page.FILE, page.html(report, with_evidence=False))
         for name in page.linked_files():
             if (folder / name).is_file():
                 (into / name).parent.mkdir(exist_ok=True)
                 shutil.copyfile(folder / name, into / name)
         entries.append(entry(report))
-    (site / INDEX).write_text(index(entries), encoding="utf-8")
+    folders.write(site / INDEX, index(entries))
     return site / INDEX
 
 
@@ -92,8 +97,8 @@ def entry(report: Report) -> Entry:
         systems=list(dict.fromkeys(trial.system for trial in summary.trials)),
         date=str(facts.get("started", ""))[:10],
         machine=page.machine(facts),
-        status=f"{good} of {len(statuses)} trials valid",
-        sentence=report.sentence,
+        status=f"{good} of {len(statuses)} trials valid" + (f"; {report.under_way}" if report.under_way else ""),
+        sentence="Not over yet." if report.under_way else report.sentence,
     )
 
 

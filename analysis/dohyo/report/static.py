@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from dohyo import folders, owned
 from dohyo.report import matrix
 from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
@@ -26,27 +27,32 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
     """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md, results.tex; returns it.
 
     A chart with several panels or parts has a file for each of them; figures of a former report are removed.
+
+    :raises BadInputError: if there is a folder of that name which we have not made
     """
     import vl_convert  # noqa: PLC0415  80 MB, which nothing else needs
 
     folder = beside / "figures"
-    folder.mkdir(exist_ok=True)
-    for old in folder.iterdir():
-        if old.suffix in (".svg", ".png", ".md", ".tex"):
-            old.unlink()
+    owned.claim(folder)
+    owned.clear(folder)
+    files: dict[str, str | bytes] = {}
     for name, spec in specs([*charts, matrix.chart(summary)]):
         svg = vl_convert.vegalite_to_svg(spec)
-        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
+        files[f"{name}.svg"] = svg
+        files[f"{name}.png"] = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
     of_matrix = matrix.grids(summary)
-    (folder / "results.md").write_text(table.markdown(summary, of_matrix), encoding="utf-8")
+    files["results.md"] = table.markdown(summary, of_matrix)
     grids = [
         table.results_grid(summary),
         *of_matrix,
         *table.comparison_grids(summary),
         *table.other_grids(summary),
     ]
-    (folder / "results.tex").write_text(latex(grids), encoding="utf-8")
+    files["results.tex"] = latex(grids)
+    # First, so that an interrupted one can be cleared, too.
+    owned.note(folder, files)
+    for name, content in files.items():
+        folders.write(folder / name, content)
     return folder
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Literal
 
-from rich.console import Console
-
 from dohyo.bad_input import BadInputError
+from dohyo.evidence import experiment_folder
 from dohyo.running import experiment
 from dohyo.summary import regression
 from dohyo.summary.summary import summarise
 from dohyo.tables import changes_table
+from dohyo.terminal import Console, printable, warn
 
 Format = Literal["table", "json"]
 
@@ -26,19 +26,19 @@ def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool 
     :raises BadInputError: for an experiment that is none, different scenarios, or nothing that is in both
     """
     folders = [experiment.find(name) for name in (before, after)]
-    scenarios = [experiment.read_json(folder / "experiment.json").get("scenario") for folder in folders]
+    scenarios = [experiment_folder.read(folder).get("scenario") for folder in folders]
     if scenarios[0] != scenarios[1] and not force:
         raise BadInputError(
             f"{before} is of the scenario {scenarios[0]}, {after} of {scenarios[1]}; --force compares them all the same"
         )
     summaries = [summarise(folder) for folder in folders]
     for warning in (warning for summary in summaries for warning in summary.warnings):
-        print(f"warning: {warning}", file=sys.stderr)
+        warn(warning)
     found = regression.compare(summaries[0], summaries[1], margin)
     if not found.changes and not found.problems:
         raise BadInputError(f"nothing to compare: {'; '.join(found.single) or 'there are no trials'}")
     if fmt == "json":
-        sys.stdout.write(found.json())
+        sys.stdout.write(printable(found.json()))
     else:
         changes_table.render(found, Console())
     return found.exit_code

@@ -5,7 +5,8 @@ FOLDER/scenario.properties   the effective scenario; --resume measures with it
 FOLDER/published/            figures of others that are shown below ours
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
                              canary.json, conditions.json, load/, a folder for each run of each phase (run-1/,
-                             update-2/, …) and for each probe of a search (probe-1/, …), server/
+                             update-2/, …) and for each probe of a search (probe-1/, …), server/; manifest with the
+                             checksum of each of them but state.json
 FOLDER/attempts/             trials that --resume repeated, as they were before
 """
 
@@ -13,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -21,15 +22,16 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from dohyo import folders
 from dohyo.ansible.data import check_path
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.evidence import experiment_folder, json_values, manifest
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
 from dohyo.scenario import scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
-from dohyo.whole_file import whole
 
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
 # Logs of an experiment are a few megabytes; a full disk in the middle would cost the whole measurement.
@@ -63,7 +65,7 @@ class Experiment:
 
     def state(self, trial: plan.Trial) -> Status:
         """How far a trial came."""
-        status: Status = read_json(self.trial_folder(trial) / "state.json").get("status", "pending")
+        status: Status = read_json(self.trial_folder(trial) / "state.json").get("status") or "pending"
         return status
 
     def mark(self, trial: plan.Trial, status: Status, reason: str | None = None) -> None:
@@ -72,7 +74,13 @@ class Experiment:
         before = read_json(file)
         started = now() if status == "running" else before.get("started")
         finished = now() if status not in ("pending", "running") else None
-        write_json(file, {"status": status, "reason": reason, "started": started, "finished": finished})
+        state = {"status": status, "reason": reason, "started": started, "finished": finished}
+        write_json(file, {**before, **state})
+
+    def seal(self, trial: plan.Trial) -> None:
+        """Writes the manifest of a trial to whose evidence nothing will be added any more."""
+        file = self.trial_folder(trial) / "state.json"
+        write_json(file, {**read_json(file), "manifest": manifest.write(self.trial_folder(trial))})
 
     def set_aside(self, trial: plan.Trial) -> None:
         """Moves what an unfinished trial left to attempts/, so that its repetition starts with an empty folder."""
@@ -97,6 +105,16 @@ class Experiment:
     @property
     def _reserve(self) -> Path:
         return self.folder / ".reserve"
+
+    def is_there(self) -> bool:
+        """Whether the folder is still the one that was made: somebody may have removed it meanwhile."""
+        planned = read_json(self.folder / experiment_folder.FACTS).get("plan")
+        return planned == [trial.name for trial in self.trials] and self.scenario_file.is_file()
+
+    @property
+    def scenario_file(self) -> Path:
+        """The effective scenario."""
+        return self.folder / "scenario.properties"
 
     def update(self, **fields: Any) -> None:
         """Changes fields of experiment.json."""
@@ -136,7 +154,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     for trial in experiment.trials:
         experiment.trial_folder(trial).mkdir(parents=True)
         experiment.mark(trial, "pending")
-    (folder / "scenario.properties").write_text(chosen.text(), encoding="utf-8")
+    folders.write(experiment.scenario_file, chosen.text())
     for file in chosen.published:
         (folder / "published").mkdir(exist_ok=True)
         shutil.copy(file, folder / "published")
@@ -190,13 +208,16 @@ def find(name: str) -> Path:
 def reopen(name: str) -> tuple[Experiment, Path | None]:
     """Opens an experiment by its ID below results/, or by the path of its folder; returns it and its inventory.
 
-    :raises BadInputError: if there is none
+    :raises BadInputError: if there is none, or it cannot be continued
     """
     folder = find(name)
     check_path(folder, f"the folder {folder}")
-    about = read_json(folder / "experiment.json")
+    about = experiment_folder.read(folder)
+    for key in ("scenario", "inventory"):
+        if key not in about:
+            raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {key} is missing, so it cannot be resumed")
     # Sizes such as 4*ram stay those of then.
-    hosts = Hosts(**about["hosts"]) if about.get("hosts") else None
+    hosts = _hosts(folder, about["hosts"]) if about.get("hosts") else None
     inventory = _inventory(about["inventory"], folder) if about["inventory"] else None
     file = folder / "scenario.properties"
     chosen = scenario.load(file, name=about["scenario"], hosts=hosts, caches=sizing.caches(inventory))
@@ -221,6 +242,14 @@ def _inventory(name: str, folder: Path) -> Path:
     return inventory
 
 
+def _hosts(folder: Path, stated: dict[str, Any]) -> Hosts:
+    types = {"count": int, "memory": int | None, "disk": int | None, "clients": bool, "where": str}
+    for key, value in stated.items():
+        if key not in types or not isinstance(value, types[key]):
+            raise BadInputError(f"{folder}/{experiment_folder.FACTS}: hosts: {key} cannot be {value!a:.60}")
+    return Hosts(**stated)
+
+
 def check_disk(folder: Path, needed: int, what: str) -> None:
     """Checks that a file system has room.
 
@@ -239,20 +268,21 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 
 
 @contextmanager
-def only_one() -> Iterator[None]:
+def only_one() -> Iterator[Callable[[Path], None]]:
     """Holds this checkout's lock: two experiments at once would measure each other.
 
-    The playbooks inherit it: while one works that a killed run has left, nobody else begins.
+    The playbooks inherit it: while one works that a killed run has left, nobody else begins. What it gives is to be
+    called with the experiment's folder, for everybody else who wants to know what is being measured.
 
     :raises BadInputError: naming the processes that have it
     """
     RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / ".lock").open("a+", encoding="ascii") as lock:
+    with (RESULTS / experiment_folder.LOCK).open("a+", encoding="utf-8", errors="surrogateescape") as lock:
         os.set_inheritable(lock.fileno(), True)
         deadline = time.monotonic() + ENDING_SECONDS
         while not _is_locked(lock):
             lock.seek(0)
-            owner, having = lock.read().strip(), _having(lock)
+            owner, having = lock.readline().strip(), _having(lock)
             if owner in having:
                 raise BadInputError(
                     f"another experiment of this checkout is running (process {owner}); wait for its end"
@@ -265,9 +295,14 @@ def only_one() -> Iterator[None]:
                 )
             time.sleep(0.1)
         lock.truncate(0)
-        lock.write(str(os.getpid()))
+        lock.write(f"{os.getpid()}\n")
         lock.flush()
-        yield
+
+        def measuring(folder: Path) -> None:
+            lock.write(f"{folder.resolve()}\n")
+            lock.flush()
+
+        yield measuring
 
 
 def _is_locked(lock: IO[str]) -> bool:
@@ -297,14 +332,17 @@ def _having(file: IO[str]) -> list[str]:
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
     """Writes a JSON file whole or not at all, also when the power goes; raises OSError with the file's name."""
-    with whole(file) as out:
-        out.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    folders.write(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is none."""
+    """The object in a JSON file; empty where there is none.
+
+    :raises BadInputError: if there is something else in it
+    """
     try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return json_values.mapping(json_values.load(file))
     except FileNotFoundError:
         return {}
-    return content
+    except ValueError as error:
+        raise BadInputError(f"{file}: cannot be read as JSON: {error}") from error

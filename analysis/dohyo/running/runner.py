@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import host
+from dohyo import host, owned
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
@@ -77,8 +77,10 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
     :raises BadInputError: before anything is started
     :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
     """
-    with only_one():
+    with only_one() as measuring:
+        existed = options.out is not None and options.out.exists()
         folder = new_folder(scenario, options.out)
+        measuring(folder)
         try:
             check_disk(folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
             signals = Signals()
@@ -86,7 +88,8 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             _build_client(signals)
         except BaseException:
             # Nothing was started, so nothing shall be left.
-            folder.rmdir()
+            if not existed:
+                owned.remove_empty(folder)
             raise
         experiment = create(
             scenario,
@@ -145,8 +148,9 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console, *
     :raises BadInputError: before anything is started
     :raises Interruption: like :func:`run`
     """
-    with only_one():
+    with only_one() as measuring:
         experiment, inventory = reopen(name)
+        measuring(experiment.folder)
         if scenario_name not in (None, experiment.scenario.name):
             raise BadInputError(f"{name} is an experiment with {experiment.scenario.name}, not with {scenario_name}")
         todo = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
@@ -213,6 +217,13 @@ class _Measurement:
                     self._measure()
             except Interruption as interruption:
                 interrupted = interruption.exit_code
+            except OSError:
+                if self.experiment.is_there():
+                    raise
+        if not self.experiment.is_there():
+            folder = shown(self.experiment.folder)
+            self.progress.say(f"{folder} was removed while it was measured: its evidence is lost", "red")
+            return interrupted or 1
         valid = self._conclude(interrupted != 0)
         return interrupted or (0 if valid else 1)
 
@@ -260,6 +271,10 @@ class _Measurement:
         finally:
             if not kept:
                 self._stop()
+            # The end of the servers may still have added to these.
+            for trial in self.todo:
+                if self.experiment.state(trial) in ("failed", "interrupted"):
+                    self.experiment.seal(trial)
         if kept:
             self._show_kept(ready[-1])
         self.signals.check()
@@ -327,6 +342,7 @@ class _Measurement:
         failure = failure or self._play("trial.yml", folder, asked)
         if failure is None:
             self.experiment.mark(trial, "done")
+            self.experiment.seal(trial)
             self.progress.say(f"{trial.label}: measured in {clock(time.monotonic() - began)}", "green")
         return failure
 
@@ -400,7 +416,7 @@ class _Measurement:
             try:
                 # Where there is no room for a folder, there is none for the log in it.
                 with suppress(OSError):
-                    folder.mkdir(exist_ok=True)
+                    folder.mkdir(parents=True, exist_ok=True)
                 failure = play(
                     "stop.yml",
                     self.options.inventory,

@@ -128,7 +128,7 @@ def load(path: Path) -> Published:
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise BadInputError(f"cannot read the published figures {path}: {error}") from error
     try:
         _known(content, Published, optional=("conditions", "tables", "figures", "facts"), derived=("name",))

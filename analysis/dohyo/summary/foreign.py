@@ -23,6 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from dohyo import folders as contained
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, merge_log
@@ -85,6 +86,7 @@ def collect(tops: Sequence[Path]) -> Collected:
     """
     for top in tops:
         _check(top)
+        contained.check(top, hidden=False)
     warnings: list[str] = []
     trials: list[Trial] = []
     runs: list[ForeignRun] = []

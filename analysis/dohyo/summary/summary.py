@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from dohyo.evidence import canary, row_count
+from dohyo.evidence import canary, manifest, row_count
 from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import Event
@@ -82,25 +82,32 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
     :raises FileNotFoundError: when there is no `raw` folder
     """
     raw = experiment / "raw"
-    if not raw.is_dir():
-        raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
     warnings: list[str] = []
+    facts = read_object(experiment / "experiment.json", warnings.append)
+    planned = [str(name) for name in listing(facts.get("plan"))]
+    there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
+    if not raw.is_dir() and not planned:
+        raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
+    systems = {str(each.get("name")): each.get("system") for each in map(mapping, listing(facts.get("trials")))}
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
     workloads: dict[str, dict[str, str]] = {}
-    planned = listing(read_object(experiment / "experiment.json", warnings.append).get("plan"))
-    for folder in sorted(raw.iterdir()):
-        if folder.is_dir():
-            evidence = _Evidence(folder, warnings)
-            trial = evidence.trial_or_why_not()
-            if planned and trial.name not in planned:
-                trial = _of_another_experiment(trial, planned)
-            trials.append(trial)
-            if seen is not None:
-                seen(trial, evidence.phases)
-            workloads[trial.name] = evidence.workload()
-            if trial.round is not None:
-                rounds.setdefault((trial.system, point_name(trial.point)), Rounds()).add(trial, evidence.measured)
+    for name in sorted({*there, *planned}):
+        if name not in there:
+            trials.append(_lost(name, str(systems.get(name) or name)))
+            warnings.append(f"{raw / name}: {trials[-1].reason}")
+            workloads[name] = {}
+            continue
+        evidence = _Evidence(there[name], warnings)
+        trial = evidence.trial_or_why_not()
+        if planned and trial.name not in planned:
+            trial = _of_another_experiment(trial, planned)
+        trials.append(trial)
+        if seen is not None:
+            seen(trial, evidence.phases)
+        workloads[trial.name] = evidence.workload()
+        if trial.round is not None:
+            rounds.setdefault((trial.system, point_name(trial.point)), Rounds()).add(trial, evidence.measured)
     warnings += _mixed(trials, workloads)
     merged = [each.merged() for each in rounds.values()]
     reference = published.kept(experiment / "published", warnings.append)
@@ -145,13 +152,18 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
     return result
 
 
-def _of_another_experiment(trial: Trial, planned: Sequence[Any]) -> Trial:
+def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> Trial:
     """A trial that the experiment has not planned has no numbers in it."""
     why = (
-        f"raw/{trial.name} is of another experiment: experiment.json plans {', '.join(map(str, planned))}; two"
+        f"raw/{trial.name} is of another experiment: experiment.json plans {', '.join(planned)}; two"
         " experiments are mixed in one folder"
     )
     return replace(trial, status="invalid", reason=why, rows=[], clients=[], nodes=[], search=None)
+
+
+def _lost(name: str, system: str) -> Trial:
+    """A trial that was planned, and has no folder."""
+    return Trial(name, system, system, "invalid", "its evidence is missing")
 
 
 def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) -> list[str]:
@@ -219,6 +231,8 @@ class _Evidence:
         self.warnings = warnings
         self.measured: Counted = {}
         self.phases: list[Phase] = []
+        self._changed: list[str] = []  # what is not as the manifest says
+        self._stated = self._read("state.json")
         self._settings = self._read("trial.json")
         self._properties = mapping(self._settings.get("trial_properties"))
         self._discard = whole(self._settings.get("trial_discard")) or 0
@@ -241,6 +255,13 @@ class _Evidence:
         }
 
     def trial(self) -> Trial:
+        """What its evidence comes to.
+
+        :raises OSError: where a folder of it cannot be read
+        """
+        self._changed = manifest.problems(self.folder, self._stated.get("manifest"))
+        for problem in self._changed:
+            self._warn(f"{self.folder}/{problem}")
         facts = self._read("conditions.json")
         hosts = canary.read(self._read("canary.json"))
         self.phases = phases = self._phases(self._folders())
@@ -364,7 +385,8 @@ class _Evidence:
         :param cpus: processors of the hosts, where they are known
         """
         status, reason = self._state()
-        problems = [problem for phase in phases for problem in phase.problems]
+        problems = self._lost(phases) if status == "ok" else []
+        problems += [problem for phase in phases for problem in phase.problems]
         counted = [phase for phase in measured if not phase.discarded and not phase.problems]
         problems += self._broken(counted, servers, cpus)
         wanted = self._settings.get("trial_repeats")
@@ -417,10 +439,16 @@ class _Evidence:
         known = [seconds for seconds in stated if seconds is not None]
         return known[0] if known else number(self._settings_of(phase.kind).get("warmup")) or 0.0
 
+    def _lost(self, phases: Sequence[Phase]) -> list[str]:
+        """What a trial that went well has left, and is no longer there as it was."""
+        needed = [name for name in ("trial.json", "conditions.json") if not (self.folder / name).is_file()]
+        needed += [LOAD] if not any(phase.kind == LOAD for phase in phases) else []
+        missing = [f"{name}: is missing" for name in needed]
+        return list(dict.fromkeys([*missing, *self._changed]))
+
     def _state(self) -> tuple[Status, str | None]:
-        state = self._read("state.json")
-        status = str(state.get("status", "pending"))
-        reason = state.get("reason")
+        status = str(self._stated.get("status", "pending"))
+        reason = self._stated.get("reason")
         if status == "done":
             return "ok", None
         if status not in get_args(Status):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dohyo import folders
 from dohyo.summary.results import Summary
 from dohyo.tables import table
-from dohyo.whole_file import whole
 
 
 def write(summary: Summary, experiment: Path) -> None:
@@ -14,13 +14,9 @@ def write(summary: Summary, experiment: Path) -> None:
 
     :raises OSError: with the name of the file that could not be written
     """
-    for name, lines in {
-        "summary.json": [summary.json()],
-        "summary.csv": [summary.csv()],
-        "load.csv": [summary.load_csv()],
-        "servers.csv": [summary.servers_csv()],
-        "hosts.csv": summary.hosts_csv(),
-        "summary.md": [table.markdown(summary)],
-    }.items():
-        with whole(experiment / name) as file:
-            file.writelines(lines)
+    folders.write(experiment / "summary.json", summary.json())
+    folders.write(experiment / "summary.csv", summary.csv())
+    folders.write(experiment / "load.csv", summary.load_csv())
+    folders.write(experiment / "servers.csv", summary.servers_csv())
+    folders.write(experiment / "hosts.csv", summary.hosts_csv())
+    folders.write(experiment / "summary.md", table.markdown(summary))

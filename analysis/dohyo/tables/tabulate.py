@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-
 from dohyo.summary.foreign import collect
 from dohyo.tables import table
+from dohyo.terminal import Console, printable, say, warn
 
 Format = Literal["table", "md", "csv", "json"]
 
@@ -24,13 +23,13 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table") -> int:
     """
     summary = collect(folders).summary
     for warning in summary.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        warn(warning)
     if not summary.trials:
-        print(f"nothing of YCSB in {', '.join(map(str, folders))}", file=sys.stderr)
+        say(f"nothing of YCSB in {', '.join(map(str, folders))}", err=True)
         return 1
     if fmt == "table":
         table.render(summary, Console())
     else:
         write = {"md": lambda: table.markdown(summary), "csv": summary.csv, "json": summary.json}[fmt]
-        sys.stdout.write(write())
+        sys.stdout.write(printable(write()))
     return 0 if summary.is_sound() else 1

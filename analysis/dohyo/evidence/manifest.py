@@ -1,0 +1,69 @@
+"""The manifest of a trial: which files its evidence has, each with its checksum. It is written when the trial ends.
+
+It has the form of `sha256sum`: `cd raw/TRIAL && sha256sum -c manifest` checks it, too. state.json is not in it, because
+it changes later; it holds the checksum of the manifest itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from dohyo import folders
+
+FILE = "manifest"
+_NOT_LISTED = (FILE, "state.json")
+# The others are counted.
+_MOST_NAMED = 20
+
+
+def write(trial: Path) -> str:
+    """Writes the manifest of a trial's folder, and returns its checksum."""
+    # A backslash at the beginning of a line says that there are some in its name.
+    lines = [("\\" if "\\" in name else "") + f"{_checksum(path)}  {name}\n" for name, path in _files(trial).items()]
+    content = "".join(lines).encode("utf-8", "surrogateescape")
+    folders.write(trial / FILE, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def problems(trial: Path, checksum: str | None) -> list[str]:
+    """What is not as it was when the trial ended: `path: what`, relative to its folder.
+
+    A trial without a manifest, of an earlier version or not yet over, has none.
+
+    :param checksum: of the manifest, if state.json holds one
+    """
+    try:
+        content = (trial / FILE).read_bytes()
+    except FileNotFoundError:
+        return [f"{FILE}: is missing"] if checksum else []
+    if checksum and hashlib.sha256(content).hexdigest() != checksum:
+        return [f"{FILE}: was changed after the trial"]
+    lines = content.decode("utf-8", "surrogateescape").split("\n")
+    listed = {name: digest for digest, _, name in (line.removeprefix("\\").partition("  ") for line in lines) if name}
+    there = _files(trial)
+    wrong = [
+        f"{name}: {'was changed after the trial' if name in there else 'is missing'}"
+        for name, digest in listed.items()
+        if name not in there or _checksum(there[name]) != digest
+    ]
+    wrong += [f"{name}: was added after the trial" for name in there if name not in listed]
+    more = len(wrong) - _MOST_NAMED
+    return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files: are missing, changed or added"]
+
+
+def _files(trial: Path) -> dict[str, Path]:
+    """The files of a trial's evidence by their names as `sha256sum` writes them, in order."""
+    found = [Path(folder, name) for folder, _, names in os.walk(trial) for name in names]
+    by_name = {str(path.relative_to(trial)): path for path in sorted(found)}
+    return {
+        name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r"): path
+        for name, path in by_name.items()
+        if name not in _NOT_LISTED
+    }
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

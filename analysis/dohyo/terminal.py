@@ -1,0 +1,62 @@
+"""What goes to the terminal. Text of logs, servers and files may hold anything, and must not drive it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from io import TextIOWrapper
+
+import click
+from rich import console as rich_console
+from rich.segment import Segment
+
+from dohyo.plain_text import CONTROL
+
+# Tables break their words, but are still tables.
+_LEAST_COLUMNS = 40
+
+
+def printable(text: str) -> str:
+    """The text with a replacement character for each one that a terminal would obey instead of showing it."""
+    return CONTROL.sub(lambda match: match[0] if match[0] in "\t\n" else "\N{REPLACEMENT CHARACTER}", text)
+
+
+class Console(rich_console.Console):
+    """rich's console, which would pass on escape sequences; on a terminal that says it is narrower than a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = max(self.width, _LEAST_COLUMNS)
+
+    def render(
+        self, renderable: rich_console.RenderableType, options: rich_console.ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """As rich does, with every text printable."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Prints a line."""
+    click.echo(printable(text), err=err)
+
+
+def warn(text: str) -> None:
+    """Prints a warning to stderr."""
+    say(f"warning: {text}", err=True)
+
+
+def set_up() -> None:
+    """Lets streams that are closed, or cannot encode everything, take what is printed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Else the next file that is opened would get the output.
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")

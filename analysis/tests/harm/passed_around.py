@@ -1,0 +1,73 @@
+"""A finished experiment as somebody may pass it on, and the command that reads it."""
+
+import io
+import shutil
+import sys
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from unittest.mock import patch
+
+from evidence import trial
+
+from dohyo import cli
+from dohyo.evidence import experiment_folder
+from dohyo.running import experiment
+from dohyo.scenario.scenario import Scenario
+
+SCENARIO = Scenario("small", {"recordcount": "10000", "operationcount": "1000", "systems": "cassandra,hbase"}, {})
+
+
+class Answer(NamedTuple):
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def dohyo(*arguments: str | Path, encoding: str = "utf-8", results: Path | None = None) -> Answer:
+    """Calls the command as a shell does, in this process. An exception that is not caught fails the test.
+
+    :param results: what it takes for results/ of the checkout; default: a new folder
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
+    code: object = None
+    with ExitStack() as all_of, TemporaryDirectory() as empty:
+        all_of.enter_context(patch.object(sys, "argv", ["dohyo", *map(str, arguments)]))
+        for module in (cli, experiment, experiment_folder):
+            all_of.enter_context(patch.object(module, "RESULTS", results or Path(empty)))
+        all_of.enter_context(redirect_stdout(out))
+        all_of.enter_context(redirect_stderr(err))
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        assert isinstance(stream.buffer, io.BytesIO)
+        texts.append(stream.buffer.getvalue().decode(encoding))
+    assert isinstance(code, int)
+    return Answer(code, *texts)
+
+
+def finished(folder: Path, *, sealed: bool = True) -> Path:
+    """Two trials that went well. Nothing is left to be repeated, so that a --resume starts nothing.
+
+    :param sealed: whether each has a manifest
+    """
+    made = experiment.create(SCENARIO, experiment.new_folder(SCENARIO, folder), {"inventory": None, "named": True})
+    shutil.rmtree(folder / "raw")
+    for number, each in enumerate(made.trials, start=1):
+        trial(folder, number, each.system, repeats=1)
+        if sealed:
+            made.seal(each)
+    made.update(status="done")
+    return folder
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Every path below a folder, with what is in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}

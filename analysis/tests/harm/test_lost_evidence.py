@@ -1,0 +1,134 @@
+"""Evidence that was lost, changed or added after a trial is named, and is never a success."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from evidence import edit_json
+from passed_around import dohyo, finished
+
+from dohyo.evidence import manifest
+
+DOCS = Path(__file__).parents[3] / "docs"
+TRIAL = "raw/01-cassandra"
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    def damage(trial: Path) -> None:
+        path = trial / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return damage
+
+
+def append(name: str) -> Callable[[Path], None]:
+    def damage(trial: Path) -> None:
+        (trial / name).parent.mkdir(parents=True, exist_ok=True)
+        with (trial / name).open("a") as file:
+            file.write("\n")
+
+    return damage
+
+
+def another_run(trial: Path) -> None:
+    shutil.copytree(trial / "run-1", trial / "run-2")
+    edit_json(trial / "state.json", status="done")
+
+
+# What is done to a trial, and how its first problem is named.
+DAMAGES = {
+    "trial.json": (remove("trial.json"), "trial.json: is missing"),
+    "conditions.json": (remove("conditions.json"), "conditions.json: is missing"),
+    "load": (remove("load"), "load/node1/INSERT.hdr: is missing"),
+    "run": (remove("run-1"), "run-1/node1/Intended-READ.hdr: is missing"),
+    "log": (remove("run-1/node1/UPDATE.hdr"), "run-1/node1/UPDATE.hdr: is missing"),
+    "changed": (append("run-1/node1/status.txt"), "run-1/node1/status.txt: was changed after the trial"),
+    "added": (append("server/host/log"), "server/host/log: was added after the trial"),
+    "another run": (another_run, "run-2/node1/Intended-READ.hdr: was added after the trial"),
+    "manifest": (remove("manifest"), "manifest: is missing"),
+    "manifest changed": (append("manifest"), "manifest: was changed after the trial"),
+}
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = finished(tmp_path_factory.mktemp("original") / "it")
+    assert dohyo("compare", folder, folder).err == ""
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_it_is_named_and_the_trial_is_invalid(damage: str, original: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original, tmp_path / "it")
+    do, named = DAMAGES[damage]
+    do(folder / TRIAL)
+    answer = dohyo("report", folder)
+    assert answer.code == 1
+    assert f"warning: {folder / TRIAL}/{named}\n" in answer.err
+    assert "01-cassandra: invalid: " in answer.err
+    assert "02-hbase" not in answer.err
+    assert "Only hbase has valid numbers" in (folder / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["trial.json", "conditions.json", "load"])
+def test_what_a_finished_trial_must_have_is_missed_without_a_manifest(name: str, tmp_path: Path) -> None:
+    folder = finished(tmp_path / "it", sealed=False)
+    assert dohyo("compare", folder, folder).err == ""
+    remove(name)(folder / TRIAL)
+    answer = dohyo("report", folder)
+    assert (answer.code, f"01-cassandra: invalid: {name}: is missing" in answer.err) == (1, True), answer
+
+
+@pytest.mark.parametrize("name", ["raw", TRIAL])
+def test_trials_that_were_planned_and_are_gone_are_named(name: str, original: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original, tmp_path / "it")
+    shutil.rmtree(folder / name)
+    answer = dohyo("report", folder)
+    assert answer.code == 1
+    assert f"warning: {folder / TRIAL}: its evidence is missing\n" in answer.err
+    assert "01-cassandra: invalid: its evidence is missing\n" in answer.err
+
+
+def test_a_resume_with_nothing_to_do_finds_it_too(original: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original, tmp_path / "it")
+    (folder / TRIAL / "conditions.json").unlink()
+    answer = dohyo("run", "--resume", folder)
+    assert answer.code == 1
+    assert "conditions.json: is missing" in answer.out
+    assert '"status": "invalid"' in (folder / TRIAL / "state.json").read_text()
+    # Its being marked is no change of its evidence.
+    assert (folder / TRIAL / "state.json").read_text().count("manifest") == 1
+    assert manifest.problems(folder / TRIAL, None) == ["conditions.json: is missing"]
+
+
+def test_the_site_says_how_many_are_valid(original: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original, tmp_path / "results" / "it")
+    (folder / TRIAL / "conditions.json").unlink()
+    assert dohyo("site", tmp_path / "site", "--results", folder.parent).code == 0
+    assert "1 of 2 trials valid" in (tmp_path / "site/index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_sha256sum_checks_a_manifest(damaged: bool, tmp_path: Path) -> None:
+    for name in ("a", "with space", "back\\slash", "two\nlines", "\udcff", "ü", ".hidden", "folder/b"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(ascii(name))
+    checksum = manifest.write(tmp_path)
+    assert manifest.problems(tmp_path, checksum) == []
+    if damaged:
+        append("two\nlines")(tmp_path)
+        assert manifest.problems(tmp_path, checksum) == ["two\\nlines: was changed after the trial"]
+    result = subprocess.run(["sha256sum", "--check", "--quiet", "--strict", "manifest"], cwd=tmp_path, check=False)
+    assert (result.returncode != 0) == damaged
+
+
+def test_many_problems_are_counted(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / str(number)).touch()
+    manifest.write(tmp_path)
+    for path in tmp_path.glob("[0-9]*"):
+        path.unlink()
+    found = manifest.problems(tmp_path, None)
+    assert (len(found), found[-1]) == (21, "80 more files: are missing, changed or added")

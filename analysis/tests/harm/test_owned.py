@@ -1,0 +1,95 @@
+"""What is removed or written over was written by us."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from passed_around import dohyo, finished, tree
+
+from dohyo import owned
+from dohyo.bad_input import BadInputError
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished(tmp_path_factory.mktemp("results") / "it", sealed=False)
+
+
+def theirs(folder: Path) -> dict[str, bytes | None]:
+    """Makes a folder of somebody else's."""
+    folder.mkdir(parents=True)
+    for name in ("picture.svg", "results.tex", "report.html", "letter.txt"):
+        (folder / name).write_text("mine")
+    return tree(folder)
+
+
+def test_figures_of_somebody_else_are_refused(original: Path, tmp_path: Path) -> None:
+    before = theirs(tmp_path / "paper" / "figures")
+    answer = dohyo("report", original, "--figures", "--out", tmp_path / "paper" / "page.html")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert f"{tmp_path}/paper/figures holds something that was not written by dohyo" in answer.err
+    assert tree(tmp_path / "paper" / "figures") == before
+    assert not (tmp_path / "paper" / "page.html").exists()
+
+
+def test_figures_of_a_former_report_are_removed_and_nothing_else(original: Path, tmp_path: Path) -> None:
+    page, figures = tmp_path / "page.html", tmp_path / "figures"
+    assert dohyo("report", original, "--figures", "--out", page).code == 0
+    first = tree(figures)
+    # Of a former report, which had more of them; and one that was drawn by hand.
+    owned.note(figures, ["old.svg", *(figures / owned.MARK).read_text().split()])
+    for name in ("old.svg", "by-hand.svg"):
+        (figures / name).write_text("mine")
+    assert dohyo("report", original, "--figures", "--out", page).code == 0
+    assert tree(figures).keys() - first.keys() == {"by-hand.svg"}
+
+
+def test_a_mark_of_somebody_else_removes_nothing_outside(tmp_path: Path) -> None:
+    folder = tmp_path / "figures"
+    before = theirs(tmp_path / "theirs")
+    owned.claim(folder)
+    (folder / "link").symlink_to(tmp_path / "theirs")
+    (folder / "below").mkdir()
+    (folder / owned.MARK).write_text(
+        f"../theirs/letter.txt\n{tmp_path}/theirs/letter.txt\nlink/letter.txt\n..\n.\nlink\nbelow\n"
+    )
+    owned.clear(folder)
+    assert tree(tmp_path / "theirs") == before
+    assert {path.name for path in folder.iterdir()} == {owned.MARK, "link", "below"}
+
+
+def test_a_foreign_folder_in_a_site_is_refused_before_anything_is_written(original: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    arguments = ["site", site, "--results", original.parent]
+    assert dohyo(*arguments).code == 0
+    assert dohyo(*arguments).code == 0
+    shutil.rmtree(site / "it")
+    before = theirs(site / "it")
+    (site / "index.html").write_text("as it was")
+    answer = dohyo(*arguments)
+    assert (answer.code, f"{site}/it holds something that was not written by dohyo" in answer.err) == (2, True)
+    assert (tree(site / "it"), (site / "index.html").read_text()) == (before, "as it was")
+
+
+@pytest.mark.parametrize("place", ["index.html", "it", "it/report.html", "it/summary.json"])
+def test_a_link_in_a_site_is_refused(place: str, original: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    arguments = ["site", site, "--results", original.parent]
+    assert dohyo(*arguments).code == 0
+    before = theirs(tmp_path / "theirs")
+    path = site / place
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    path.symlink_to(tmp_path / "theirs" / ("" if place == "it" else "letter.txt"))
+    answer = dohyo(*arguments)
+    assert (answer.code, f"{path} is a link" in answer.err) == (2, True)
+    assert tree(tmp_path / "theirs") == before
+
+
+def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "loop").symlink_to("loop")
+    for name, what in (("file", "is a file"), ("loop", "is a link")):
+        with pytest.raises(BadInputError, match=f"{name} {what}"):
+            owned.claim(tmp_path / name)
+    with pytest.raises(OSError, match="not empty"):
+        owned.remove_empty(tmp_path)

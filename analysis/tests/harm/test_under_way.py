@@ -1,0 +1,80 @@
+"""An experiment that is still being measured is told from one that has ended, or died without a word."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from passed_around import dohyo, finished
+
+from dohyo.evidence import experiment_folder
+from dohyo.running.experiment import write_json
+
+
+def unfinished(folder: Path) -> Path:
+    """An experiment whose second trial is not over."""
+    finished(folder, sealed=False)
+    write_json(folder / "raw/02-hbase/state.json", {"status": "running"})
+    write_json(
+        folder / "experiment.json", {**json.loads((folder / "experiment.json").read_text()), "status": "running"}
+    )
+    return folder
+
+
+@contextmanager
+def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """While another process has the lock of the folder's results for it."""
+    hold = (
+        "import sys; from pathlib import Path; from dohyo.running import experiment\n"
+        "folder = Path(sys.argv[1]); experiment.RESULTS = folder.parent\n"
+        "with experiment.only_one() as measuring: measuring(folder); print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    older, newer = finished(results / "1-older", sealed=False), unfinished(results / "2-newer")
+    with measuring(newer) as process:
+        assert experiment_folder.running(newer) == process.pid
+        assert experiment_folder.running(older) is None
+        answer = dohyo("report", newer)
+        said = "still being measured: 1 of 2 trials are over"
+        assert f"warning: 2-newer, process {process.pid}: {said}\n" in answer.err
+        assert answer.code == 1
+        assert f"{said[:1].upper()}{said[1:]}." in (newer / "report.html").read_text("utf-8").partition("</header>")[0]
+        assert dohyo("site", tmp_path / "site", "--results", results).code == 0
+        index = (tmp_path / "site/index.html").read_text("utf-8")
+        assert (index.count(said), index.count("Not over yet.")) == (1, 1)
+        # Without an ID: the newest that has ended.
+        assert dohyo("report", results=results).out.strip() == str(older / "report.html")
+    # Killed: its experiment says "running" for ever, and is not.
+    assert experiment_folder.running(newer) is None
+    answer = dohyo("report", results=results)
+    assert (answer.code, answer.out.strip(), "still being" in answer.err) == (1, str(newer / "report.html"), False)
+    assert "02-hbase: running: not finished" in answer.err
+
+
+def test_where_nothing_has_ended_yet_the_report_says_so(tmp_path: Path) -> None:
+    folder = unfinished(tmp_path / "results" / "it")
+    with measuring(folder):
+        answer = dohyo("report", results=folder.parent)
+        assert (answer.code, "it is still being measured" in answer.err) == (2, True)
+
+
+def test_a_lock_that_is_no_file_is_nobodys(tmp_path: Path) -> None:
+    folder = unfinished(tmp_path / "results" / "it")
+    for make in (Path.mkdir, lambda path: path.symlink_to("/dev/zero"), lambda path: path.write_text("1\n/x\n")):
+        make(folder.parent / ".lock")
+        assert experiment_folder.running(folder) is None
+        (folder.parent / ".lock").rename(tmp_path / str(len(list(tmp_path.iterdir()))))
