@@ -196,6 +196,8 @@ def execute(
                 output.take()
     finally:
         _end(process)
+        if output:
+            output.take()
     watch()
     return process.returncode
 

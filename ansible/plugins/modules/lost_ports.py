@@ -72,6 +72,15 @@ def having(found: set[str]) -> list[str]:
     return pids
 
 
+def our_mark(secret: str) -> bytes:
+    """What the environment of our processes has. Without a secret nothing was started yet."""
+    try:
+        with open(secret, encoding="ascii") as file:
+            return f"DOHYO_SERVICE={file.read().strip()}:".encode()
+    except FileNotFoundError:
+        return b"DOHYO_SERVICE=:"
+
+
 def carries(pid: str, mark: bytes) -> bool:
     """Is a process one of those that our tool has started?"""
     try:
@@ -102,8 +111,7 @@ def main() -> None:
     chosen = module.params["chosen"]
     notes = []
     if chosen:
-        with open(module.params["secret"], encoding="ascii") as file:
-            mark = f"DOHYO_SERVICE={file.read().strip()}:".encode()
+        mark = our_mark(module.params["secret"])
         for name, port in chosen["ports"].items():
             found = sockets(chosen["address"], port)
             pids = having(found)
