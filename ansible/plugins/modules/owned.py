@@ -99,18 +99,23 @@ deployment:
 """
 
 
-def folders_of(pairs: list[list[str]]) -> list[str]:
-    """The folders that are meant; of a pattern those that are there. Raises NotOursError."""
+def folders_of(pairs: list[list[str]], problems: list[str]) -> list[str]:
+    """The folders that are meant; of a pattern those that are there. What leads elsewhere is a problem."""
     found: list[str] = []
     for base, below in pairs:
-        if below.endswith("*"):
-            parent = path_of(base, below.rpartition("/")[0])
-            found += [
-                os.path.join(parent, name) for name in sorted(os.listdir(parent) if os.path.isdir(parent) else [])
-            ]
-        else:
-            found.append(path_of(base, below))
+        try:
+            found += folders_below(base, below)
+        except NotOursError as error:
+            problems.append(str(error))
     return list(dict.fromkeys(found))
+
+
+def folders_below(base: str, below: str) -> list[str]:
+    """Those that one path means. Raises NotOursError."""
+    if not below.endswith("*"):
+        return [path_of(base, below)]
+    parent = path_of(base, below.rpartition("/")[0])
+    return [os.path.join(parent, name) for name in sorted(os.listdir(parent) if os.path.isdir(parent) else [])]
 
 
 def unexpected(folder: str, expected: dict[str, list[str]]) -> str:
@@ -138,7 +143,7 @@ class Folders:
         self.removed: list[str] = []
         self.changed = False
         self._home = path_of(given["home"]) if given["home"] else ""
-        self._folders = folders_of(given["folders"])
+        self._folders = folders_of(given["folders"], self.problems)
 
     def check(self) -> None:
         """Find what is not ours; raise NotOursError if that is no mere answer."""

@@ -10,10 +10,11 @@ use_testbed
 deployed mysql-innodb
 
 on() { testbed ssh "$@"; }
-refused() { # REASON…: the log of what has just failed says so
-    local reason
-    for reason in "$@"; do
-        grep -qE -- "$reason" "$work/log" || { cat "$work/log" >&2; fail "nobody says: $reason"; }
+says() { # LOG REASON…: whose lines are wrapped
+    local reason said
+    said=$(tr -s ' \n' ' ' <"$work/$1")
+    for reason in "${@:2}"; do
+        grep -qE -- "$reason" <<<"$said" || { cat "$work/$1" >&2; fail "nobody says: $reason"; }
     done
 }
 
@@ -37,19 +38,19 @@ harmed >"$work/before"
 for attempt in 'deploy.yml --tags mysql-innodb' 'trial.yml -e trial_system=mysql-innodb' 'destroy.yml -e destroy=yes --check'; do
     # shellcheck disable=SC2086 # several words
     playbook $attempt -i "$work/foreign.yml" >"$work/log" 2>&1 && [[ $attempt != destroy* ]] && fail "not refused: $attempt"
-    refused '/harm/dohyo/mysql is not empty and does not carry' 'it holds shop; it looks like MySQL or MariaDB' \
+    says log '/harm/dohyo/mysql is not empty and does not carry' 'it holds shop; it looks like MySQL or MariaDB' \
         '/harm/dohyo/mysql is a symbolic link to /harm/theirs' '/harm/dohyo/mysql is no folder' \
         '/harm/home belongs to deployment ba9876543210 \(other:/there, yesterday\)'
 done
 playbook stop.yml -i "$work/foreign.yml" >"$work/log" 2>&1 || fail 'stop.yml minds what is not ours'
 mkdir "$work/control" && touch "$work/control/precious"
 ! playbook deploy.yml --tags mysql-innodb -e "dohyo_control=$work/control" >"$work/log" 2>&1 || fail 'a foreign dohyo_control was taken'
-refused "$work/control is not empty and does not carry Dohyo's mark"
+says log "$work/control is not empty and does not carry Dohyo's mark"
 playbook destroy.yml -e destroy=yes -e "dohyo_control=$work/control" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail destroy; }
 [[ -e $work/control/precious ]] || fail 'destroy.yml has emptied a foreign folder'
 mkdir -p "$work/evidence/server" && touch "$work/evidence/server/precious"
 ! playbook trial.yml -e trial_system=mysql-innodb -e "trial_dir=$work/evidence" >"$work/log" 2>&1 || fail 'a foreign trial_dir was taken'
-refused "$work/evidence is not empty and does not carry Dohyo's mark"
+says log "$work/evidence is not empty and does not carry Dohyo's mark"
 [[ -e $work/evidence/server/precious ]] || fail 'a trial has cleared a foreign folder'
 harmed >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'something foreign was changed'
@@ -102,11 +103,10 @@ until compgen -G "$work/three/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
 done
 pid=$(cat "$root/results/.lock")
 ! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml has not minded a trial that is under way'
-grep -qE "has a trial under way there since .*$root" "$work/destroy.log" || { cat "$work/destroy.log" >&2; fail 'destroy.yml does not say whose trial it is'; }
+says destroy.log "has a trial under way there since .*$root"
 ! playbook trial.yml -e trial_system=mysql-innodb -e dohyo_deployment=ba9876543210 -e dohyo_home=/home/dohyo/other >"$work/rival.log" 2>&1 ||
     fail 'a second deployment has used a host at the same time'
-grep -qE "has a trial under way there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")" "$work/rival.log" ||
-    { cat "$work/rival.log" >&2; fail 'the second does not hear of the first'; }
+says rival.log "has a trial under way there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
 kill -KILL "${pid%%[!0-9]*}"
 wait "$!" || true
 "$root/run.sh" --resume "$work/three" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of three trials'; }
@@ -117,12 +117,12 @@ ok 'three trials, a crash and --resume beside a running server and the data of a
 run kept --rounds 1 --keep || { cat "$work/log" >&2; fail 'with --keep'; }
 on 1 'mkdir /x/dohyo/mysql/data/shop && echo precious >/x/dohyo/mysql/data/shop/orders.ibd'
 ! run next --rounds 1 || fail 'data in servers that were kept are gone'
-refused '/x/dohyo/mysql/data/shop was not made by a trial'
+says log '/x/dohyo/mysql/data/shop was not made by a trial'
 on 1 'grep -q precious /x/dohyo/mysql/data/shop/orders.ibd && rm -r /x/dohyo/mysql/data/shop' || fail 'data in servers that were kept are gone'
 ok 'a database that no trial has made is not removed with servers that were kept'
 
 quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
-grep -q '/etc/systemd/system/dohyo-mysql.service is a unit of another deployment, or of none' "$work/log" || { cat "$work/log" >&2; fail 'a foreign unit is not named'; }
+says log '/etc/systemd/system/dohyo-mysql.service is a unit of another deployment, or of none'
 diff -- "$work/foreign" <(foreign) >&2 || fail 'destroy.yml has changed what is not ours'
 [[ $(on 1 'ls -A /x /home/dohyo 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml has left something of ours'
 on 1 'sudo systemctl stop dohyo-mysql && sudo rm -r /etc/systemd/system/dohyo-mysql.service /x && sudo systemctl daemon-reload'
