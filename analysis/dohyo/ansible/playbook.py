@@ -192,7 +192,9 @@ class Events:
         whole = fresh[: fresh.rfind(b"\n") + 1]
         self._offset += len(whole)
         for line in whole.splitlines():
-            yield json.loads(line)
+            # Of a file that was removed meanwhile, and begun anew, this may be the rest of a line.
+            with suppress(ValueError):
+                yield json.loads(line)
 
 
 def play(
