@@ -31,13 +31,14 @@ def loads(content: str | bytes) -> Any:
     :raises ValueError: if it is no JSON, or nested too deeply
     """
     try:
-        found = json.loads(content)
+        said = content if isinstance(content, str) else content.decode("utf-8")
+        found = json.loads(said)
         # Half of a character can only be written as an escape, and no encoding has it.
-        if ("\\ud" if isinstance(content, str) else b"\\ud") in content.lower():
+        if "\\ud" in said.lower():
             found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
-        return found
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    return found
 
 
 def read_object(path: Path, warn: Warn) -> dict[str, Any]:

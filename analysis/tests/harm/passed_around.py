@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     err: str
 
 
-def dohyo(*arguments: str | Path, encoding: str = "utf-8", results: Path | None = None) -> Answer:
+def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = None) -> Answer:
     """Calls the command as a shell does, in this process. An exception that is not caught fails the test.
 
     :param results: what it takes for results/ of the checkout; default: a new folder

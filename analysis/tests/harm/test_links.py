@@ -3,7 +3,7 @@
 import os
 import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from dohyo import folders
 from dohyo.bad_input import BadInputError
 
 STOCK = Path(__file__).parents[1] / "data" / "stock"
-READERS: dict[str, Callable[[Path], list[str | Path]]] = {
+READERS: dict[str, Callable[[Path], list[object]]] = {
     "report": lambda folder: ["report", folder],
     "report --figures": lambda folder: ["report", folder, "--figures"],
     "compare": lambda folder: ["compare", folder, folder],
@@ -135,7 +135,8 @@ def test_a_report_elsewhere_does_not_go_through_a_link_in_an_experiment(tmp_path
 
 
 def test_writing_replaces_what_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    def broken() -> "list[str]":
+    def broken() -> Iterator[str]:
+        yield "the beginning"
         raise ValueError("in the middle")
 
     theirs, path = tmp_path / "theirs", tmp_path / "file"
@@ -144,7 +145,7 @@ def test_writing_replaces_what_is_there_whole_or_not_at_all(tmp_path: Path) -> N
     folders.write(path, ["half a character: \ud800, ", "and more"])
     assert (path.read_text("utf-8"), theirs.read_text()) == ("half a character: ?, and more", "mine")
     with pytest.raises(ValueError, match="in the middle"):
-        folders.write(path, (part for part in [broken()] for part in part))
+        folders.write(path, broken())
     assert sorted(tree(tmp_path)) == ["file", "theirs"]
 
 

@@ -50,9 +50,8 @@ def test_a_mark_of_somebody_else_removes_nothing_outside(tmp_path: Path) -> None
     owned.claim(folder)
     (folder / "link").symlink_to(tmp_path / "theirs")
     (folder / "below").mkdir()
-    (folder / owned.MARK).write_text(
-        f"../theirs/letter.txt\n{tmp_path}/theirs/letter.txt\nlink/letter.txt\n..\n.\nlink\nbelow\n"
-    )
+    names = ["../theirs/letter.txt", f"{tmp_path}/theirs/letter.txt", "link/letter.txt", "..", ".", "link", "below"]
+    (folder / owned.MARK).write_text("\n".join(names))
     owned.clear(folder)
     assert tree(tmp_path / "theirs") == before
     assert {path.name for path in folder.iterdir()} == {owned.MARK, "link", "below"}

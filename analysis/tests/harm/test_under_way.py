@@ -17,9 +17,8 @@ def unfinished(folder: Path) -> Path:
     """An experiment whose second trial is not over."""
     finished(folder, sealed=False)
     write_json(folder / "raw/02-hbase/state.json", {"status": "running"})
-    write_json(
-        folder / "experiment.json", {**json.loads((folder / "experiment.json").read_text()), "status": "running"}
-    )
+    facts = json.loads((folder / "experiment.json").read_text())
+    write_json(folder / "experiment.json", {**facts, "status": "running"})
     return folder
 
 
