@@ -14,9 +14,7 @@ def escaped(text: str, keep: str = "") -> str:
 
     :param keep: characters that are left as they are
     """
-    return CONTROL.sub(
-        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(), text
-    )
+    return CONTROL.sub(lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(), text)
 
 
 def check(text: str, shown: str) -> None:

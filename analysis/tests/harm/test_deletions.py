@@ -40,8 +40,8 @@ PLACES = {
     # Accounts of servers that were just made.
     "ansible/roles/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/CassandraAdmin.java": ["DROP ROLE IF EXISTS"],
-    # The new and empty folder of an experiment that did not begin.
-    "analysis/dohyo/running/runner.py": ["folder.rmdir()"],
+    # A new folder, while it is empty.
+    "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }
 # Tasks that remove with Ansible's own module; each removes files alone.
 FILE_TASKS = {

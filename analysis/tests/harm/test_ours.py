@@ -106,11 +106,12 @@ def test_what_is_not_ours_is_refused_by_name_and_stays(foreign: Callable[[Path, 
     place = base / "dohyo" / "mysql"
     said = foreign(place, elsewhere)
     before = os.lstat(place).st_mtime_ns
-    for attempt in (
-        lambda p: ours.claim(p, mark(), MINE),
-        lambda p: ours.remove(p, MINE),
-        lambda p: ours.check(p, MINE),
-    ):
+    attempts: list[Callable[[str], object]] = [
+        lambda path: ours.claim(path, mark(), MINE),
+        lambda path: ours.remove(path, MINE),
+        lambda path: ours.check(path, MINE),
+    ]
+    for attempt in attempts:
         with pytest.raises(ours.NotOursError) as raised:
             attempt(ours.path_of(str(base), "dohyo/mysql"))
         assert str(place) in str(raised.value)
