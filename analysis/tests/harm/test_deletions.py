@@ -57,7 +57,8 @@ def sources() -> Iterator[Path]:
     """Every source of the checkout that is no test."""
     for folder in ("ansible", "analysis", "benchmarks", "ycsb-bindings"):
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and path.suffix in SUFFIXES and not SKIPPED & set(path.relative_to(ROOT).parts):
+            parts = path.relative_to(ROOT).parts
+            if path.is_file() and path.suffix in SUFFIXES and not SKIPPED & set(parts) and "/." not in "/".join(parts):
                 yield path
     yield from (path for path in ROOT.glob("*.sh") if path.name != "test.sh")
 
