@@ -245,7 +245,7 @@ class _Measurement:
 
     def _measure(self) -> None:
         """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""
-        kept = False
+        began = kept = False
         left_by = ""
         for trial in self.todo:
             # The summary also tells what a trial that never began would have measured.
@@ -258,6 +258,7 @@ class _Measurement:
                     # The next system must have the machine for itself.
                     self._stop(f"of {left_by}")
                 self.progress.trial(number, ready)
+                began = True
                 failure = self._whatever_happens(partial(self._trial, trial, keep))
                 if failure is not None:
                     self._failed(trial, failure)
@@ -269,7 +270,8 @@ class _Measurement:
                     self._mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
             raise
         finally:
-            if not kept:
+            # What runs where no trial of ours has begun is a trial that somebody plays by hand, or of another checkout.
+            if began and not kept:
                 self._stop()
             # The end of the servers may still have added to these.
             for trial in self.todo:
