@@ -36,7 +36,7 @@ def evil(original: Path, tmp_path: Path) -> Path:
 
 def test_text_of_others_does_not_drive_it(original: Path, tmp_path: Path) -> None:
     folder = evil(original, tmp_path)
-    answers = [dohyo("report", folder), dohyo("compare", folder, folder), dohyo("run", "--resume", folder)]
+    answers = [dohyo("report", folder), dohyo("compare", folder, folder)]
     shutil.copytree(STOCK, tmp_path / "logs")
     log = tmp_path / "logs/result.txt"
     text = f"[{EVIL}], Operations, 5\n[READ{EVIL}], Return={EVIL}, 5\n".encode("utf-8", "replace")
