@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -118,12 +119,17 @@ public class CassandraContractIT extends BindingContract {
     assertTrue(refused.getMessage().contains(what), refused.getMessage());
   }
 
+  /** The table option of that name, of a compressor, as {@link CqlAdmin#createTables} wants it. */
+  protected UnaryOperator<String> compression() {
+    return compressor -> compressor.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + compressor + "'}";
+  }
+
   private void create(String trial, String tables) throws IOException {
     Properties arguments = server.with(Map.of("host", server.properties().getProperty("hosts"), "trial", trial,
         "keyspace", "contract_Schema", "tables", tables, "strategy", "NetworkTopologyStrategy", "fieldcount", "2",
         "fieldnameprefix", "a\"b", "compaction", "LeveledCompactionStrategy"));
     try (CqlAdmin cql = new CqlAdmin(new Settings(arguments))) {
-      cql.createTables(compressor -> "{'sstable_compression': ''}");
+      cql.createTables(compression());
     }
   }
 

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,7 +49,7 @@ class ScyllaContractIT extends CassandraContractIT {
         entry("compression", compression), entry("compaction", "LeveledCompactionStrategy"),
         entry("write_acks", "all"), entry("read_acks", "one"), entry("recordcount", "1"), entry("countlimit", "1"))));
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
-      cql.createTables(api.isEmpty() ? ScyllaContractIT::compressionOfCassandra : ScyllaAdmin::compression);
+      cql.createTables(compression());
       Map<String, Object> conditions = cql.conditions();
       assertEquals(1, conditions.get("replication"));
       assertEquals(compression, conditions.get("compression"));
@@ -57,8 +58,9 @@ class ScyllaContractIT extends CassandraContractIT {
     }
   }
 
-  private static String compressionOfCassandra(String compressor) {
-    return compressor.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + compressor + "'}";
+  @Override
+  protected UnaryOperator<String> compression() {
+    return api.isEmpty() ? super.compression() : ScyllaAdmin::compression;
   }
 
   @Test
