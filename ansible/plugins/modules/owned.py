@@ -102,20 +102,18 @@ deployment:
 def folders_of(pairs: list[list[str]], problems: list[str]) -> list[str]:
     """The folders that are meant; of a pattern those that are there. What leads elsewhere is a problem."""
     found: list[str] = []
-    for base, below in pairs:
+    waiting = [(base, below) for base, below in pairs]
+    for base, below in waiting:
         try:
-            found += folders_below(base, below)
+            if below.endswith("*"):
+                parent = path_of(base, below.rpartition("/")[0])
+                names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
+                waiting += [(base, below[:-1] + name) for name in names if not name.endswith("*")]
+            else:
+                found.append(path_of(base, below))
         except NotOursError as error:
             problems.append(str(error))
     return list(dict.fromkeys(found))
-
-
-def folders_below(base: str, below: str) -> list[str]:
-    """Those that one path means. Raises NotOursError."""
-    if not below.endswith("*"):
-        return [path_of(base, below)]
-    parent = path_of(base, below.rpartition("/")[0])
-    return [os.path.join(parent, name) for name in sorted(os.listdir(parent) if os.path.isdir(parent) else [])]
 
 
 def unexpected(folder: str, expected: dict[str, list[str]]) -> str:
