@@ -34,8 +34,17 @@ def make_last() -> None:
 
 
 def _lasting(stream: TextIO | None, descriptor: int, others: list[int]) -> TextIO:
+    if stream is not None and not _writes_to(stream, descriptor):
+        return stream  # redirected within this process
     raw = _Lasting(descriptor, "w", closefd=False)
     raw.others = others
     # None: it was closed when the program began.
     encoding, errors = (stream.encoding, stream.errors) if stream is not None else ("utf-8", "replace")
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
+
+
+def _writes_to(stream: TextIO, descriptor: int) -> bool:
+    try:
+        return stream.fileno() == descriptor
+    except OSError:
+        return False

@@ -275,7 +275,7 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
             expected = ("invalid", f"load: {failure}")
         case "missing":
             shutil.rmtree(folder / "load")
-            expected = ("invalid", "the load has left no results")
+            expected = ("invalid", "load: is missing (and 1 more)")
         case _:
             reason = (
                 "settling: 4999 of 5000 records are in the tables after the load, though every insert was acknowledged"

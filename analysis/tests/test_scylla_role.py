@@ -78,8 +78,8 @@ def test_one_node_that_shares_its_host_with_a_client(tmp_path: Path) -> None:
     assert config["commitlog_sync"] == "periodic"
     assert config["commitlog_sync_period_in_ms"] == 10000
     assert config["developer_mode"] is True
-    assert config["workdir"] == str(tmp_path / "node1/disk1/scylla")
-    assert config["commitlog_directory"] == str(tmp_path / "node1/disk2/scylla/commitlog")
+    assert config["workdir"] == str(tmp_path / "node1/disk1/dohyo/scylla")
+    assert config["commitlog_directory"] == str(tmp_path / "node1/disk2/dohyo/scylla/commitlog")
     assert config["api_doc_dir"] == "/opt/scylladb/api/api-doc/"
     assert config["hinted_handoff_enabled"] is False
     ports = [value for key, value in config.items() if key.endswith("_port")]

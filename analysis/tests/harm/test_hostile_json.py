@@ -69,8 +69,8 @@ def test_a_broken_file_of_ours_is_named_in_one_line(file: str, what: str, origin
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"inventory": "/no/such/inventory"}, "the inventory /no/such/inventory, which is not there any more"),
-        ({"inventory": "{}/hosts"}, "names an inventory inside its own folder"),
+        ({"inventory": "/no/such/inventory"}, "the inventory /no/such/inventory does not exist"),
+        ({"inventory": "{}/hosts"}, "lies among results, and an inventory can run programs"),
         ({"hosts": {"count": "four"}}, "hosts: count cannot be 'four'"),
         ({"hosts": {"colour": 1}}, "hosts: colour cannot be 1"),
         ({"inventory": ...}, "inventory is missing"),

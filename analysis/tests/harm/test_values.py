@@ -143,8 +143,7 @@ HOSTILE = {
     "hdrhistogram.percentiles": TEMPLATES[1],
     "label": SHELL,
     "cassandra_java_options": json.dumps(VISIBLE),
-    "mysql_settings": json.dumps({text: text for text in VISIBLE}),
-    "mysql_flush_method": TEMPLATES[2],
+    "mysql_settings": json.dumps({f"x{number}": text for number, text in enumerate(VISIBLE)}),
     "matrix.variant": "{{ 7*7 }} $(touch MARKER)",
     "variant.{{ 7*7 }} $(touch MARKER).hbase.y": TEMPLATES[2],
 }
@@ -172,7 +171,7 @@ def test_a_scenario_keeps_its_values_as_they_are(chosen: scenario.Scenario, tmp_
     again = scenario.load(tmp_path / "again", name=chosen.name)
     assert again == chosen
     assert chosen.name == NAME
-    assert chosen.role_variables["mysql_settings"] == {text: text for text in VISIBLE}
+    assert chosen.role_variables["mysql_settings"] == {f"x{number}": text for number, text in enumerate(VISIBLE)}
     trial = next(trial for trial in plan.trials(chosen) if trial.system == "hbase")
     asked = plan.variables(trial, tmp_path / NAME, keep=False)
     assert asked["trial_properties"]["hbase.client.x"] == TEMPLATES[2]
@@ -314,13 +313,13 @@ def test_resume_takes_its_values_as_data(tmp_path: Path, chosen: scenario.Scenar
     assert experiment.reopen(str(there.folder)) == (there, inventory)
 
 
-@pytest.mark.parametrize("where", ["raw/hosts.yml", "../out/link/hosts.yml"])
+@pytest.mark.parametrize("where", ["raw/hosts.yml", "../out/raw/hosts.yml", "../link/hosts.yml"])
 def test_resume_plays_no_inventory_that_came_with_the_results(
     where: str, tmp_path: Path, chosen: scenario.Scenario
 ) -> None:
     there = made(tmp_path / "out", chosen)
     (there.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
-    (there.folder / "link").symlink_to("raw")
+    (tmp_path / "link").symlink_to("out/raw")
     change(there.folder / "experiment.json", inventory=str(there.folder / where))
     with pytest.raises(BadInputError, match="lies among results, and an inventory can run programs"):
         experiment.reopen(str(there.folder))
