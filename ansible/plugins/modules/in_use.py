@@ -49,7 +49,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-notes:
+uses:
   description: All notes of this boot, the oldest first; C(own) is true of the one that was written now.
   type: list
   elements: dict
@@ -128,7 +128,7 @@ def main() -> None:
         module.fail_json(msg=f"{error.filename}: {error.strerror}")
     found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))
     notes = sorted(found, key=lambda note: (note["since"], note["file"]))
-    module.exit_json(changed=False, notes=[{**note, "own": note["file"] == own} for note in notes])
+    module.exit_json(changed=False, uses=[{**note, "own": note["file"] == own} for note in notes])
 
 
 if __name__ == "__main__":

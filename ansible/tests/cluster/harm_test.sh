@@ -20,6 +20,8 @@ says() { # LOG REASON…: whose lines are wrapped
 
 # ---- Folders that a variable names -------------------------------------------------------------------------------------
 
+cleared() { for n in 1 2 3 4; do on "$n" 'while sudo umount /harm/dohyo/mysql 2>/dev/null; do :; done; sudo rm -rf /harm'; done; }
+cleared # what a test that was interrupted has left
 on 1 'sudo mkdir -p /harm/dohyo/mysql/shop && echo precious | sudo tee /harm/dohyo/mysql/shop/orders.ibd >/dev/null'
 on 2 'sudo mkdir -p /harm/dohyo /harm/theirs && sudo ln -s /harm/theirs /harm/dohyo/mysql && sudo touch /harm/theirs/precious'
 on 3 'sudo mkdir -p /harm/dohyo && echo precious | sudo tee /harm/dohyo/mysql >/dev/null'
@@ -54,13 +56,13 @@ says log "$work/evidence is not empty and does not carry Dohyo's mark"
 [[ -e $work/evidence/server/precious ]] || fail 'a trial has cleared a foreign folder'
 harmed >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'something foreign was changed'
-for n in 1 2 3 4; do on "$n" 'sudo umount /harm/dohyo/mysql 2>/dev/null; sudo rm -rf /harm'; done
+cleared
 ok 'folders, links, files, mounts and marks of others are refused by name, and stay'
 
 # ---- A site's own servers beside ours ----------------------------------------------------------------------------------
 
 # One that runs, as a unit with a name like ours, and one that is stopped, both below the folder that ours use.
-on 1 'sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
+on 1 'sudo systemctl stop dohyo-mysql 2>/dev/null; sudo rm -rf /x /etc/systemd/system/dohyo-mysql.service; sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
 set -euo pipefail
 base=$(dirname "$(dirname ~/dohyo/install/mysql/*/server/bin/mariadbd)")
 for name in shop mysql; do
