@@ -96,10 +96,10 @@ setup_python() {
     say "installing Python packages into .venv with $("$python" --version)"
     if ! [[ -x "$venv/bin/python" ]] || ! grep -qsF -- "$root " "$stamp"; then
         # One that setup.sh has made, or the stamp of one that did before it marked them.
-        [[ ! -e $venv || -e $venv/.dohyo || -e $stamp ]] || die "$venv was not made by setup.sh; move it away"
+        [[ ! -e $venv || -e $venv/.dohyo-setup || -e $stamp ]] || die "$venv was not made by setup.sh; move it away"
         rm -rf -- "$venv"
         logged venv "$python" -m venv "$venv"
-        touch -- "$venv/.dohyo"
+        touch -- "$venv/.dohyo-setup"
     fi
     rm -f -- "$stamp"
     logged pip "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$root/analysis/$1"

@@ -9,7 +9,7 @@ from dohyo import folders
 from dohyo.bad_input import BadInputError
 
 # In a folder that we have made: the names of the files that we have written into it.
-MARK = ".dohyo"
+MARK = ".dohyo-files"
 
 
 def refuse_foreign(folder: Path) -> None:

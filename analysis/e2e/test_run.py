@@ -99,6 +99,9 @@ class Run:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def end(self) -> int:
         """Waits for the end, and returns the exit code."""
         self.text, _ = self._process.communicate(timeout=400)

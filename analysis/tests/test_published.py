@@ -340,3 +340,17 @@ def test_published_places_are_those_of_the_scenario(path: Path) -> None:
                 assert set(values) <= set(either[0].systems)
             elif values != ["c40-g1-jdk14"]:  # no such JDK to be had
                 assert set(values) <= {value for each in either for value in each.matrix[name]}
+
+
+def test_aliases_and_endless_numbers_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bomb.yml"
+    file.write_text("a: &a [1]\nfacts: [*a]\n", "utf-8")
+    with pytest.raises(BadInputError, match="line 2 has an alias"):
+        published.load(file)
+    file.write_text(
+        yaml.safe_dump({**GOOD, "figures": [{"of": "x", "system": "A", "records": 1}]}).replace(
+            "records: 1", f"records: 0x{'f' * 5000}"
+        )
+    )
+    with pytest.raises(BadInputError, match=r"records: it: must be a whole number above 0, below 2\^63"):
+        published.load(file)

@@ -53,6 +53,11 @@ def problems(trial: Path, checksum: str | None) -> list[str]:
     return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files: are missing, changed or added"]
 
 
+def checksum(file: Path) -> str:
+    """SHA-256 of a file; empty where there is none."""
+    return _checksum(file) if file.is_file() else ""
+
+
 def _files(trial: Path) -> dict[str, Path]:
     """The files of a trial's evidence by their names as `sha256sum` writes them, in order."""
     found = [Path(folder, name) for folder, _, names in os.walk(trial) for name in names]

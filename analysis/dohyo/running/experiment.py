@@ -161,6 +161,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     experiment.update(
         id=folder.name,
         scenario=chosen.name,
+        scenario_sha256=manifest.checksum(experiment.scenario_file),
         systems=chosen.systems,
         plan=[trial.name for trial in experiment.trials],
         trials=[
@@ -233,13 +234,15 @@ def _inventory(name: str, folder: Path) -> Path:
     check_path(inventory, f"{folder}/experiment.json: the inventory {name}")
     if not inventory.is_absolute():
         raise BadInputError(f"{folder}/experiment.json: the inventory {name} must be an absolute path")
-    if inventory.resolve().is_relative_to(RESULTS.resolve()) or inventory.resolve().is_relative_to(folder.resolve()):
+    # In them, or around them: Ansible reads a folder with all below.
+    place = inventory.resolve()
+    if any(place.is_relative_to(each) or each.is_relative_to(place) for each in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
             f"{folder}/experiment.json: the inventory {name} lies among results, and an inventory can run programs;"
             " move it to another place and measure anew"
         )
-    check_inventory(inventory)
-    return inventory
+    check_inventory(place)
+    return place
 
 
 def _hosts(folder: Path, stated: dict[str, Any]) -> Hosts:

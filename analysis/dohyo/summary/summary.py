@@ -88,6 +88,11 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
     there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
     if not raw.is_dir() and not planned:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
+    if not facts and any((folder / manifest.FILE).exists() for folder in there.values()):
+        warnings.append(f"{experiment / 'experiment.json'}: is missing")
+    stated = facts.get("scenario_sha256")
+    if stated and manifest.checksum(file := experiment / "scenario.properties") != stated:
+        warnings.append(f"{file}: {'was changed after the experiment began' if file.exists() else 'is missing'}")
     systems = {str(each.get("name")): each.get("system") for each in map(mapping, listing(facts.get("trials")))}
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}

@@ -14,8 +14,9 @@ import yaml
 from dohyo.places import ANSIBLE, ROOT
 
 DELETIONS = re.compile(
-    r"\brm +(-\w+ +)*-\w*[rR]|\brmdir\b|find .*-delete\b|\bblkdiscard|\bwipefs|\bmkfs|\brmtree\b|\bremovedirs\b"
-    r"|deleteRecursively|Files\.walkFileTree|\bDROP +[A-Z]|\bTRUNCATE +[A-Za-z`\"]"
+    r"\brm\b['\",\s]+(-[\w-]*['\",\s]+)*-(\w*[rR]|-recursive)|\brmdir\b|find .*-delete\b|\bblkdiscard|\bwipefs|\bmkfs"
+    r"|\brmtree\b|\bremovedirs\b|deleteRecursively|deleteDirectory|Files\.walkFileTree"
+    r"|(?i:\bDROP +(TABLE|KEYSPACE|DATABASE|SCHEMA|USER|ROLE|NAMESPACE|INDEX)|\bTRUNCATE +[a-z`\"])"
     r"|(disable|delete|truncate|drop)(Table|Keyspace|Namespace)s?\("
 )
 # By file the lines that may match, each with a part of it, and why.
@@ -82,9 +83,11 @@ def file_removals(tasks: Any) -> Iterator[str]:
         for task in tasks:
             yield from file_removals(task)
     elif isinstance(tasks, dict):
-        arguments = tasks.get("ansible.builtin.file") or tasks.get("file")
-        if isinstance(arguments, dict) and "absent" in str(arguments.get("state")):
-            yield str(tasks.get("name"))
+        for module in ("ansible.builtin.file", "file", "action", "local_action"):
+            arguments = tasks.get(module)
+            state = arguments.get("state") if isinstance(arguments, dict) else arguments
+            if "absent" in str(state):
+                yield str(tasks.get("name"))
         for key in ("tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always"):
             yield from file_removals(tasks.get(key))
 
@@ -114,6 +117,11 @@ def test_only_the_module_owned_removes_folders_in_playbooks() -> None:
 REMOVALS = """
 rm -rf "$FOLDER"
 rm -f -r x
+{{ ['rm', '-rf', '--', dohyo_home ~ '/run/' ~ trial_system ~ '.properties']
+argv: [rm, -rf, --, /var/lib/mysql]
+subprocess.run(["rm", "-rf", x])
+rm --recursive --force /x
+execute("drop table x")
 cmd: cd /x && rm -fr data
 argv: [wipefs, --all, /dev/sdb]
 mkfs.ext4 /dev/sdb
@@ -141,6 +149,8 @@ def test_the_rule_sees_tasks_of_ansible() -> None:
         - {name: inner, ansible.builtin.file: {path: /x, state: absent}}
       always:
         - {name: templated, ansible.builtin.file: {path: /x, state: "{{ 'absent' if gone else 'directory' }}"}}
+        - {name: short, ansible.builtin.file: path=/x state=absent}
+        - {name: old, action: {module: file, path: /x, state: absent}}
         - {name: made, ansible.builtin.file: {path: /x, state: directory}}
 """)
-    assert list(file_removals(play)) == ["inner", "templated"]
+    assert list(file_removals(play)) == ["inner", "templated", "short", "old"]

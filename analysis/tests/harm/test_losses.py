@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -171,7 +172,8 @@ def test_what_a_killed_run_has_left_ends_and_holds_the_lock_until_then(
     code = RUN.replace("RESULTS_FOLDER", str(tmp_path)).replace("LOG", str(log))
     with subprocess.Popen([sys.executable, "-c", code]) as killed:
         while not (log.exists() and log.read_text().endswith("\n")):
-            pass
+            assert killed.poll() is None
+            time.sleep(0.02)
         with pytest.raises(BadInputError, match=f"is running .process {killed.pid}"), only_one():
             pass
         killed.kill()

@@ -132,3 +132,20 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
         path.unlink()
     found = manifest.problems(tmp_path, None)
     assert (len(found), found[-1]) == (21, "80 more files: are missing, changed or added")
+
+
+@pytest.mark.parametrize("name", ["experiment.json", "scenario.properties"])
+def test_a_file_of_the_experiment_itself_that_is_lost_is_named(name: str, tmp_path: Path) -> None:
+    folder = finished(tmp_path / "it")
+    assert dohyo("report", folder).code == 0
+    (folder / name).unlink()
+    answer = dohyo("report", folder)
+    assert (answer.code, f"{folder / name}: is missing" in answer.err) == (1, True), answer
+
+
+def test_a_changed_scenario_is_named(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "it")
+    file = folder / "scenario.properties"
+    file.write_text(file.read_text("utf-8").replace("recordcount=10000", "recordcount=20000"), "utf-8")
+    answer = dohyo("report", folder)
+    assert (answer.code, f"{file}: was changed after the experiment began" in answer.err) == (1, True), answer

@@ -40,7 +40,9 @@ NASTY = [
 
 @pytest.mark.parametrize("value", NASTY)
 def test_a_prefix_that_is_no_identifier_is_refused(value: str, tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"(?s)fieldnameprefix=.*(must be at most 40 letters|holds the control character)"):
+    with pytest.raises(
+        BadInputError, match=r"(?s)fieldnameprefix=.*(must be at most 40 letters|holds the control character)"
+    ):
         load(tmp_path, f"fieldnameprefix={value}")
     with pytest.raises(BadInputError, match=r"(?s)matrix\.fieldnameprefix=.*(must be|holds the control character)"):
         load(tmp_path, f"matrix.fieldnameprefix=a,{value}" if value != "a,b" else "matrix.fieldnameprefix=a,b;")

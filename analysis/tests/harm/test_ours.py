@@ -1,7 +1,9 @@
 """What is somebody else's stays, whatever a variable names: real folders, links, mounts and marks."""
 
 import json
+import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -148,7 +150,7 @@ for attempt in (lambda: ours.remove(mine, {MINE!r}), lambda: ours.remove_inside(
 @pytest.mark.parametrize(
     ("base", "below"),
     [("", ""), (" ", "dohyo/x"), ("relative", ""), ("/", ""), ("/tmp/\0", ""), ("/tmp", "../etc"), ("/tmp", "a//b"),
-     ("/tmp", "dohyo/.."), ("/tmp", "."), ("/tmp", "/etc"), ("/tmp", "dohyo/")],
+     ("/tmp", "dohyo/.."), ("/tmp", "."), ("/tmp", "/etc"), ("/tmp", "dohyo/"), ("/tmp/$HOME", ""), ("/tmp/~root", "")],
 )  # fmt: skip
 def test_paths_that_lead_elsewhere_are_refused(base: str, below: str) -> None:
     with pytest.raises(ours.NotOursError):
@@ -211,6 +213,49 @@ def test_the_named_folder_may_be_reached_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "data").symlink_to(tmp_path / "big")
     folder = ours.path_of(str(tmp_path / "data"), "dohyo/mysql")
     assert folder == str(tmp_path / "big" / "dohyo" / "mysql")
+
+
+def test_another_deployment_in_ours_and_data_of_a_kept_server_stay(tmp_path: Path) -> None:
+    mine = tmp_path / "srv" / "dohyo"
+    ours.claim(str(mine), mark(), MINE)
+    ours.claim(str(tmp_path / "other"), mark(THEIRS), THEIRS)
+    (tmp_path / "other").rename(mine / "mysql")
+    with pytest.raises(ours.NotOursError, match=f"{mine}/mysql belongs to deployment {THEIRS}"):
+        ours.remove(str(mine), MINE)
+    with pytest.raises(ours.NotOursError, match=f"which belongs to deployment {MINE}"):
+        ours.claim(str(mine / "new"), mark(THEIRS), THEIRS)
+    (mine / "mysql").rename(tmp_path / "other")
+    makes = {"data": ["mysql", "ycsb"], "data/ycsb/": ["usertable*", "db.opt"]}
+    data = mine / "data" / "dohyo" / "mysql"
+    ours.claim(str(data), {**mark(), "makes": makes}, MINE)
+    for name in ("mysql", "ycsb"):
+        (data / "data" / name).mkdir(parents=True)
+    (data / "data" / "ycsb" / "usertable.ibd").touch()
+    (data / "data" / "ibdata1").touch()
+    for foreign in ("data/shop", "data/ycsb/orders.ibd"):
+        place = data / foreign
+        place.touch() if place.suffix else place.mkdir()
+        for folder in (data, mine):
+            with pytest.raises(ours.NotOursError, match=f"{place} was not made by a trial"):
+                ours.remove(str(folder), MINE)
+        place.unlink() if place.suffix else place.rmdir()
+    ours.remove(str(mine), MINE)
+    assert not mine.exists()
+
+
+def claims_in(of: tuple[str, int]) -> bool:
+    folder, number = of
+    try:
+        return bool(ours.claim(folder, mark(f"{number:012x}"), f"{number:012x}"))
+    except ours.NotOursError:
+        return False
+
+
+def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        for _ in range(20):
+            assert sum(pool.map(claims_in, [(str(tmp_path / "it"), number) for number in range(4)])) == 1
+            shutil.rmtree(tmp_path / "it")
 
 
 NAMES = st.sampled_from(

@@ -81,7 +81,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         elif result.task.name.startswith("Needs of "):
             self._write("needs", **result.result["msg"])
         for text in result.result.get("notes", []):
-            self._write("note", text=text)
+            self._write("note", text=str(text))
 
     def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         """Report a failed task."""

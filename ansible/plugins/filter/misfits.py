@@ -41,7 +41,8 @@ _value:
   elements: str
 """
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# As dohyo/plain_text.py has it.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -51,7 +51,8 @@ def _sentence(note: dict[str, Any]) -> str:
     what = "keeps servers up there" if note.get("kept") else "has a trial under way there"
     text = (
         f"{note.get('user')} {what} since {since}, from {note.get('controller')}:{note.get('checkout')}"
-        f" (process {note['pid']}, deployment {note['deployment']})"
+        f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"
+        f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
     )
     return "".join(each if each.isprintable() else "?" for each in text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import socket
 from pathlib import Path
@@ -13,7 +14,11 @@ from ansible.plugins.lookup import LookupBase
 DOCUMENTATION = r"""
 name: controller
 short_description: Checkout, host, user and process that play the playbook
-description: The process is the topmost ansible-playbook, with its start time in clock ticks since boot.
+description:
+  - The process is the topmost ansible-playbook, with its start time in clock ticks since boot.
+  - With a path, the control machine's folder, also the id of the deployment that this very checkout has marked there.
+options:
+  _terms: {description: The folder., required: false}
 """
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -44,15 +49,34 @@ def playbook() -> int:
 
 
 def machine() -> str:
-    """This machine in this boot: a process is known by its number and start time here alone."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    """This machine, or container, in this boot: a process is known by its number and start time here alone."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+
+
+def machine_id() -> str:
+    """What tells this machine from others, in every boot; empty where it has none."""
+    try:
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def deployment(control: Path) -> str:
+    """The id of what this checkout has deployed; empty before, and for a checkout that is a copy of another."""
+    try:
+        mark = json.loads((control / ".dohyo").read_text(encoding="utf-8"))
+        own = mark["checkout"] == str(CHECKOUT) and mark["machine_id"] == machine_id()
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return str(mark["deployment"]) if own else ""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]
     """Entry point of the plugin."""
 
     def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:  # noqa: ARG002
-        """One dictionary, without terms."""
+        """One dictionary."""
         pid = playbook()
         try:
             user = getpass.getuser()
@@ -66,5 +90,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
                 "pid": pid,
                 "start": start_of(pid),
                 "machine": machine(),
+                "machine_id": machine_id(),
+                "deployment": deployment(Path(terms[0])) if terms else "",
             }
         ]

@@ -96,8 +96,11 @@ def path_of(base: str, below: str = "") -> str:
 
     Raises NotOursError for names that would lead elsewhere, and for a link on the way.
     """
-    if not base.strip() or not os.path.isabs(base) or "\0" in base + below:
+    if not os.path.isabs(base) or "\0" in base + below:
         raise NotOursError(f"the folder {base!r} has no absolute path; name one that begins with /")
+    # Ansible's own modules would take it for another one.
+    if "$" in base or "/~" in base:
+        raise NotOursError(f"the folder {base!r} has a $ or a ~ in its path; name one without")
     path = os.path.realpath(base)
     if path == "/" and not below:
         raise NotOursError("the folder / holds the whole system; name a folder of its own")
@@ -127,8 +130,8 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
         return f"{folder} cannot be read: {error.strerror}; name a folder that this user may read"
     if mark and deployment and mark["deployment"] != deployment:
         return (
-            f"{folder} belongs to {whose(mark)}; run destroy.yml there, name another folder,"
-            f" or, if that checkout is gone, act for it with -e dohyo_deployment={mark['deployment']}"
+            f"{folder} belongs to {whose(mark)}; run destroy.yml there, or name another folder. If that checkout is"
+            f" gone: ansible-playbook destroy.yml -e dohyo_deployment={mark['deployment']} with the same inventory"
         )
     if not mark and entries:
         return (
@@ -158,13 +161,29 @@ def claim(
     wanted = {**mark, "made": there.get("made", "") if there else _first_missing(folder)}
     if {**wanted, "at": there.get("at")} == there:
         return False
+    around = os.path.dirname(folder)
+    while around != "/":
+        owner = read_mark(around)
+        if owner and deployment and owner["deployment"] != deployment:
+            raise NotOursError(f"{folder} is in {around}, which belongs to {whose(owner)}; name another folder")
+        around = os.path.dirname(around)
     if not dry:
         os.makedirs(folder, mode=0o755, exist_ok=True)
-        new = os.path.join(folder, f"{MARK}.new")
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-        os.replace(new, os.path.join(folder, MARK))
+        new = os.path.join(folder, f"{MARK}.{os.getpid()}")
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(json.dumps(wanted, indent=1, sort_keys=True) + "\n")
+            if there:
+                os.replace(new, os.path.join(folder, MARK))
+            else:
+                # Fails where somebody else has marked it since.
+                os.link(new, os.path.join(folder, MARK))
+        except FileExistsError:
+            check(folder, deployment)
+        finally:
+            if os.path.lexists(new):
+                os.unlink(new)
     return True
 
 
@@ -185,6 +204,7 @@ def remove(folder: str, deployment: str, *, dry: bool = False) -> bool:
     if not mark:
         return False
     _refuse_mounts(folder, inside=False)
+    _refuse_below(folder, str(mark["deployment"]))
     made = str(mark.get("made", ""))
     if not dry:
         names = [name for name in os.listdir(folder) if name != MARK]
@@ -233,6 +253,42 @@ def remove_path(path: str) -> None:
                 _delete(path)
                 return
         raise NotOursError(f"{path} is in no folder that carries Dohyo's mark; remove it yourself if nothing needs it")
+
+
+def _refuse_below(folder: str, deployment: str) -> None:
+    """Refuse a folder with one of another deployment in it, or with data that no trial has made."""
+    for place, folders, files in os.walk(folder):
+        if MARK in files:
+            reason = why_not(place, deployment) or unexpected(place)
+            if reason:
+                raise NotOursError(reason)
+        folders[:] = [name for name in folders if not os.path.islink(os.path.join(place, name))]
+
+
+def unexpected(folder: str) -> str:
+    """Why a folder of ours is not removed all the same: servers that were kept hold what no trial has made.
+
+    The mark says, by a path below, patterns of the folders that a trial makes there, or, of a path that ends with a
+    slash, of the files too.
+    """
+    for below, patterns in dict(read_mark(folder).get("makes") or {}).items():
+        place = path_of(folder, below.rstrip("/"))
+        for name in sorted(os.listdir(place) if os.path.isdir(place) else []):
+            known = any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
+            if not known and (below.endswith("/") or os.path.isdir(os.path.join(place, name))):
+                return (
+                    f"{place}/{name} was not made by a trial: somebody has put data into servers that were kept;"
+                    f" save it, and remove {folder} yourself"
+                )
+    return ""
+
+
+def links_in(folder: str) -> str:
+    """Why nothing is written into a folder of ours: what is in it is a link, which would lead elsewhere."""
+    links = [name for name in _names(folder) if os.path.islink(os.path.join(folder, name))] if read_mark(folder) else []
+    if links:
+        return f"{os.path.join(folder, links[0])} is a symbolic link, and links are not followed; remove the link"
+    return ""
 
 
 def _delete(path: str) -> None:

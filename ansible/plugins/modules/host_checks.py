@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-import glob
 import os
 import platform
 import socket
 import subprocess
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import NotOursError, path_of, shown, why_not
+from ansible.module_utils.listeners import carries, command_of, having, our_mark, sockets
+from ansible.module_utils.ours import NotOursError, links_in, path_of, shown, why_not
 
 DOCUMENTATION = r"""
 module: host_checks
@@ -92,9 +92,6 @@ family:
   returned: success
 """
 
-# In the environment of whatever the project's tool starts.
-MARK = b"DOHYO_SERVICE="
-
 
 def os_release() -> dict[str, str]:
     """Fields of /etc/os-release."""
@@ -126,43 +123,13 @@ def can_listen(address: str, port: int) -> int:
     return 0
 
 
-def listener(port: int) -> str:
-    """Pid of the process that listens on a port, if it may be seen."""
-    inodes = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        if os.path.exists(table):
-            with open(table, encoding="ascii") as lines:
-                rows = [line.split() for line in lines][1:]
-            inodes |= {f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and int(row[1].split(":")[1], 16) == port}
-    for link in glob.iglob("/proc/[0-9]*/fd/*"):
-        try:
-            if os.readlink(link) in inodes:
-                return link.split("/")[2]
-        except OSError:
-            continue
-    return ""
-
-
-def is_ours(pid: str, home: str, deployment: str) -> bool:
+def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
     """Was this process started by the tool in our folder, or as a unit of our deployment?"""
     try:
         with open(f"/proc/{pid}/cgroup", encoding="ascii", errors="replace") as cgroup:
-            if f"/dohyo-{deployment}-" in cgroup.read():
-                return True
-        with open(f"/proc/{pid}/environ", "rb") as environ, open(os.path.join(home, "run", "secret"), "rb") as secret:
-            mark = MARK + secret.read().strip() + b":"
-            return any(word.startswith(mark) for word in environ.read().split(b"\0"))
+            return f"/dohyo-{deployment}-" in cgroup.read() or carries(pid, mark)
     except OSError:
         return False
-
-
-def command_of(pid: str) -> str:
-    """How people call a process."""
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            return f"{file.read().strip()}, process {pid}"
-    except OSError:
-        return "a process of another user"
 
 
 def check_system(known: list[str], processors: list[str]) -> list[str]:
@@ -226,7 +193,8 @@ def check_folders(home: str, folders: list[list[str]], deployment: str) -> list[
     problems = []
     for base, below in [[home, ""], *folders]:
         try:
-            problems += filter(None, [why_not(path_of(base, below), deployment)])
+            folder = path_of(base, below)
+            problems += filter(None, [why_not(folder, deployment) or links_in(folder)])
         except NotOursError as error:
             problems.append(str(error))
     parent = home
@@ -253,13 +221,16 @@ def check_memory(needs: dict[str, int]) -> list[str]:
 def check_ports(address: str, ports: dict[str, int], home: str, deployment: str) -> list[str]:
     """Ports are free, or in the hands of our own servers."""
     problems = []
+    mark = our_mark(os.path.join(home, "run", "secret"))
     for what, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
         # Some ports, JMX above all, are opened on loopback.
-        taken = [place for place in (address, "127.0.0.1") if can_listen(place, int(port)) == errno.EADDRINUSE]
-        if taken and not is_ours(listener(int(port)), home, deployment):
-            problems.append(
-                f"port {port} ({what}) is taken by {command_of(listener(int(port)))}; end that, or set another port"
-            )
+        for place in dict.fromkeys((address, "127.0.0.1")):
+            if can_listen(place, int(port)) == errno.EADDRINUSE:
+                pids = having(sockets(place, int(port)))
+                if not any(is_ours(pid, mark, deployment) for pid in pids):
+                    who = command_of(pids[0]) if pids else "a process of another user"
+                    problems.append(f"port {port} ({what}) is taken by {who}; end that, or set another port")
+                    break
     return problems
 
 

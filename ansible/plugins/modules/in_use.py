@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import stat
 import time
 from typing import Any
@@ -82,7 +83,7 @@ def read(path: str) -> dict[str, Any]:
     types = {"boot": str, "since": float, "pid": int, "start": int, "deployment": str}
     if not isinstance(note, dict) or not all(isinstance(note.get(key), kind) for key, kind in types.items()):
         return {}
-    if note["boot"] != boot():
+    if note["boot"] != boot() or not 0 < note["since"] < 2**33 or note["pid"] < 1:
         return {}
     return {**note, "file": path}
 
@@ -114,6 +115,8 @@ def main() -> None:
     )
     state, deployment, who = (module.params[name] for name in ("state", "deployment", "controller"))
     folder = module.params["folder"]
+    if not re.fullmatch("none|[0-9a-f]{12}", deployment):
+        module.fail_json(msg=f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
     own = os.path.join(folder, NAME % (deployment, who.get("pid", 0)))
     try:
         if state in ("taken", "kept") and not module.check_mode:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import glob
-import os
-import socket
-
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.listeners import carries, command_of, having, our_mark, sockets
 
 DOCUMENTATION = r"""
 module: lost_ports
@@ -39,64 +36,6 @@ notes:
   elements: str
   returned: success
 """
-
-LISTENING = "0A"
-ANY_ADDRESS = "00000000"
-
-
-def sockets(address: str, port: int) -> set[str]:
-    """The sockets that listen on a port of an address, as the links in /proc/PID/fd name them."""
-    # The kernel prints an IPv4 address as one number of this machine's byte order, and at the end of an IPv6 address.
-    number = socket.inet_aton(socket.gethostbyname(address))[::-1].hex().upper()
-    found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        if os.path.exists(table):
-            with open(table, encoding="ascii") as lines:
-                rows = [line.split() for line in lines][1:]
-            for row in rows:
-                host, _, its_port = row[1].partition(":")
-                if row[3] == LISTENING and int(its_port, 16) == port and host[-8:] in (number, ANY_ADDRESS):
-                    found.add(f"socket:[{row[9]}]")
-    return found
-
-
-def having(found: set[str]) -> list[str]:
-    """Pids of the processes that have one of these sockets, as far as they may be seen."""
-    pids = []
-    for link in glob.iglob("/proc/[0-9]*/fd/*"):
-        try:
-            if os.readlink(link) in found:
-                pids.append(link.split("/")[2])
-        except OSError:
-            continue
-    return pids
-
-
-def our_mark(secret: str) -> bytes:
-    """What the environment of our processes has. Without a secret nothing was started yet."""
-    try:
-        with open(secret, encoding="ascii") as file:
-            return f"DOHYO_SERVICE={file.read().strip()}:".encode()
-    except FileNotFoundError:
-        return b"DOHYO_SERVICE=:"
-
-
-def carries(pid: str, mark: bytes) -> bool:
-    """Is a process one of those that our tool has started?"""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as environ:
-            return any(word.startswith(mark) for word in environ.read().split(b"\0"))
-    except OSError:
-        return False
-
-
-def command_of(pid: str) -> str:
-    """How people call a process."""
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            return f"{file.read().strip()}, process {pid}"
-    except OSError:
-        return "a process that has ended"
 
 
 def main() -> None:

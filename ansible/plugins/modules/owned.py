@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
+import re
 import secrets
 import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import NotOursError, claim, path_of, read_mark, remove, remove_inside, shown, why_not
+from ansible.module_utils.ours import (
+    DEPLOYMENT,
+    NotOursError,
+    claim,
+    links_in,
+    path_of,
+    read_mark,
+    remove,
+    remove_inside,
+    shown,
+    why_not,
+)
 
 DOCUMENTATION = r"""
 module: owned
@@ -52,10 +63,10 @@ options:
     type: list
     elements: str
     default: []
-  expected:
+  makes:
     description:
-      - By a path below each of I(folders), patterns of the folders that a trial of ours makes there. One of another
-        name holds somebody's data, and nothing is removed.
+      - By a path below each of I(folders), patterns of the folders that a trial of ours makes there; of a path that
+        ends with a slash, of files too. What has another name is somebody's data, and the folder is not removed.
     type: dict
     default: {}
   leave:
@@ -116,20 +127,6 @@ def folders_of(pairs: list[list[str]], problems: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def unexpected(folder: str, expected: dict[str, list[str]]) -> str:
-    """Why a folder of ours is not removed all the same: servers that were kept hold what no trial has made."""
-    for below, patterns in expected.items() if read_mark(folder) else ():
-        place = path_of(folder, below)
-        for name in sorted(os.listdir(place) if os.path.isdir(place) else []):
-            known = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-            if not known and os.path.isdir(os.path.join(place, name)):
-                return (
-                    f"{place}/{name} was not made by a trial: somebody has put data into servers that were kept;"
-                    f" save it, and remove {folder} yourself"
-                )
-    return ""
-
-
 class Folders:
     """What is asked for, done step by step."""
 
@@ -147,27 +144,32 @@ class Folders:
         """Find what is not ours; raise NotOursError if that is no mere answer."""
         for folder in [*self._folders, *filter(None, [self._home])]:
             self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
-        for folder in self._folders:
-            self.problems += filter(None, [unexpected(folder, self._given["expected"])])
+            if self._given["state"] != "absent":
+                self.problems += filter(None, [links_in(folder)])
         if self.problems and self._given["state"] != "checked" and not self._given["leave"]:
             raise NotOursError("; ".join(self.problems))
 
     def remove(self) -> None:
         """Remove what is ours."""
         for folder in self._folders:
-            if not why_not(folder, self.deployment) and remove(folder, self.deployment, dry=self._dry):
-                self.removed.append(folder)
+            try:
+                if not why_not(folder, self.deployment) and remove(folder, self.deployment, dry=self._dry):
+                    self.removed.append(folder)
+            except NotOursError as error:
+                if not self._given["leave"]:
+                    raise
+                self.problems.append(str(error))
         for pattern in self._given["inside"]:
             self.removed += remove_inside(self._home, pattern, self.deployment, dry=self._dry)
         self.changed |= bool(self.removed)
 
     def claim(self) -> None:
         """Make and mark the folders."""
-        who = {key: self._given["controller"].get(key, "") for key in ("controller", "checkout", "user")}
+        who = {key: self._given["controller"].get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
         own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
         self.deployment = self.deployment or own or secrets.token_hex(6)
-        mark = {"deployment": self.deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
-        mark["experiment"] = self._given["experiment"]
+        mark: dict[str, Any] = {"deployment": self.deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
+        mark |= {"experiment": self._given["experiment"], "makes": self._given["makes"]}
         for folder in self._folders:
             self.changed |= claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
 
@@ -182,7 +184,7 @@ def main() -> None:
             "home": {"type": "str", "default": ""},
             "inside": {"type": "list", "elements": "str", "default": []},
             "beside": {"type": "list", "elements": "str", "default": []},
-            "expected": {"type": "dict", "default": {}},
+            "makes": {"type": "dict", "default": {}},
             "leave": {"type": "bool", "default": False},
             "controller": {"type": "dict", "default": {}},
             "experiment": {"type": "str", "default": ""},
@@ -190,6 +192,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     state = module.params["state"]
+    if not re.fullmatch(f"|none|{DEPLOYMENT}", module.params["deployment"]):
+        module.fail_json(
+            msg=f"deployment {module.params['deployment']!r}: twelve digits from 0 to f, as .dohyo has them"
+        )
     try:
         folders = Folders(module.params, module.check_mode)
         folders.check()
