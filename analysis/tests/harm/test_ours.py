@@ -94,9 +94,14 @@ def mark_that_is_a_pipe(place: Path, _: Path) -> str:
     return "does not carry Dohyo's mark"
 
 
+def mark_that_is_a_folder(place: Path, _: Path) -> str:
+    (shop(place) / ".dohyo").mkdir()
+    return "does not carry Dohyo's mark"
+
+
 FOREIGN: list[Callable[[Path, Path], str]] = [
     foreign_folder, foreign_file, link_to_foreign, dangling_link, of_another, mark_that_is_a_link, broken_mark,
-    nested_mark, mark_that_is_a_pipe,
+    nested_mark, mark_that_is_a_pipe, mark_that_is_a_folder,
 ]  # fmt: skip
 
 

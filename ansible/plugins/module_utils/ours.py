@@ -43,9 +43,10 @@ def read_mark(folder: str) -> dict[str, Any]:
         handle = os.open(os.path.join(folder, MARK), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return {}
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return {}
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return {}
         try:
             mark = json.loads(file.read(_LONGEST_MARK))
         except (ValueError, RecursionError):

@@ -73,9 +73,10 @@ def read(path: str) -> dict[str, Any]:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return {}
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return {}
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return {}
         try:
             note = json.loads(file.read(LONGEST))
         except (ValueError, RecursionError):
