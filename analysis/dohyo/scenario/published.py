@@ -130,7 +130,7 @@ class _Plain(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {self.peek_event().start_mark.line + 1} has an alias; write the value out")
+            raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias; write the value out")
         return super().compose_node(parent, index)
 
 
