@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from dohyo import folders
@@ -51,6 +52,13 @@ def problems(trial: Path, checksum: str | None) -> list[str]:
     wrong += [f"{name}: was added after the trial" for name in there if name not in listed]
     more = len(wrong) - _MOST_NAMED
     return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files: are missing, changed or added"]
+
+
+def is_there(trial: Path) -> bool:
+    """Whether a trial has a manifest, as far as its folder can be read."""
+    with suppress(OSError):
+        return (trial / FILE).exists()
+    return False
 
 
 def checksum(file: Path) -> str:

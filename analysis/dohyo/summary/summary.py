@@ -88,7 +88,7 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
     there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
     if not raw.is_dir() and not planned:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
-    if not facts and any((folder / manifest.FILE).exists() for folder in there.values()):
+    if not facts and any(map(manifest.is_there, there.values())):
         warnings.append(f"{experiment / 'experiment.json'}: is missing")
     stated = facts.get("scenario_sha256")
     if stated and manifest.checksum(file := experiment / "scenario.properties") != stated:
