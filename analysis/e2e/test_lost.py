@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_run import LONG, SMALL, Run, listen, mix, nothing_stays, ours
+from test_run import LONG, SMALL, Run, listen, mix, nothing_stays, ours, shorten
 
 from dohyo.places import LOCAL_HOME, ROOT
 
@@ -41,9 +41,8 @@ def test_a_killed_run_is_resumed_at_once(tmp_path: Path) -> None:
         run.signal(signal.SIGKILL)
         assert run.end() == -signal.SIGKILL
         assert json.loads((run.out / "raw/01-mysql-innodb/state.json").read_text())["status"] == "running"
-        scenario = run.out / "scenario.properties"
         if phase == "run":
-            scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+            shorten(run.out)
         run = Run(run.out, "--resume", str(run.out))
     assert run.end() == 0
     assert ours() == playbooks() == []
@@ -100,8 +99,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     assert not list(seen.rglob("*.new"))
     (seen / "fill").unlink()
 
-    scenario = seen / "out" / "scenario.properties"
-    scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+    shorten(seen / "out")
     resume = shlex.join([*within, str(ROOT / "run.sh"), "--resume", str(disk / "out")])
     again = subprocess.run(
         ["bash", "-c", f"{resume} | head -n 1; exit ${{PIPESTATUS[0]}}"],

@@ -3,6 +3,7 @@
 The scenarios are the core mixes, each in one test at least; test_scenarios.py has the others.
 """
 
+import hashlib
 import json
 import os
 import shlex
@@ -115,6 +116,14 @@ class Run:
         return {trial["system"]: trial for trial in summary["trials"]}
 
 
+def shorten(experiment: Path) -> None:
+    """Makes the rest of an experiment short; as if it had been from its beginning."""
+    scenario, facts = experiment / "scenario.properties", experiment / "experiment.json"
+    scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+    stated = {"scenario_sha256": hashlib.sha256(scenario.read_bytes()).hexdigest()}
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), **stated}))
+
+
 def mix(trial: dict[str, Any]) -> set[str]:
     """The operations of a valid trial's runs."""
     assert trial["status"] == "ok", trial["reason"]
@@ -199,8 +208,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     assert any(row["operation"] == "INSERT" for row in innodb["rows"])
 
     # The effective scenario is the experiment's own; a shorter one would be another experiment.
-    scenario = run.out / "scenario.properties"
-    scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+    shorten(run.out)
     again = Run(run.out, "--resume", str(run.out))
     assert again.end() == 0
     assert [mix(trial) for trial in again.trials().values()] == [{"SCAN", "INSERT"}] * 2

@@ -100,8 +100,10 @@ def path_of(base: str, below: str = "") -> str:
     if not os.path.isabs(base) or "\0" in base + below:
         raise NotOursError(f"the folder {base!r} has no absolute path; name one that begins with /")
     # Ansible's own modules would take it for another one.
-    if "$" in base or "/~" in base:
-        raise NotOursError(f"the folder {base!r} has a $ or a ~ in its path; name one without")
+    if re.search(r"\$[A-Za-z_{]", base):
+        raise NotOursError(
+            f"the folder {base!r} has a variable in its path, which Ansible may expand; name one without"
+        )
     path = os.path.realpath(base)
     if path == "/" and not below:
         raise NotOursError("the folder / holds the whole system; name a folder of its own")
