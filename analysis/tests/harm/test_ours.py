@@ -155,7 +155,8 @@ for attempt in (lambda: ours.remove(mine, {MINE!r}), lambda: ours.remove_inside(
 @pytest.mark.parametrize(
     ("base", "below"),
     [("", ""), (" ", "dohyo/x"), ("relative", ""), ("/", ""), ("/tmp/\0", ""), ("/tmp", "../etc"), ("/tmp", "a//b"),
-     ("/tmp", "dohyo/.."), ("/tmp", "."), ("/tmp", "/etc"), ("/tmp", "dohyo/"), ("/tmp/$HOME", ""), ("/tmp/${HOME}", "")],
+     ("/tmp", "dohyo/.."), ("/tmp", "."), ("/tmp", "/etc"), ("/tmp", "dohyo/"), ("/tmp/$HOME", ""),
+     ("/tmp/${HOME}", "")],
 )  # fmt: skip
 def test_paths_that_lead_elsewhere_are_refused(base: str, below: str) -> None:
     with pytest.raises(ours.NotOursError):
