@@ -57,7 +57,8 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
         assert asked["trial_properties"]["hbase.x"] == LOOKUP
         assert asked["mysql_settings"] == SETTINGS
         (host,) = (folder.name for folder in (trial / "server").iterdir() if folder.is_dir())
-        assert f"init_connect = {SETTINGS['init_connect']}\n" in (trial / f"server/{host}/conf/my.cnf").read_text()
+        quoted = json.dumps(SETTINGS["init_connect"])
+        assert f"init_connect = {quoted}\n" in (trial / f"server/{host}/conf/my.cnf").read_text()
         client = (trial / f"run-1/{host}/client.properties").read_text().splitlines()
         assert f"hbase.x={LOOKUP}" in client
         assert "11.4.5-{{ 7*7 }}" in json.loads((trial / "conditions.json").read_text())["version"]
