@@ -19,7 +19,7 @@ sleep 6
 testbed heal
 sleep 9
 killed=$(date +%s.%N)
-testbed ssh 4 sudo systemctl kill --kill-whom=main --signal=KILL dohyo-cassandra
+testbed ssh 4 sudo systemctl kill --kill-whom=main --signal=KILL "'dohyo-*-cassandra.service'"
 code=0
 wait "$run" || code=$?
 ((code == 1)) || { cat "$work/disturbed.log" >&2; fail "run.sh ended with $code instead of 1 although a server was killed"; }

@@ -35,7 +35,7 @@ ok 'four region servers with as many regions each, three copies in HDFS, request
 
 listens_privately
 for n in 1 2 3 4; do
-    testbed ssh "$n" 'systemctl list-units --plain --no-legend "dohyo-hbase-*" | cut -d " " -f 1 | xargs'
+    testbed ssh "$n" 'systemctl list-units --plain --no-legend "dohyo-*-hbase-*" | sed -E "s/^dohyo-[0-9a-f]{12}/dohyo/; s/ .*//" | xargs'
 done >"$work/units"
 cmp - "$work/units" <<'END' || fail "other units than these run: $(cat "$work/units")"
 dohyo-hbase-datanode.service dohyo-hbase-master.service dohyo-hbase-namenode.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
