@@ -1,4 +1,4 @@
-"""An experiment that is still being measured is told from one that has ended, or died without a word."""
+"""Reports and sites label an experiment while it is being measured, and no longer once it has ended or was killed."""
 
 import json
 import subprocess

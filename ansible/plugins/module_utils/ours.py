@@ -21,8 +21,8 @@ from typing import Any
 MARK = ".dohyo"
 # How the id of a deployment looks: a checkout's own, made at its first deploy.
 DEPLOYMENT = "[0-9a-f]{12}"
-# A mark is a few hundred bytes; whatever is larger is none.
-_LONGEST_MARK = 64 * 1024
+# A mark or a note is a few hundred bytes; whatever is larger is none.
+_LONGEST = 64 * 1024
 _SHOWN_ENTRIES = 4
 # By what people know the data folders of databases: name of an entry, and whose it is.
 _TELLTALES = [
@@ -37,10 +37,10 @@ class NotOursError(Exception):
     """Something is not ours; the text names it, what it seems to be, and the way out."""
 
 
-def read_mark(folder: str) -> dict[str, Any]:
-    """The mark of a folder; empty without one, and where what is called so is no mark."""
+def read_object(path: str) -> dict[str, Any]:
+    """The JSON object in a small file that anybody may have put there; empty for a link, a pipe, or anything else."""
     try:
-        handle = os.open(os.path.join(folder, MARK), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return {}
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -48,10 +48,16 @@ def read_mark(folder: str) -> dict[str, Any]:
         return {}
     with os.fdopen(handle, "rb") as file:
         try:
-            mark = json.loads(file.read(_LONGEST_MARK))
+            found = json.loads(file.read(_LONGEST))
         except (ValueError, RecursionError):
             return {}
-    return mark if isinstance(mark, dict) and re.fullmatch(DEPLOYMENT, str(mark.get("deployment"))) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def read_mark(folder: str) -> dict[str, Any]:
+    """The mark of a folder; empty without one, and where what is called so is no mark."""
+    mark = read_object(os.path.join(folder, MARK))
+    return mark if re.fullmatch(DEPLOYMENT, str(mark.get("deployment"))) else {}
 
 
 def whose(mark: dict[str, Any]) -> str:

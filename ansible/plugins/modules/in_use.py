@@ -6,11 +6,11 @@ import glob
 import json
 import os
 import re
-import stat
 import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.ours import DEPLOYMENT, read_object
 
 DOCUMENTATION = r"""
 module: in_use
@@ -58,7 +58,6 @@ uses:
 """
 
 NAME = "dohyo-in-use-%s-%s.json"
-LONGEST = 64 * 1024
 
 
 def boot() -> str:
@@ -69,20 +68,9 @@ def boot() -> str:
 
 def read(path: str) -> dict[str, Any]:
     """A note; empty for what is none, or of an earlier boot."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return {}
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return {}
-    with os.fdopen(handle, "rb") as file:
-        try:
-            note = json.loads(file.read(LONGEST))
-        except (ValueError, RecursionError):
-            return {}
+    note = read_object(path)
     types = {"boot": str, "since": float, "pid": int, "start": int, "deployment": str}
-    if not isinstance(note, dict) or not all(isinstance(note.get(key), kind) for key, kind in types.items()):
+    if not all(isinstance(note.get(key), kind) for key, kind in types.items()):
         return {}
     if note["boot"] != boot() or not 0 < note["since"] < 2**33 or note["pid"] < 1:
         return {}
@@ -116,7 +104,7 @@ def main() -> None:
     )
     state, deployment, who = (module.params[name] for name in ("state", "deployment", "controller"))
     folder = module.params["folder"]
-    if not re.fullmatch("none|[0-9a-f]{12}", deployment):
+    if not re.fullmatch(f"none|{DEPLOYMENT}", deployment):
         module.fail_json(msg=f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
     own = os.path.join(folder, NAME % (deployment, who.get("pid", 0)))
     try:
