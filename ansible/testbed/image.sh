@@ -19,9 +19,8 @@ finish() { # the new root
     echo 'dohyo ALL=(ALL) NOPASSWD: ALL' >etc/sudoers.d/dohyo
     echo 'AuthorizedKeysFile /etc/ssh/authorized_keys' >etc/ssh/sshd_config.d/testbed.conf
     # The clock is the machine's, so chrony only looks on.
-    echo 'DAEMON_OPTS="-F 1 -x"' >etc/default/chrony
     mkdir etc/systemd/system/chrony.service.d etc/systemd/system/local-fs.target.wants
-    printf '[Unit]\nConditionCapability=\n' >etc/systemd/system/chrony.service.d/testbed.conf
+    printf '[Unit]\nConditionCapability=\n[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd -F 1 -x\n' >etc/systemd/system/chrony.service.d/testbed.conf
     # In a container systemd itself leaves alone what fstab says of devices.
     cat >etc/systemd/system/testbed-fstab.service <<'END'
 [Unit]

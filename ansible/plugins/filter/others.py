@@ -48,7 +48,7 @@ def _counts(note: dict[str, Any], ours: bool) -> bool:
 
 def _sentence(note: dict[str, Any]) -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
-    what = "keeps servers up there" if note.get("kept") else "has a trial under way there"
+    what = "keeps servers up there" if note.get("kept") else "is at work there"
     text = (
         f"{note.get('user')} {what} since {since}, from {note.get('controller')}:{note.get('checkout')}"
         f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"

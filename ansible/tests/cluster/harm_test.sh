@@ -105,15 +105,28 @@ until compgen -G "$work/three/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
 done
 pid=$(cat "$root/results/.lock")
 ! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml has not minded a trial that is under way'
-says destroy.log "has a trial under way there since .*$root"
-! playbook trial.yml -e trial_system=mysql-innodb -e dohyo_deployment=ba9876543210 -e dohyo_home=/home/dohyo/other >"$work/rival.log" 2>&1 ||
-    fail 'a second deployment has used a host at the same time'
-says rival.log "has a trial under way there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
+says destroy.log "is at work there since .*$root"
+refuses_a_rival() {
+    ! playbook trial.yml -e trial_system=mysql-innodb -e dohyo_deployment=ba9876543210 -e dohyo_home=/home/dohyo/other >"$work/rival.log" 2>&1 ||
+        fail 'a second deployment has used a host at the same time'
+    says rival.log "is at work there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
+}
+refuses_a_rival
 kill -KILL "${pid%%[!0-9]*}"
 wait "$!" || true
 "$root/run.sh" --resume "$work/three" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of three trials'; }
 diff -- "$work/foreign" <(foreign) >&2 || fail 'three trials have changed what is not theirs'
 ok 'three trials, a crash and --resume beside a running server and the data of a stopped one'
+
+# deploy.yml notes that it is at work, too, and takes the note back.
+playbook -i "$work/one" deploy.yml -e '{deploy_systems: [mysql-innodb]}' >"$work/deploy.log" 2>&1 &
+until on 1 'compgen -G "/tmp/dohyo-in-use-*"' >/dev/null; do
+    kill -0 "$!" 2>/dev/null || { cat "$work/deploy.log" >&2; fail 'deploy.yml has noted nothing'; }
+done
+refuses_a_rival
+wait "$!" || { cat "$work/deploy.log" >&2; fail 'deploy.yml'; }
+! on 1 'compgen -G "/tmp/dohyo-in-use-*"' || fail 'deploy.yml has left its note'
+ok 'no trial of another deployment begins during deploy.yml'
 
 # Data that somebody has put into servers that were kept.
 run kept --rounds 1 --keep || { cat "$work/log" >&2; fail 'with --keep'; }

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# deploy.yml installs chrony where the clock is not synchronised, and destroy.yml puts the time service back that chrony has
+# excluded. Needs root and about a minute; the last of the tests that share a testbed, as it changes host1's packages.
+set -euo pipefail
+# shellcheck source=ansible/tests/cluster/lib/testbed.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
+# shellcheck source=ansible/tests/cluster/lib/hosts.sh
+. "$ansible/tests/cluster/lib/hosts.sh"
+use_testbed
+[[ $(on 1 timedatectl show --property NTPSynchronized --value) == no ]] || { echo 'skipped: the clock of this machine is synchronised, and its hosts share it'; exit 0; }
+
+# host2 tells the time; host1 has another time service, and a folder with the packages that a mirror would have.
+mkdir "$work/packages"
+(cd -- "$work/packages" && apt-get -qq -o APT::Sandbox::User=root download chrony "systemd-timesyncd=$(on 1 dpkg-query -W -f "'\${Version}'" systemd)") || fail 'no packages'
+for package in "$work"/packages/*.deb; do
+    dpkg-deb --field "$package"
+    printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "${package##*/}" "$(stat -c %s "$package")" "$(sha256sum <"$package" | cut -d ' ' -f 1)"
+done >"$work/packages/Packages"
+tar -C "$work" -c packages | on 1 'sudo tar --no-same-owner -C /srv -x'
+on 2 'printf "local stratum 8\nallow\n" | sudo tee /etc/chrony/conf.d/testbed.conf >/dev/null; sudo systemctl restart chrony'
+on 1 'sudo bash -s' >"$work/log" 2>&1 <<'END' || { cat "$work/log" >&2; fail 'host1 has no other time service'; }
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+echo 'deb [trusted=yes] file:/srv/packages ./' >/etc/apt/sources.list.d/testbed.list
+apt-get -q update
+apt-get -q purge -y chrony
+apt-get -q install -y systemd-timesyncd
+mkdir -p /etc/chrony/conf.d /etc/systemd/system/systemd-timesyncd.service.d
+echo 'server 10.66.0.12 iburst' >/etc/chrony/conf.d/testbed.conf
+printf '[Unit]\nConditionVirtualization=\nConditionCapability=\n' >/etc/systemd/system/systemd-timesyncd.service.d/testbed.conf
+systemctl daemon-reload
+systemctl enable --now systemd-timesyncd
+END
+services() { on 1 'systemctl is-enabled chrony systemd-timesyncd; systemctl is-active chrony systemd-timesyncd; true' 2>&1 | xargs; }
+# But for the notes of package managers, and for what of chrony's own folder went with it.
+files() { snapshot 1 | grep -vE '/var/lib/(apt|dpkg|ucf)|/etc/(group|gshadow|passwd|shadow)-| /etc/chrony'; }
+was=$(services)
+files >"$work/before"
+
+mkdir -p "$work/one/group_vars"
+sed 's|^dohyo_devices:.*|dohyo_devices: []|; s|^host_clock:.*|host_clock: install|' inventories/testbed/group_vars/all.yml >"$work/one/group_vars/all.yml"
+printf 'all:\n  children:\n    database: {hosts: {host1: }}\n    client: {children: {database: }}\n' >"$work/one/hosts.yml"
+for attempt in first second; do
+    quietly playbook -i "$work/one" deploy.yml --tags host --limit host1
+    [[ $(on 1 'systemctl is-active chrony; systemctl is-active systemd-timesyncd; chronyc -n tracking' 2>&1 | xargs) == active\ inactive*10.66.0.12* ]] ||
+        fail "chrony does not keep the time after the $attempt deploy.yml"
+done
+ok 'chrony keeps the time'
+
+quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
+[[ $(services) == "$was" ]] || fail "the time services were \"$was\", and are \"$(services)\""
+files >"$work/after"
+diff -- "$work/before" "$work/after" >&2 || fail 'host1 is not as before'
+ok "the time service is back: $was"
