@@ -33,18 +33,16 @@ systemctl enable --now systemd-timesyncd
 END
 services() { on 1 'systemctl is-enabled chrony systemd-timesyncd; systemctl is-active chrony systemd-timesyncd; true' 2>&1 | xargs; }
 # But for the notes of package managers, and for what of chrony's own folder went with it.
-files() { snapshot 1 | grep -vE '/var/lib/(apt|dpkg|ucf)|/etc/(group|gshadow|passwd|shadow)-| /etc/chrony'; }
+files() { snapshot 1 | grep -vE '/var/lib/(apt|dpkg|ucf)|/etc/(group|gshadow|passwd|shadow)-|^/etc/chrony[ /]| /etc/chrony/'; }
 was=$(services)
 files >"$work/before"
 
 mkdir -p "$work/one/group_vars"
 sed 's|^dohyo_devices:.*|dohyo_devices: []|; s|^host_clock:.*|host_clock: install|' inventories/testbed/group_vars/all.yml >"$work/one/group_vars/all.yml"
 printf 'all:\n  children:\n    database: {hosts: {host1: }}\n    client: {children: {database: }}\n' >"$work/one/hosts.yml"
-for attempt in first second; do
-    quietly playbook -i "$work/one" deploy.yml --tags host --limit host1
-    [[ $(on 1 'systemctl is-active chrony; systemctl is-active systemd-timesyncd; chronyc -n tracking' 2>&1 | xargs) == active\ inactive*10.66.0.12* ]] ||
-        fail "chrony does not keep the time after the $attempt deploy.yml"
-done
+quietly playbook -i "$work/one" deploy.yml --tags host --limit host1 -e '{deploy_systems: [mysql-innodb]}'
+[[ $(on 1 'systemctl is-active chrony; systemctl is-active systemd-timesyncd; chronyc -n tracking' 2>&1 | xargs) == active\ inactive*10.66.0.12* ]] ||
+    fail 'chrony does not keep the time'
 ok 'chrony keeps the time'
 
 quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
