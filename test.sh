@@ -1,5 +1,10 @@
 #!/usr/bin/env bash
-# ./test.sh [part…]: sets up what is needed and runs the tests, all parts or those that are named. Real servers, no mocks.
+# ./test.sh [all|part…]: sets up what is needed and runs the tests. Real servers, no mocks.
+#
+#   ./test.sh           what to run before a commit, about 10 minutes on 2 cores: of each part but cluster the tests that
+#                       are not marked slow, the contract of one system per binding, one experiment with its report
+#   ./test.sh all       everything; .ci/run calls it
+#   ./test.sh PART…     the whole of these parts:
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
 #   unit      what needs no database: Python, Java, Ansible's service tool
@@ -34,7 +39,10 @@ check() {
         printf 'skipped %s: %s\n' "$name" "$(sed -n 's/^skipped: //p' "$log")"
         return
     fi
-    read -r cases bad < <(count_cases)
+    read -r cases bad < <(read_reports)
+    if ((cases == 0)); then
+        printf '%d %s\n' "$SECONDS" "$name" >>"$reports/seconds"
+    fi
     if ((code != 0 && bad == 0)); then
         bad=1
     fi
@@ -51,13 +59,20 @@ check() {
     fi
 }
 
-# Prints the number of test cases in the reports and how many of them failed; skipped ones are neither.
-count_cases() {
-    find "$reports" "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports -name '*.xml' \
-        -exec grep -ho '<testsuite [^>]*>' {} + 2>/dev/null |
-        awk '{
-            for (i = 2; i <= NF; i++) if (split($i, pair, /="|"/) > 1) count[pair[1]] += pair[2]
-        } END { print count["tests"] - count["skipped"], count["failures"] + count["errors"] }'
+# Prints the number of test cases in the reports and how many of them failed; skipped ones are neither. Adds the seconds that
+# each took to a file.
+read_reports() {
+    "$root/.venv/bin/python" - "$reports" "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports <<'END'
+import pathlib, sys
+from xml.etree import ElementTree
+
+reports = [file for folder in sys.argv[1:] for file in pathlib.Path(folder).glob("*.xml")]
+cases = [case for file in reports for case in ElementTree.parse(file).iter("testcase") if case.find("skipped") is None]
+with open(sys.argv[1] + "/seconds", "a", encoding="utf-8") as seconds:
+    for case in cases:
+        print(case.get("time"), case.get("classname"), " ".join(case.get("name").split()), file=seconds)
+print(len(cases), sum(case.find("failure") is not None or case.find("error") is not None for case in cases))
+END
 }
 
 python() { (cd -- "$root/analysis" && "$root/.venv/bin/python" "$@"); }
@@ -94,8 +109,9 @@ ansible_lint() {
 
 run_unit() {
     # A file's tests stay together: they share what Ansible has said once, and what they do to ports and to setup.sh's lock.
-    check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml"
+    check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml" "${unmarked[@]}"
     check maven maven test
+    if $everyday; then return; fi
     check many-clients python ../benchmarks/many_clients.py --clients 12 --rounds 1 --seconds 5 --launch-interval 0.2
     local script
     for script in "$root"/ansible/tests/*.sh; do
@@ -104,11 +120,13 @@ run_unit() {
 }
 
 run_contract() {
-    local system binding reason
+    local system binding reason seen=
     while read -r system binding reason; do
-        if ((${#only[@]})) && [[ " ${only[*]} " != *" $system "* ]]; then
+        if ((${#only[@]})) && [[ " ${only[*]} " != *" $system "* ]] || { $everyday && [[ $seen == *" $binding "* ]]; }; then
             continue
-        elif [[ -n $reason ]]; then
+        fi
+        seen+=" $binding "
+        if [[ -n $reason ]]; then
             printf 'skipped contract-%s: %s\n' "$system" "$reason"
         else
             check "contract-$system" contract "$system" "$binding"
@@ -120,7 +138,7 @@ run_contract() {
         for system in systems.all_systems().values():
             print(system.name, system.binding, reasons[system.name])')
     # ScyllaDB's driver speaks to Cassandra as well: so it is proven also where there is no ScyllaDB.
-    if ((${#only[@]} == 0)); then
+    if ((${#only[@]} == 0)) && ! $everyday; then
         check contract-scylla-driver contract cassandra scylla
     fi
 }
@@ -140,7 +158,8 @@ contract() {
 }
 
 run_run() {
-    check end-to-end python -m pytest e2e --junitxml="$reports/e2e.xml"
+    # Each has limits of its own.
+    check end-to-end python -m pytest e2e --timeout=0 --junitxml="$reports/e2e.xml" "${marked[@]}"
 }
 
 # The testbed's own test comes first, as it wants none; the others share one, and what the second deploys to its hosts.
@@ -164,18 +183,24 @@ testbed_down() {
     testbed_up=false
 }
 
-chosen=() only=()
+chosen=() only=() everyday=false unmarked=() marked=()
 for word in "$@"; do
-    if [[ " ${parts[*]} " == *" $word "* ]]; then
+    if [[ $word == all ]]; then
+        chosen=("${parts[@]}")
+    elif [[ " ${parts[*]} " == *" $word "* ]]; then
         chosen+=("$word")
     elif grep -q "^  $word:" "$root/ansible/systems.yml"; then
         only+=("$word")
     else
-        printf 'ERROR: unknown part "%s"; there are: %s\n' "$word" "${parts[*]}" >&2
+        printf 'ERROR: unknown part "%s"; there are: all, %s\n' "$word" "${parts[*]}" >&2
         exit 2
     fi
 done
-((${#chosen[@]})) || chosen=("${parts[@]}")
+if (($# == 0)); then
+    everyday=true unmarked=(-m 'not slow') marked=(-m everyday) chosen=(lint unit contract run)
+elif ((${#chosen[@]} == 0)); then
+    chosen=("${parts[@]}")
+fi
 
 "$root/setup.sh" test
 "$root/setup.sh" client
@@ -183,7 +208,12 @@ JAVA_HOME=$(readlink -f -- "$root/.setup/java")
 export JAVA_HOME
 mkdir -p -- "$reports"
 : >"$reports/ended"
+: >"$reports/seconds"
 for part in "${chosen[@]}"; do
+    began=$EPOCHSECONDS
     "run_$part"
+    printf '%s took %d s\n' "$part" "$((EPOCHSECONDS - began))"
 done
+printf 'the slowest, in seconds:\n'
+sort -rn -- "$reports/seconds" | sed -n 1,10p
 awk '{ passed += $1; failed += $2 } END { printf "%d passed, %d failed\n", passed, failed; exit (failed > 0) }' "$reports/ended"

@@ -142,6 +142,7 @@ def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     assert dohyo("report", str(tmp_path)) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["raw/01-cassandra", "raw/01-cassandra/run-1", "raw/01-cassandra/run-1/node2"])
 def test_a_folder_without_rights_is_named_and_the_others_are_reported(closed: str, tmp_path: Path) -> None:
     two_trials(tmp_path)

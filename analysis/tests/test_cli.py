@@ -30,6 +30,7 @@ def test_help_names_every_option() -> None:
         assert option in result.stdout
 
 
+@pytest.mark.slow
 def test_list_shows_scenarios_and_systems() -> None:
     result = run_sh("--list")
     assert result.returncode == 0
@@ -39,6 +40,7 @@ def test_list_shows_scenarios_and_systems() -> None:
     assert "Apache HBase: " in result.stdout
 
 
+@pytest.mark.slow
 def test_list_says_what_cannot_be_had_and_how_to_get_it() -> None:
     lines = run_sh("--list").stdout.splitlines()
     reasons = available.ask(None)
@@ -49,6 +51,7 @@ def test_list_says_what_cannot_be_had_and_how_to_get_it() -> None:
         assert not reason or ";" in reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

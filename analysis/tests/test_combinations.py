@@ -17,6 +17,7 @@ def reasons(folder: Path, **variables: Any) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cassandra", "hbase"),
     [

@@ -73,6 +73,7 @@ def site(home: Path) -> dict[str, str]:
     return {name.split("<name>")[1]: value.split("</value>")[0] for name, value in pieces}
 
 
+@pytest.mark.slow
 def test_two_region_servers_on_a_host_have_ports_and_logs_of_their_own(tmp_path: Path) -> None:
     names = ["configure", "start", "ready", "stats", "stop"]
     first, second = verbs(tmp_path, names, hbase_regionservers_per_host=2)
@@ -110,6 +111,7 @@ def test_two_region_servers_on_a_host_have_ports_and_logs_of_their_own(tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_one_host_alone_runs_one_process(tmp_path: Path) -> None:
     (home,) = verbs(tmp_path, ["configure", "start", "stats", "stop"], hosts=1)
     processes = started(home)
@@ -118,6 +120,7 @@ def test_one_host_alone_runs_one_process(tmp_path: Path) -> None:
     assert calls(home / "jdk/bin/java")[-1][-1] == "pages="
 
 
+@pytest.mark.slow
 def test_several_region_servers_make_one_host_distributed(tmp_path: Path) -> None:
     (home,) = verbs(tmp_path, ["configure", "start"], hosts=1, hbase_regionservers_per_host=3)
     assert [name for name in started(home) if "regionserver" in name] == [
@@ -126,6 +129,7 @@ def test_several_region_servers_make_one_host_distributed(tmp_path: Path) -> Non
     assert site(home)["hbase.cluster.distributed"] == "true"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("servers", "memory"), [(1, 1500 + 600), (2, 2 * 2100 + 3 * (1024 + 150) + 512 + 150)])
 def test_memory_is_that_of_all_processes(tmp_path: Path, servers: int, memory: int) -> None:
     task = {"include_role": {"name": "hbase", "tasks_from": "needs"}}
@@ -147,6 +151,7 @@ def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:
     assert found["hbase.regionserver.wal.enablecompression"] == "true"
 
 
+@pytest.mark.slow
 def test_the_verbs_say_how_to_settle_and_what_to_read_ahead(tmp_path: Path) -> None:
     (home,) = verbs(
         tmp_path, ["configure", "settle", "count"], hosts=1, hbase_prefetch=True, trial_settle_flush=False,

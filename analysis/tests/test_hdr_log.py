@@ -157,6 +157,7 @@ def test_no_input_raises_and_counts_are_never_invented(
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_an_hour_of_ten_operation_types_takes_seconds(tmp_path: Path) -> None:
     random.seed(1)
     lines = []

@@ -537,6 +537,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         assert re.match(r"#|[\w.-]+$|raw/[\w%.-]+/$", link["href"] or "")
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text_in_files(tmp_path: Path) -> None:
     experiment = hostile(tmp_path / "a<b>")
     (_, figures) = files.write(experiment, figures=True)
@@ -604,6 +605,7 @@ def long_run(of_trial: Trial, number: int) -> MeasuredRun:
     return MeasuredRun(of_trial, "run", number, False, run, [each.operations for each in slots], slots)
 
 
+@pytest.mark.slow
 def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
     trials = [measured(f"system-{number}", [40_000.0 + number] * REPEATS) for number in range(SYSTEMS)]
     runs = [long_run(of_trial, number) for of_trial in trials for number in range(1, REPEATS + 1)]
@@ -714,6 +716,7 @@ def test_each_two_dimensions_have_a_picture_with_every_cell(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.slow
 def test_tables_for_papers_have_the_matrix(tmp_path: Path) -> None:
     summary = summarise(of_four(tmp_path))
     rates, p99 = matrix.grids(summary)
@@ -732,6 +735,7 @@ def test_tables_for_papers_have_the_matrix(tmp_path: Path) -> None:
 # ---- files and index -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_figures_are_pictures_and_the_tables_are_latex(tmp_path: Path) -> None:
     two_systems(tmp_path)
     (report, figures) = files.write(tmp_path, figures=True)

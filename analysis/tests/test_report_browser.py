@@ -96,6 +96,7 @@ def barriers(browser: Browser) -> list[str]:
     return list(browser.value(f"axe.run().then(results => {found})"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 375])
 def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme: str) -> None:

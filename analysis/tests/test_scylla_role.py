@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from dohyo.places import ANSIBLE
@@ -72,6 +73,7 @@ def known_keys() -> set[str]:
     return {line for line in KEYS.read_text().splitlines() if not line.startswith("#")}
 
 
+@pytest.mark.slow
 def test_one_node_that_shares_its_host_with_a_client(tmp_path: Path) -> None:
     [config], [command] = configure(tmp_path, nodes=1, clients=1)
     assert config.keys() <= known_keys()
@@ -90,6 +92,7 @@ def test_one_node_that_shares_its_host_with_a_client(tmp_path: Path) -> None:
     assert not {"--smp", "--cpuset", "--io-properties-file"} & set(command)
 
 
+@pytest.mark.slow
 def test_three_prepared_nodes_without_clients(tmp_path: Path) -> None:
     configs, commands = configure(
         tmp_path, 3, 0, durability="disk", scylla_tune=True, scylla_smp=4, scylla_cpuset="0-3", scylla_memory="8g",

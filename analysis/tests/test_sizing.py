@@ -61,6 +61,7 @@ def test_sizes_follow_their_sources(asked: dict[str, Needs]) -> None:
     assert [name for name, needs in asked.items() if not needs.spread] == ["mysql-innodb", "mysql-myisam"]
 
 
+@pytest.mark.slow
 def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[str, Needs]) -> None:
     larger = load(tmp_path, systems="cassandra,hbase,mysql-innodb,scylla", cassandra_heap="3g", hbase_heap="3500m",
                   mysql_buffer_pool="3g", scylla_memory="3584m")  # fmt: skip
@@ -68,6 +69,7 @@ def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[
         assert needs.memory - asked[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
 
 
+@pytest.mark.slow
 def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, asked: dict[str, Needs]) -> None:
     """docs/sizing.md: block cache, buffer pool and ScyllaDB's memory, each at the role's default."""
     found = {name: needs.cache // sizing.MIB for name, needs in asked.items()}
@@ -85,6 +87,7 @@ def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path
     assert ask() == 0  # files that are not compressed are mapped into memory
 
 
+@pytest.mark.slow
 def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
     """All systems at a point have the same records, and each point the caches of its own variables."""
     file = tmp_path / "sized"
@@ -105,6 +108,7 @@ def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     file = tmp_path / "sized"
     file.write_text(BASE + "datasize=2*cache\n")
@@ -131,6 +135,7 @@ def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) ->
     assert memory(**{"insert.inflight": 10}) - memory() == 450 * sizing.MIB
 
 
+@pytest.mark.slow
 def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
     def ask(**values: object) -> Needs:
         (needs,) = sizing.ask(load(tmp_path, systems="aerospike", **values), Hosts(), None).needs
@@ -223,6 +228,7 @@ def answers() -> dict[str, Needs]:
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
 def test_every_scenario_fits_four_large_hosts_at_its_full_size(
     path: Path, answers: dict[str, Needs], monkeypatch: pytest.MonkeyPatch

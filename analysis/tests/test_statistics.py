@@ -82,6 +82,7 @@ def autoregressive(rng: random.Random, length: int, coefficient: float) -> list[
     return series
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.6, 0.8])
 @pytest.mark.parametrize("length", [60, 600])
 def test_nineteen_of_twenty_intervals_within_a_run_hold_the_true_mean(length: int, coefficient: float) -> None:
@@ -111,6 +112,7 @@ def test_the_width_is_that_of_the_known_variance_of_the_mean() -> None:
     assert 1 <= fmean(errors) / (1 / (math.sqrt(1200) * 0.3)) < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("samples", "spreads"), [(2, (1, 1)), (3, (1, 1)), (3, (1, 4)), (5, (1, 2))])
 def test_nineteen_of_twenty_ratios_of_few_samples_hold_the_true_one(samples: int, spreads: tuple[int, int]) -> None:
     rng = random.Random(samples)  # noqa: S311  a simulation

@@ -313,7 +313,8 @@ def test_a_long_status_log_is_read_in_blocks_and_comes_to_the_same_as_line_by_li
     assert [each.intervals["READ"].operations for each in logs] == [log.intervals["READ"].operations] * 2
 
 
-def test_a_long_status_log_is_fast_and_takes_little_memory(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_long_status_log_takes_little_memory(tmp_path: Path) -> None:
     line = (
         "{} sec: 4008 operations; 1998.96 current ops/sec; est completion in 1 second [READ: "
         "Count=964, Max=14, Min=0, Avg=0.09, 50=0, 90=0, 99=4, 99.9=14, 99.99=14] [UPDATE: Count=1038, Max=8, Min=0, "
@@ -327,7 +328,3 @@ def test_a_long_status_log_is_fast_and_takes_little_memory(tmp_path: Path) -> No
     tracemalloc.stop()
     assert logs[0].elapsed_seconds == 59_999
     assert memory < 2_000_000
-    begin = time.process_time()
-    read_log(path, pytest.fail)
-    # Half of the aim of 100 MB/s, which benchmarks/log_size.py measures: a test machine is busy.
-    assert path.stat().st_size / 1e6 / (time.process_time() - begin) > 50

@@ -91,6 +91,7 @@ def test_the_site_leaves_such_an_experiment_out(tmp_path: Path) -> None:
     assert theirs.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_an_experiment_may_itself_be_named_through_links(tmp_path: Path) -> None:
     finished(tmp_path / "large disk" / "results" / "it")
     (tmp_path / "results").symlink_to(tmp_path / "large disk" / "results")

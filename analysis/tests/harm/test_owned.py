@@ -32,6 +32,7 @@ def test_figures_of_somebody_else_are_refused(original: Path, tmp_path: Path) ->
     assert not (tmp_path / "paper" / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_figures_of_a_former_report_are_removed_and_nothing_else(original: Path, tmp_path: Path) -> None:
     page, figures = tmp_path / "page.html", tmp_path / "figures"
     assert dohyo("report", original, "--figures", "--out", page).code == 0

@@ -93,6 +93,7 @@ def test_an_empty_value_is_refused(command: list[str], original: Path, monkeypat
     assert sorted(original.parent.rglob("*")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_failure(closed: str, original: Path, tmp_path: Path) -> None:
     """And nothing that is printed gets into a file that is opened in its place."""

@@ -200,6 +200,7 @@ def test_plan_runs_nothing_of_set(tmp_path: Path, assignment: str) -> None:
     assert (result.returncode == 0) == (result.stderr == "")
 
 
+@pytest.mark.slow
 def test_list_runs_nothing_of_an_inventorys_name(tmp_path: Path) -> None:
     inventory = hostile_inventory(tmp_path)
     result = dohyo(tmp_path, "list", "--inventory", str(inventory))
