@@ -151,7 +151,8 @@ def run(
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(get_args(Format)), default="table", show_default=True)
 def tabulate(folders: tuple[Path, ...], format_: Format) -> int:
-    """Prints the table for folders of YCSB logs from elsewhere (text or JSON exports, status lines, .hdr, gzip)."""
+    """Prints the table of an experiment's folder, or for folders of YCSB logs from elsewhere (text or JSON exports,
+    status lines, .hdr, gzip)."""
     return tabulate_folders(folders, format_)
 
 
@@ -247,7 +248,7 @@ def properties_command() -> int:
 @cli.command("variables")
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def variables_command(folder: Path) -> int:
-    """Prints what Ansible was asked for in a trial, as a file of variables: ansible-playbook trial.yml -e @FILE.
+    """Prints what Ansible was asked for in a trial, as a file of variables for trial.yml -e @FILE.
 
     TRIAL_FOLDER is the trial's folder below raw/. The variables are made from the experiment's scenario, checked as by
     ./run.sh, and their texts are data to Ansible. (Those of trial.json would be templates, which can run programs.)

@@ -25,22 +25,21 @@ class _Lasting(io.FileIO):
 
 
 def make_last() -> None:
-    """What standard output cannot show goes to standard error, and what that cannot show goes nowhere."""
-    # The first ones take the numbers of what was closed when the program began, lest a file of ours gets them.
-    while (nowhere := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+    """What standard output cannot show goes to standard error, and what that cannot show goes nowhere.
+
+    Both are open: `terminal.set_up` comes first.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     sys.stdout = _lasting(sys.stdout, 1, [2, nowhere])
     sys.stderr = _lasting(sys.stderr, 2, [nowhere])
 
 
-def _lasting(stream: TextIO | None, descriptor: int, others: list[int]) -> TextIO:
-    if stream is not None and not _writes_to(stream, descriptor):
+def _lasting(stream: TextIO, descriptor: int, others: list[int]) -> TextIO:
+    if not _writes_to(stream, descriptor):
         return stream  # redirected within this process
     raw = _Lasting(descriptor, "w", closefd=False)
     raw.others = others
-    # None: it was closed when the program began.
-    encoding, errors = (stream.encoding, stream.errors) if stream is not None else ("utf-8", "replace")
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
+    return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)
 
 
 def _writes_to(stream: TextIO, descriptor: int) -> bool:

@@ -19,7 +19,7 @@ import pytest
 from browser import browser, chromium
 
 from dohyo.ansible import available
-from dohyo.places import JDK, LOCAL_HOME, ROOT
+from dohyo.places import LOCAL_HOME, ROOT
 from dohyo.scenario.systems import all_systems
 
 SMALL = [
@@ -299,15 +299,3 @@ def test_what_a_server_cannot_give_is_refused_with_strict_conditions(tmp_path: P
     assert trial["status"] == "failed"
     assert "compression: asked for lz4, the server has none; strict conditions" in trial["reason"]
     assert trial["rows"] == []
-
-
-def test_the_stock_client_takes_workload_a() -> None:
-    result = subprocess.run(
-        [
-            JDK / "bin" / "java", "-cp", ROOT / "ycsb-bindings/cassandra/target/bundle/*", "site.ycsb.Client",
-            "-t", "-db", "site.ycsb.BasicDB", "-p", "basicdb.verbose=false", "-P", ROOT / "workloads/workloadA",
-        ],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    assert "[READ], Return=OK, " in result.stdout
-    assert "[UPDATE], Return=OK, " in result.stdout

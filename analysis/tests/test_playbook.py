@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,20 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     assert [event["event"] for event in seen] == ["phase", "end"]
     assert seen[0]["client_dirs"] == ["somebody", 7, {"near": 2}]
     assert (tmp_path / "theirs-was-there").exists()
+
+
+@pytest.mark.parametrize(("version", "code"), [("2.9.27", 1), ("2.18.11", 1), ("2.19.0rc1", 0), ("3.0.0", 0)])
+def test_an_ansible_that_is_too_old_is_refused_in_one_sentence(version: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"import ansible.release\nansible.release.__version__ = '{version}'\n")
+    (tmp_path / "play.yml").write_text("- hosts: localhost\n  tasks: [{debug: {msg: x}}]\n")
+    result = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), tmp_path / "play.yml"],
+        cwd=ANSIBLE, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == code, result.stdout + result.stderr
+    refusal = f"ERROR: ansible-core {version} is too old for these playbooks, which need 2.19 or newer: type"
+    assert (refusal in result.stderr, "PLAY" in result.stdout) == (code == 1, code == 0)
+    assert "ansible-core 2.19 or newer" in (ANSIBLE.parent / "docs/cluster.md").read_text("utf-8")
 
 
 def test_failures_read_well(tmp_path: Path) -> None:

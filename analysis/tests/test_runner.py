@@ -96,6 +96,47 @@ def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
     assert "cassandra cassandra_version=9.9 failed while" in (tmp_path / "said").read_text()
 
 
+def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[str] = []
+
+    def play(name: str, *_: object, **options: Any) -> None:
+        played.append(name)
+        if name == "trial.yml":
+            options["watch"]({"event": "phase"})  # which phase is missing
+
+    monkeypatch.setattr(runner, "play", play)
+    (tmp_path / "small").write_text(SMALL)
+    chosen = scenario.load(tmp_path / "small")
+    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
+    with (tmp_path / "said").open("w") as said:
+        measurement = runner._Measurement(made, made.trials, runner.Options(), NoSignals(), Console(file=said))
+        assert measurement.carry_out() == 1
+    assert played == ["deploy.yml", "trial.yml", "stop.yml", "trial.yml", "stop.yml"]
+    for trial in made.trials:
+        state = json.loads((made.trial_folder(trial) / "state.json").read_text())
+        assert (state["status"], state["reason"].partition(": ")[2]) == ("failed", "internal error: KeyError: 'phase'")
+        assert state["manifest"]
+    assert not (made.folder / ".reserve").exists()
+    assert json.loads((made.folder / "experiment.json").read_text())["status"] == "failed"
+    log = made.folder / "internal-error.log"
+    assert "Traceback" in log.read_text()
+    assert f"the full log: {log}" in (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize("step", ["_provisioned", "_stop", "_conclude"])
+def test_a_mistake_of_ours_loses_no_state(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistake(*_: object) -> None:
+        raise ValueError("several\nlines")
+
+    monkeypatch.setattr(runner._Measurement, step, mistake)
+    made, _ = measured(tmp_path, monkeypatch, SMALL)
+    assert not (made.folder / ".reserve").exists()
+    about = json.loads((made.folder / "experiment.json").read_text())
+    assert (about["status"], bool(about["finished"])) == ("failed", True)
+    assert "\ninternal error: ValueError: several lines\n" in (tmp_path / "said").read_text()
+    assert "running" not in [made.state(trial) for trial in made.trials]
+
+
 def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, played = measured(tmp_path, monkeypatch, SMALL.partition("\n")[2] + "matrix.recordcount=10,3000,200\n")
     assert len([each for each in played if each.startswith("deploy")]) == 1

@@ -35,9 +35,9 @@ class Entry:
 
 
 def experiments(results: Path) -> list[Path]:
-    """The folders of experiments in a folder of results, the newest name first."""
+    """The folders of experiments in a folder of results, the newest name first; those of trials by hand are last."""
     found = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
-    return sorted(found, key=lambda path: path.name, reverse=True)
+    return sorted(found, key=lambda path: (os.path.lexists(path / experiment_folder.FACTS), path.name), reverse=True)
 
 
 def _may_be_one(path: Path) -> bool:

@@ -6,6 +6,7 @@ marked, and the table is printed.
 
 import shlex
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import host, owned
+from dohyo import folders, host, owned
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
@@ -208,7 +209,7 @@ class _Measurement:
 
     def carry_out(self) -> int:
         """Measures what is to do, prints the summary and returns the exit code."""
-        interrupted = 0
+        interrupted, broken = 0, False
         if self.todo:
             self._announce()
             self.experiment.reserve()
@@ -217,14 +218,21 @@ class _Measurement:
                     self._measure()
             except Interruption as interruption:
                 interrupted = interruption.exit_code
-            except OSError:
+            except Exception as error:
                 if self.experiment.is_there():
-                    raise
+                    self._say(self._unexpected(error))
+                    broken = True
         if not self.experiment.is_there():
             folder = shown(self.experiment.folder)
             self.progress.say(f"{folder} was removed while it was measured: its evidence is lost", "red")
             return interrupted or 1
-        valid = self._conclude(interrupted != 0)
+        try:
+            valid = self._conclude(interrupted != 0) and not broken
+        except Exception as error:
+            valid = False
+            self.experiment.release()
+            self._write(partial(self.experiment.update, status="failed", finished=now()))
+            self._say(self._unexpected(error))
         return interrupted or (0 if valid else 1)
 
     def _announce(self) -> None:
@@ -265,21 +273,27 @@ class _Measurement:
                 left_by = trial.label if failure is not None else ""
                 kept = keep and failure is None
         except Interruption as interruption:
-            for trial in self.todo:
-                if self.experiment.state(trial) in ("pending", "running"):
-                    self._mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
+            for trial in self._todo("pending", "running"):
+                self._mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
+            raise
+        except Exception as error:
+            for trial in self._todo("running"):
+                self._mark(trial, "failed", str(self._unexpected(error)))
             raise
         finally:
             # What runs where no trial of ours has begun is a trial that somebody plays by hand, or of another checkout.
             if began and not kept:
                 self._stop()
             # The end of the servers may still have added to these.
-            for trial in self.todo:
-                if self.experiment.state(trial) in ("failed", "interrupted"):
-                    self.experiment.seal(trial)
+            for trial in self._todo("failed", "interrupted"):
+                self.experiment.seal(trial)
         if kept:
             self._show_kept(ready[-1])
         self.signals.check()
+
+    def _todo(self, *statuses: Status) -> list[Trial]:
+        """What is to do, as far as it has come so far."""
+        return [trial for trial in self.todo if self.experiment.state(trial) in statuses]
 
     def _provisioned(self) -> list[Trial]:
         """Installs what the trials need on the hosts; returns the trials whose system is there."""
@@ -356,15 +370,30 @@ class _Measurement:
         return asked
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
-        """Carries out a step; one whose files cannot be written has failed."""
-        problem = f"nothing was begun: {self.unwritten}"
+        """Carries out a step; one whose files cannot be written, or in which we have made a mistake, has failed."""
+        failure = Failure(f"nothing was begun: {self.unwritten}", self.experiment.folder)
         if not self.unwritten:
             try:
                 return step()
-            except OSError as error:
-                problem = named(error)
+            except Interruption:
+                raise
+            except Exception as error:
+                failure = self._unexpected(error)
         self.failed_while = self.progress.activity
-        return Failure(problem, self.experiment.folder)
+        return failure
+
+    def _unexpected(self, error: Exception) -> Failure:
+        """What an exception means for the user: a file that cannot be written, or a mistake of ours."""
+        if isinstance(error, OSError):
+            return Failure(named(error), self.experiment.folder)
+        log = self.experiment.folder / "internal-error.log"
+        self._write(partial(folders.write, log, "".join(traceback.format_exception(error))))
+        return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
+
+    def _say(self, failure: Failure) -> None:
+        """Says why something failed that is no trial."""
+        self.progress.say(str(failure), "red")
+        self.progress.say(f"  the full log: {shown(failure.log)}")
 
     def _mark(self, trial: Trial, status: Status, reason: str | None) -> None:
         self._write(partial(self.experiment.mark, trial, status, reason))
@@ -429,6 +458,8 @@ class _Measurement:
                 )
             except OSError as error:
                 self.progress.say(f"the servers are stopped, but this cannot be written: {named(error)}", "red")
+            except Exception as error:
+                failure = self._unexpected(error)
         if failure is not None:
             stopped = failure.task.startswith(BRING_HOME)
             what = "the servers are stopped, but evidence was left" if stopped else "the servers could not be stopped"

@@ -68,6 +68,9 @@ SMALL_DATA_BYTES = 1_000_000_000
 # A throughput that has changed by more than this from the first to the last third of its windows is not steady.
 UNSTEADY = 1.2
 
+# Written before a trial begins: what is known without it, such as how the trial ended, is too little.
+_NO_STATE = "state.json: is missing"
+
 # Bound of what is known over time of all runs of a trial together, in slots: six of half an hour by the second.
 _MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
 
@@ -265,6 +268,8 @@ class _Evidence:
         :raises OSError: where a folder of it cannot be read
         """
         self._changed = manifest.problems(self.folder, self._stated.get("manifest"))
+        if not (self.folder / "state.json").is_file():
+            self._changed.insert(0, _NO_STATE)
         for problem in self._changed:
             self._warn(f"{self.folder}/{problem}")
         facts = self._read("conditions.json")
@@ -452,6 +457,8 @@ class _Evidence:
         return list(dict.fromkeys([*missing, *self._changed]))
 
     def _state(self) -> tuple[Status, str | None]:
+        if _NO_STATE in self._changed:
+            return "invalid", _NO_STATE
         status = str(self._stated.get("status", "pending"))
         reason = self._stated.get("reason")
         if status == "done":

@@ -1,13 +1,16 @@
-"""`dohyo tabulate FOLDER…`: the table for logs of any YCSB client, measured elsewhere."""
+"""`dohyo tabulate FOLDER…`: the table of an experiment, or for logs of any YCSB client, measured elsewhere."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from dohyo.evidence import experiment_folder
 from dohyo.summary.foreign import collect
+from dohyo.summary.summary import is_experiment, summarise
 from dohyo.tables import table
 from dohyo.terminal import Console, printable, say, warn
 
@@ -17,11 +20,17 @@ Format = Literal["table", "md", "csv", "json"]
 def tabulate(folders: Sequence[Path], fmt: Format = "table") -> int:
     """Prints what the folders' logs hold to stdout, and a warning per malformed line or file to stderr.
 
+    A single folder of an experiment has its own table; among others it is one with logs.
+
     Returns the exit code: 0, or 1 when there is nothing of YCSB in any folder, or anything of it is missing, broken or
     cannot be true. What is whole is shown all the same.
     Raises BadInputError for a folder that does not exist, or cannot be looked at.
     """
-    summary = collect(folders).summary
+    if len(folders) == 1 and _is_experiment(folders[0]):
+        named = bool(experiment_folder.read(folders[0]).get("named"))
+        summary = summarise(folders[0])
+    else:
+        named, summary = True, collect(folders).summary
     for warning in summary.warnings:
         warn(warning)
     if not summary.trials:
@@ -32,4 +41,10 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table") -> int:
     else:
         write = {"md": lambda: table.markdown(summary), "csv": summary.csv, "json": summary.json}[fmt]
         sys.stdout.write(printable(write()))
-    return 0 if summary.is_sound() else 1
+    return 0 if summary.is_sound(skipped=not named) else 1
+
+
+def _is_experiment(folder: Path) -> bool:
+    with suppress(OSError):  # reading its logs says why it cannot be read
+        return is_experiment(folder)
+    return False

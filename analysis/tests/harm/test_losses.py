@@ -20,7 +20,9 @@ TALK = """
 import sys
 from rich.console import Console
 from dohyo.output import make_last
+from dohyo.terminal import set_up
 
+set_up()
 make_last()
 console = Console(width=80)
 console.print("begins")

@@ -10,6 +10,7 @@ from evidence import edit_json
 from passed_around import dohyo, finished
 
 from dohyo.evidence import manifest
+from dohyo.report import site
 
 DOCS = Path(__file__).parents[3] / "docs"
 TRIAL = "raw/01-cassandra"
@@ -40,6 +41,7 @@ def another_run(trial: Path) -> None:
 # What is done to a trial, and how its first problem is named.
 DAMAGES = {
     "trial.json": (remove("trial.json"), "trial.json: is missing"),
+    "state.json": (remove("state.json"), "state.json: is missing"),
     "conditions.json": (remove("conditions.json"), "conditions.json: is missing"),
     "load": (remove("load"), "load/node1/INSERT.hdr: is missing"),
     "run": (remove("run-1"), "run-1/node1/Intended-READ.hdr: is missing"),
@@ -108,6 +110,21 @@ def test_the_site_says_how_many_are_valid(original: Path, tmp_path: Path) -> Non
     (folder / TRIAL / "conditions.json").unlink()
     assert dohyo("site", tmp_path / "site", "--results", folder.parent).code == 0
     assert "1 of 2 trials valid" in (tmp_path / "site/index.html").read_text("utf-8")
+
+
+def test_a_folder_of_trials_by_hand_has_its_table_and_its_report(original: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original, tmp_path / "results" / "manual")
+    for path in [folder / "experiment.json", folder / "scenario.properties", *folder.glob("raw/*/manifest")]:
+        path.unlink()
+    for state in folder.glob("raw/*/state.json"):
+        state.write_text('{"status": "done", "reason": null}')
+    for command in (("tabulate", folder), ("report", folder), ("site", tmp_path / "site", "--results", folder.parent)):
+        answer = dohyo(*command)
+        assert (answer.code, answer.err) == (0, ""), answer
+    assert "the same for all" in dohyo("tabulate", folder).out
+    assert "2 of 2 trials valid" in (tmp_path / "site/index.html").read_text("utf-8")
+    shutil.copytree(original, folder.parent / "20261121-070000-workloadA")
+    assert [path.name for path in site.experiments(folder.parent)] == ["20261121-070000-workloadA", "manual"]
 
 
 @pytest.mark.parametrize("damaged", [False, True])

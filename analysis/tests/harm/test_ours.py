@@ -249,6 +249,10 @@ def test_another_deployment_in_ours_and_data_of_a_kept_server_stay(tmp_path: Pat
     assert not mine.exists()
 
 
+def test_octal_escapes_of_mounts_are_undone() -> None:
+    assert ours.decoded(r"/a\040b\134c") == r"/a b\c"
+
+
 def claims_in(of: tuple[str, int]) -> bool:
     folder, number = of
     try:

@@ -17,19 +17,41 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
 import time
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ansible.executor.stats import AggregateStats
-from ansible.executor.task_result import CallbackTaskResult
+from ansible import release
 from ansible.plugins.callback import CallbackBase
+
+if TYPE_CHECKING:
+    from ansible.executor.stats import AggregateStats
+    from ansible.executor.task_result import CallbackTaskResult
 
 DOCUMENTATION = r"""
 name: dohyo_events
 type: notification
 short_description: Write phases and failures of a trial as JSON lines
-description: Appends one JSON object per event to the file named by the environment variable DOHYO_EVENTS.
+description:
+  - Appends one JSON object per event to the file named by the environment variable DOHYO_EVENTS.
+  - Refuses an ansible-core that is too old for the playbooks, as it is loaded before any of them begins.
 """
+
+# Says which ansible-core the playbooks need; this is the one place.
+REQUIREMENTS = Path(__file__).resolve().parents[3] / "analysis" / "pyproject.toml"
+
+
+def too_old(version: str) -> str:
+    """Why the playbooks do not work with this version of ansible-core; empty if they do."""
+    needed = re.findall(r'"ansible-core~=(\d+)\.(\d+)', REQUIREMENTS.read_text(encoding="utf-8"))[0]
+    if [int(part) for part in re.findall(r"\d+", version)[:2]] >= [int(part) for part in needed]:
+        return ""
+    return (
+        f"ansible-core {version} is too old for these playbooks, which need {'.'.join(needed)} or newer: type"
+        " ../setup.sh python, then ../.venv/bin/ansible-playbook instead of ansible-playbook"
+    )
 
 
 def message_of(result: dict[str, Any]) -> str:
@@ -63,6 +85,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
     CALLBACK_NEEDS_ENABLED = True
 
     def __init__(self) -> None:
+        if reason := too_old(release.__version__):
+            # Of any other exception Ansible says that it is probably a bug.
+            sys.exit(f"ERROR: {reason}")
         super().__init__()
         self._path = os.environ.get("DOHYO_EVENTS", "")
         self.disabled = not self._path

@@ -19,6 +19,8 @@ from collections.abc import Collection
 from typing import Any
 
 MARK = ".dohyo"
+# How a playbook is called in the folder ansible/ of a checkout.
+PLAYBOOK = "../.venv/bin/ansible-playbook"
 # How the id of a deployment looks: a checkout's own, made at its first deploy.
 DEPLOYMENT = "[0-9a-f]{12}"
 # A mark or a note is a few hundred bytes; whatever is larger is none.
@@ -140,7 +142,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
     if mark and deployment and mark["deployment"] != deployment:
         return (
             f"{folder} belongs to {whose(mark)}; run destroy.yml there, or name another folder. If that checkout is"
-            f" gone: ansible-playbook destroy.yml -e dohyo_deployment={mark['deployment']} with the same inventory"
+            f" gone: {PLAYBOOK} destroy.yml -e dohyo_deployment={mark['deployment']} with the same inventory"
         )
     if not mark and entries:
         return (
@@ -164,8 +166,9 @@ def claim(
 
     Raises like :func:`check`, and OSError if it cannot be made.
     """
-    check(folder, deployment, beside)
+    # In this order: a mark that somebody else makes in between is not taken for ours.
     there = read_mark(folder)
+    check(folder, deployment, beside)
     # The first folder that is made goes again with the last one; what was there before stays.
     wanted = {**mark, "made": there.get("made", "") if there else _first_missing(folder)}
     if {**wanted, "at": there.get("at")} == there:
@@ -317,5 +320,9 @@ def _refuse_mounts(path: str, *, inside: bool) -> None:
 def mounts() -> list[str]:
     """Where something is mounted."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-        fields = [line.split(" ")[4] for line in lines]
-    return [re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field) for field in fields]
+        return [decoded(line.split(" ")[4]) for line in lines]
+
+
+def decoded(field: str) -> str:
+    """A path of a file with mounts, in which a space is written as an octal number."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import subprocess
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import NotOursError, path_of, shown, why_not
+from ansible.module_utils.ours import NotOursError, decoded, path_of, shown, why_not
 
 DOCUMENTATION = r"""
 module: host_devices
@@ -60,11 +59,6 @@ devices:
   elements: dict
   returned: success
 """
-
-
-def decoded(field: str) -> str:
-    """A path of /proc/self/mounts or /etc/fstab, in which a space is written as an octal number."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), field)
 
 
 def table(file: str) -> list[list[str]]:
