@@ -37,7 +37,7 @@ hbase.x={LOOKUP}
 
 
 def run(command: str) -> None:
-    result = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -106,7 +106,7 @@ class Run:
 
     def end(self) -> int:
         """Waits for the end, and returns the exit code."""
-        self.text, _ = self._process.communicate(timeout=400)
+        self.text, _ = self._process.communicate(timeout=900)
         _running.remove(self)
         print(self.text)
         return self._process.returncode
