@@ -153,16 +153,17 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         return
     sides = _Sides(summary, pairs)
     drifts = sorted(summary.canary.drifts, key=lambda drift: (not sides.help_winner(drift), -abs(drift.change)))
-    for pair in nearest:
-        if not pair.tie and sides.lead(pair) >= pair.ratio:
-            worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in _COMPUTING)
-            drifts.remove(worst)
-            yield Reason(
-                f"Computing on the hosts differed before the trials of {pair.of} and {pair.to} by as much as their"
-                f" results: {worst.what}.",
-                f"hosts differed as much as {pair.of} and {pair.to}",
-                fatal=len(nearest) == 1,
-            )
+    explained = [pair for pair in nearest if not pair.tie and sides.lead(pair) >= pair.ratio]
+    if explained:
+        pair = explained[0]
+        worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in _COMPUTING)
+        drifts.remove(worst)
+        yield Reason(
+            f"Computing on the hosts differed before the trials of {pair.of} and {pair.to} by as much as their"
+            f" results: {worst.what}.",
+            f"hosts differed as much as {pair.of} and {pair.to}",
+            fatal=len(explained) == len(nearest),
+        )
     for drift in drifts[:_MOST_DRIFTS]:
         helped = sides.help_winner(drift)
         which = "Hosts in favour of the winner" if helped else "Hosts were not the same"

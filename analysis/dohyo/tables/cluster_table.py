@@ -16,6 +16,8 @@ from dohyo.summary.results import Trial
 MOST_LINES = 20
 _AT_EACH_END = 5
 TOTAL = "all"
+# With its unit; the address of a host is none.
+_NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,10 @@ class Grid:
     aside: tuple[int, ...] = ()
 
     def is_zero(self) -> bool:
-        """Whether no line says anything but that nothing happened."""
+        """Whether all of its numbers are 0: nothing happened."""
         cells = [cell for line in self.lines for cell in line[self.keys :]]
-        return all(re.fullmatch(r"0(\.0+)?( ?[a-zA-Z]+|%)?|", cell) or cell == UNKNOWN for cell in cells)
+        numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
+        return bool(numbers) and not any(re.search("[1-9]", number) for number in numbers)
 
     def is_sum(self, line: Sequence[str]) -> bool:
         """Whether the line is the sum of those above it."""
