@@ -26,8 +26,9 @@ from dohyo.running import comparing, runner
 from dohyo.running.experiment import reopen
 from dohyo.scenario import properties, scenario, systems
 from dohyo.scenario.hosts import Hosts, here
-from dohyo.summary import regression
-from dohyo.summary.summary import is_experiment, read_trial
+from dohyo.summary import kept, regression
+from dohyo.summary.summary import is_experiment, read_trial, summarise
+from dohyo.tables import screen, table
 from dohyo.tables.tabulate import Format
 from dohyo.tables.tabulate import tabulate as tabulate_folders
 from dohyo.terminal import Console
@@ -72,6 +73,7 @@ def cli() -> None:
               help="Repeat only what did not finish in an experiment (its ID or folder).")  # fmt: skip
 @click.option("--out", metavar="DIR", help="Folder of the experiment. Default: a new one below results/.")
 @click.option("--open", "open_", is_flag=True, help="Write the report in the end and open it in a browser.")
+@click.option("--details", is_flag=True, help="Print everything that summary.md has, and then the screen.")
 def run(
     name: str | None,
     list_: bool,
@@ -90,6 +92,7 @@ def run(
     experiment: str | None,
     out: str | None,
     open_: bool,
+    details: bool,
 ) -> int:
     """Measures SCENARIO (a name from --list or a YCSB property file) and prints the table.
 
@@ -102,7 +105,7 @@ def run(
     A system whose servers cannot be had is skipped, with the reason.
 
     Exit code: 0 all systems have valid numbers, or were skipped though not named with --systems; 1 not all, or none
-    was measured; 2 bad input, nothing was started.
+    was measured, or a search has found no rate; 2 bad input, nothing was started.
     """
     chosen_inventory, hosts = _inventory(inventory)
     if list_:
@@ -117,7 +120,7 @@ def run(
         if given := [option for option, value in changing.items() if value]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
         output.make_last()
-        return runner.resume(experiment, name, keep, Console(), open_report=open_)
+        return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details)
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
     changes = scenario.overrides(
@@ -140,6 +143,7 @@ def run(
         named="systems" in changes,
         out=Path(out).absolute() if out else None,
         open_report=open_,
+        details=details,
     )
     if plan_:
         return runner.show_plan(chosen, options, Console())
@@ -150,10 +154,35 @@ def run(
 @cli.command(context_settings=_CONTEXT)
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(get_args(Format)), default="table", show_default=True)
-def tabulate(folders: tuple[Path, ...], format_: Format) -> int:
+@click.option("--details", is_flag=True, help="Print all rows and figures, and then the table.")
+def tabulate(folders: tuple[Path, ...], format_: Format, details: bool) -> int:
     """Prints the table of an experiment's folder, or for folders of YCSB logs from elsewhere (text or JSON exports,
     status lines, .hdr, gzip)."""
-    return tabulate_folders(folders, format_)
+    return tabulate_folders(folders, format_, details=details)
+
+
+@cli.command()
+@click.argument("experiment", metavar="[EXPERIMENT]", required=False)
+@click.option("--details", is_flag=True, help="Print everything that summary.md has, and then the screen.")
+def show(experiment: str | None, details: bool) -> int:
+    """Prints the screen with which EXPERIMENT (its ID or folder; default: the newest that is not being measured right
+    now) has ended: the ranking, what speaks against it, and the verdict.
+
+    It is computed from the evidence; without that, from summary.json.
+
+    Exit code: 0; 1 something has no valid numbers, is missing or broken; 2 bad input.
+    """
+    folder = _folder(experiment)
+    if not is_experiment(folder):
+        raise BadInputError(f"{folder} is not the folder of an experiment; dohyo tabulate shows logs of other clients")
+    facts = experiment_folder.read(folder)
+    summary = summarise(folder) if (folder / "raw").is_dir() else kept.read(folder)
+    console = Console()
+    if details:
+        table.render(summary, console)
+    name = folder.name if folder.parent == RESULTS else str(folder)
+    screen.render(summary, console, [screen.rest(shown(folder))], screen.again(name))
+    return 0 if summary.is_sound(skipped=not facts.get("named")) else 1
 
 
 @cli.command("compare", context_settings=_CONTEXT)

@@ -25,6 +25,19 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
+# In percent: such an interval of a rate holds 0.
+_WIDEST_HALF = 100
+
+
+def half_interval(mean: float, high: float, least: float = 9.95) -> str:
+    """What a mean is known to, ± in percent of it; that nobody can tell where the interval holds 0.
+
+    :param least: percentages from there on are whole
+    """
+    half = 100 * (high / mean - 1)
+    return "cannot tell" if half > _WIDEST_HALF else f"{half:.1f}%" if half < least else f"{half:.0f}%"
+
+
 def milliseconds(number: float | None) -> str:
     """Three digits, as many as the histograms keep; whole ms from 100 on, and never less than 1 µs is told apart."""
     if number is None:

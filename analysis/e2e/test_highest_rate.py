@@ -16,7 +16,7 @@ def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path:
     out = tmp_path / "out"
     run = subprocess.run(
         [ROOT / "run.sh", "workloadB", "--systems=mysql-innodb", "--records=2000", "--duration=3s", "--rounds=1",
-         f"--out={out}", *(f"--set={each}" for each in asked)],
+         f"--out={out}", "--details", *(f"--set={each}" for each in asked)],
         capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr

@@ -84,7 +84,16 @@ def fill(file: Path) -> None:
 
 def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Path, Path]) -> None:
     within, disk, seen = small_disk
-    run = Run(seen / "out", "workloadA", "--systems=mysql-innodb", *LONG, "--out", str(disk / "out"), within=within)
+    run = Run(
+        seen / "out",
+        "workloadA",
+        "--systems=mysql-innodb",
+        "--details",
+        *LONG,
+        "--out",
+        str(disk / "out"),
+        within=within,
+    )
     run.until("run", "01-mysql-innodb")
     fill(seen / "fill")
     assert run.end() == 1
@@ -107,13 +116,14 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert len(again.stdout.splitlines()) == 1
-    assert "OVERALL       mysql-innodb" in again.stderr
+    assert "1 mysql-innodb" in again.stderr
+    assert "dohyo show" in again.stderr.splitlines()[-1]
     assert json.loads((seen / "out/experiment.json").read_text())["status"] == "done"
     assert not (seen / "out/.reserve").exists()
 
 
 def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", *SMALL)
+    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", "--details", *SMALL)
     configuration = LOCAL_HOME / "run" / "mysql" / "conf" / "my.cnf"
     run.until("start", "01-mysql-innodb")
     began = time.time()

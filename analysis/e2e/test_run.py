@@ -147,7 +147,7 @@ def kill(service: str) -> None:
 
 
 def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", *[option for option in SMALL if "canary" not in option])
+    run = Run(tmp_path / "out", "workloadA", "--details", *[option for option in SMALL if "canary" not in option])
     assert run.end() == 0
     trials = run.trials()
     reasons = available.ask(None)
@@ -177,6 +177,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         for evidence in ("trial.json", "ansible.log", "canary.json", "conditions.json", "server", "load", "run-1"):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
     assert "hosts before each trial: " in run.text
+    assert f"dohyo show {run.out}" in run.text.splitlines()[-1]
     assert (run.out / "summary.csv").exists()
     assert (run.out / "hosts.csv").exists()
     assert (run.out / "summary.md").exists()
@@ -233,7 +234,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     [("start", signal.SIGTERM, "cassandra"), ("stop", signal.SIGHUP, "mysql-innodb")],
 )
 def test_a_signal_in_a_phase_ends_in_order(tmp_path: Path, phase: str, number: signal.Signals, system: str) -> None:
-    run = Run(tmp_path / "out", "workloadA", f"--systems={system}", *SMALL)
+    run = Run(tmp_path / "out", "workloadA", f"--systems={system}", "--details", *SMALL)
     run.until(phase, f"01-{system}")
     run.signal(number)
     assert run.end() == 128 + number
@@ -268,7 +269,9 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
 
 def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_marked(tmp_path: Path) -> None:
     twice = [option for option in SMALL if "rounds" not in option] + ["--rounds=2"]
-    run = Run(tmp_path / "out", "workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", *twice)
+    run = Run(
+        tmp_path / "out", "workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", "--details", *twice
+    )
     try:
         assert run.end() == 0
         summary = json.loads((run.out / "summary.json").read_text())

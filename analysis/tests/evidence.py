@@ -5,14 +5,14 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
 from dohyo.summary.results import Summary
-from dohyo.tables import table
+from dohyo.tables import screen, table
 
 DATA = Path(__file__).parent / "data"
 CONDITIONS = {
@@ -152,8 +152,16 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
 
 
 def rendered(summary: Summary, width: int = 120) -> str:
-    """What a terminal of that width shows."""
+    """The details as a terminal of that width shows them."""
     console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
     table.render(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def on_screen(summary: Summary, width: int = 100, color: Literal["standard"] | None = None) -> str:
+    """The screen as a terminal of that width shows it."""
+    console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())
+    screen.render(summary, console, [screen.rest("results/x")], screen.again("x"))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

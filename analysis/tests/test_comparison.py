@@ -373,5 +373,5 @@ def test_a_pair_in_words() -> None:
         ("[update] op/s", "14.1×", "[9.99, 123]"),
         ("[update] op/s", "tie", "[0.90, 1.10]"),
         ("[update] op/s", "3.50×", "–"),
-        ("[update] op/s", "tie", "[0.00, 1e+300]"),
+        ("[update] op/s", "cannot tell", "[0.00, 1e+300]"),
     ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import DATA, edit_json, rendered, trial, write_json
+from evidence import DATA, edit_json, on_screen, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
@@ -411,7 +411,8 @@ def test_settings_of_the_wrong_types_do_not_crash(tmp_path: Path) -> None:
     for key in SETTINGS:
         for value in wrong:
             edit_json(folder / "trial.json", trial_search={**SETTINGS, key: value})
-            rendered(summarise(tmp_path))
+            rendered(summary := summarise(tmp_path))
+            on_screen(summary)
     for value in wrong:
         edit_json(folder / "trial.json", trial_search=value)
         assert read_trial(folder).search is None

@@ -10,7 +10,7 @@ from dohyo.evidence.rows import LOAD, RUN
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED
 from dohyo.report.measured import Measured, systems_of
-from dohyo.report.verdict import phases_of
+from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import Summary, Trial
 
 

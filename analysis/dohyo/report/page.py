@@ -29,11 +29,11 @@ from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Ch
 from dohyo.report.material import Material
 from dohyo.report.matrix import matrix
 from dohyo.report.measured import Measured
-from dohyo.report.verdict import verdict
 from dohyo.summary.foreign import REPORT
 from dohyo.summary.results import Summary
 from dohyo.tables import comparison_table, conditions, published_table, table
 from dohyo.tables.cluster_table import Grid
+from dohyo.tables.verdict import verdict
 
 FILE = REPORT
 _TEMPLATES = Path(__file__).parent / "templates"

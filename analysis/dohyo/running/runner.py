@@ -44,8 +44,8 @@ from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.results import Summary
+from dohyo.tables import screen, table
 from dohyo.tables.files import write
-from dohyo.tables.table import render
 
 # Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
 STOP_SECONDS = 300.0
@@ -62,6 +62,7 @@ class Options:
     :ivar out: folder of the experiment; None is a new one below results/
     :ivar hosts: what is known of the database hosts
     :ivar open_report: write the page with charts in the end, and open it
+    :ivar details: print the details before the screen
     """
 
     inventory: Path | None = None
@@ -70,6 +71,7 @@ class Options:
     out: Path | None = None
     hosts: Hosts = field(default_factory=here)
     open_report: bool = False
+    details: bool = False
 
 
 def run(scenario: Scenario, options: Options, console: Console) -> int:
@@ -142,7 +144,15 @@ def _other_count(scenario: Scenario, options: Options) -> str:
     )
 
 
-def resume(name: str, scenario_name: str | None, keep: bool, console: Console, *, open_report: bool = False) -> int:
+def resume(
+    name: str,
+    scenario_name: str | None,
+    keep: bool,
+    console: Console,
+    *,
+    open_report: bool = False,
+    details: bool = False,
+) -> int:
     """Repeats the trials of an experiment that are not done, and returns the exit code.
 
     :param scenario_name: must be the experiment's, if given
@@ -162,7 +172,7 @@ def resume(name: str, scenario_name: str | None, keep: bool, console: Console, *
         else:
             _build_client(signals)
         asked_for = bool(read_json(experiment.folder / "experiment.json").get("named"))
-        options = Options(inventory, keep, asked_for, open_report=open_report)
+        options = Options(inventory, keep, asked_for, open_report=open_report, details=details)
         measurement = _Measurement(experiment, todo, options, signals, console)
         if todo:
             measurement.begin_again()
@@ -476,7 +486,7 @@ class _Measurement:
         return f"cd {shlex.quote(str(ANSIBLE))} && ../.venv/bin/ansible-playbook stop.yml{inventory}"
 
     def _conclude(self, interrupted: bool) -> bool:
-        """Writes and prints the summary; returns whether every trial has valid numbers."""
+        """Writes and prints the summary; returns whether every trial has valid numbers, and every search a rate."""
         summary, found = measured.read(self.experiment.folder)
         for trial, result in zip(self.experiment.trials, summary.trials, strict=True):
             # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
@@ -485,26 +495,29 @@ class _Measurement:
         fine = ("ok",) if self.options.named else ("ok", "skipped")
         statuses = [trial.status for trial in summary.trials]
         valid = "ok" in statuses and all(status in fine for status in statuses)
-        folder = shown(self.experiment.folder)
         self.experiment.release()
-        render(summary, self.console)
         self._write(partial(write, summary, self.experiment.folder))
         valid = valid and not self.unwritten
         status = "done" if valid else "interrupted" if interrupted else "failed"
         self._write(partial(self.experiment.update, status=status, finished=now()))
-        self.console.print(
-            Text(f"evidence, summary.json, .csv, .md, load.csv, servers.csv and hosts.csv: {folder}"), soft_wrap=True
-        )
+        rest = [screen.rest(shown(self.experiment.folder))]
         if self.options.open_report:
-            self._write(partial(self._open_report, summary, found))
+            self._write(partial(self._open_report, summary, found, rest))
         if not valid:
-            # A name alone would be one below results/.
-            name = self.experiment.folder.name if self.experiment.folder.parent == RESULTS else self.experiment.folder
-            command = shlex.join(["./run.sh", "--resume", str(name)])
-            self.console.print(Text(f"to repeat only what did not finish: {command}"), soft_wrap=True)
-        return valid and not self.unwritten
+            command = shlex.join(["./run.sh", "--resume", self._name])
+            rest.append(f"to repeat only what did not finish: {command}")
+        if self.options.details:
+            table.render(summary, self.console)
+        screen.render(summary, self.console, rest, screen.again(self._name))
+        return valid and summary.has_found_rates() and not self.unwritten
 
-    def _open_report(self, summary: Summary, found: Measured) -> None:
+    @property
+    def _name(self) -> str:
+        """What commands take: a name alone would be one below results/."""
+        folder = self.experiment.folder
+        return folder.name if folder.parent == RESULTS else str(folder)
+
+    def _open_report(self, summary: Summary, found: Measured, rest: list[str]) -> None:
         (page,) = files.write(self.experiment.folder, (summary, found))
         files.open_in_browser(page)
-        self.console.print(Text(f"report: {shown(page)}"), soft_wrap=True)
+        rest.append(f"report: {shown(page)}")

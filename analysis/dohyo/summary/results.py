@@ -30,6 +30,8 @@ Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skippe
 
 # What is compared: records, as systems may have different batches; operations where these are not known.
 Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
+# A tie whose interval reaches beyond this factor, either way, is none: nobody can tell.
+WIDEST_TIE = 1.5
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,12 @@ class Pair:
     sampled: Samples | None = None
     samples: int = 0
 
+    @property
+    def is_unclear(self) -> bool:
+        """Whether the interval holds 1 and is so wide that it does not even tell that the two are alike."""
+        wide = self.low is not None and self.high is not None and (self.low < 1 / WIDEST_TIE or self.high > WIDEST_TIE)
+        return bool(self.tie) and wide
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -150,13 +158,18 @@ class Summary:
         return list(dict.fromkeys(key for trial in self.trials for key in trial.point))
 
     def is_sound(self, *, skipped: bool = False) -> bool:
-        """Whether there are valid numbers of every trial, and everything could be read.
+        """Whether there are valid numbers of every trial, every search has found a rate, and everything could be read.
 
         :param skipped: systems that could not be had are fine
         """
         fine = ("ok", "skipped") if skipped else ("ok",)
         statuses = [trial.status for trial in self.trials]
-        return "ok" in statuses and all(status in fine for status in statuses) and not self.warnings
+        valid = "ok" in statuses and all(status in fine for status in statuses)
+        return valid and self.has_found_rates() and not self.warnings
+
+    def has_found_rates(self) -> bool:
+        """Whether every search of a valid trial has found a rate that holds its bounds."""
+        return all(trial.search.maximum for trial in self.trials if trial.search and trial.status == "ok")
 
     def json(self) -> str:
         """As in docs/summary-json.md."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from dohyo.summary.results import Trial
 MOST_LINES = 20
 _AT_EACH_END = 5
 TOTAL = "all"
+# With its unit; the address of a host is none.
+_NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,12 @@ class Grid:
     keys: int = 2
     aside: tuple[int, ...] = ()
 
+    def is_zero(self) -> bool:
+        """Whether all of its numbers are 0: nothing happened."""
+        cells = [cell for line in self.lines for cell in line[self.keys :]]
+        numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
+        return bool(numbers) and not any(re.search("[1-9]", number) for number in numbers)
+
     def is_sum(self, line: Sequence[str]) -> bool:
         """Whether the line is the sum of those above it."""
         return line[1] == TOTAL
@@ -46,8 +55,16 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     found = []
     if rounds := [trial for trial in trials if trial.round is not None and trial.status != "skipped"]:
         phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if not trial.is_aside(row)))
-        heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in ("op/s", "rec/s"))]
-        found.append(Grid("Rounds", heads, [_round(trial, phases) for trial in rounds]))
+        # Records only where they are something else than operations.
+        rates = [_rates_of(trial, phases) for trial in rounds]
+        differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
+        units = ("op/s", "rec/s") if differ else ("op/s",)
+        heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in units)]
+        lines = [
+            [trial.name, str(trial.round), *(cell for pair in of for cell in pair[: len(units)])]
+            for trial, of in zip(rounds, rates, strict=True)
+        ]
+        found.append(Grid("Rounds", heads, lines))
     if several_clients:
         operations = _operations(several_clients)
         heads = [
@@ -66,11 +83,13 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     return found
 
 
-def _round(trial: Trial, phases: Sequence[str]) -> list[str]:
-    """The rates of one round, in the order of measuring."""
-    units = ("ops_per_second", "records_per_second")
-    cells = [rate(_of(trial.rows, phase, OVERALL, unit)) for phase in phases for unit in units]
-    return [trial.name, str(trial.round), *cells]
+def _rates_of(trial: Trial, phases: Sequence[str]) -> list[tuple[str, str]]:
+    """Operations and records per second of each phase, in the order of measuring."""
+
+    def cell(phase: str, name: str) -> str:
+        return rate(_of(trial.rows, phase, OVERALL, name))
+
+    return [(cell(phase, "ops_per_second"), cell(phase, "records_per_second")) for phase in phases]
 
 
 # A phase and an operation type in it.

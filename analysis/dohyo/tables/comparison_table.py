@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Samples
 from dohyo.figures import UNKNOWN
 from dohyo.operations import OVERALL
-from dohyo.summary.results import Pair, Summary, Trial
+from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial
 from dohyo.tables.cluster_table import Grid
 
+_UNCLEAR = f", cannot tell: it also reaches beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}"
 _FIGURES = {"records_per_second": "rec/s", "ops_per_second": "op/s", "p99_ms": "p99"}
 
 
@@ -33,8 +34,8 @@ def figure(pair: Pair) -> str:
 
 
 def ratio(pair: Pair) -> str:
-    """1.34×, or that it lies inside the noise."""
-    return "tie" if pair.tie else f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
+    """1.34×, or that it lies inside the noise, or that the noise is too large to say even that."""
+    return "cannot tell" if pair.is_unclear else "tie" if pair.tie else f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
 
 
 def times(pair: Pair) -> str:
@@ -52,7 +53,8 @@ def over(pairs: Sequence[Pair]) -> str:
     """What the intervals are over, in words."""
     known = [(pair.sampled, pair.samples) for pair in pairs if pair.low is not None]
     if known:
-        return f"intervals over {samples_words(known)}; tie: the interval holds 1"
+        unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
+        return f"intervals over {samples_words(known)}; tie: the interval holds 1{unclear}"
     if all(pair.phase == PROBE for pair in pairs):
         return "no intervals, as there is a single search of each"
     return "no intervals, as there is a single run of each, too short for one"

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo.evidence.rows import LOAD, RUN, Row
-from dohyo.figures import COLUMNS, UNKNOWN, point_name
+from dohyo.figures import COLUMNS, UNKNOWN, half_interval, point_name
 from dohyo.operations import INTENDED, OVERALL, order
 from dohyo.summary.results import Summary, Trial
 from dohyo.tables import (
@@ -23,6 +23,7 @@ from dohyo.tables import (
     host_table,
     load_curve_table,
     published_table,
+    screen,
     search_table,
     server_table,
 )
@@ -65,7 +66,7 @@ class _Line:
 
 
 def render(summary: Summary, console: Console) -> None:
-    """Prints the table, the conditions of the systems, and what a reader must know beside the numbers.
+    """Prints the details: all rows, the conditions of the systems, and what else is known.
 
     A terminal's width is respected; into a pipe or a file the table goes as wide as it is.
     """
@@ -79,16 +80,17 @@ def render(summary: Summary, console: Console) -> None:
         _print(console)
     _print_searches(summary, console, width)
     for grid in [*comparison_grids(summary), *_grids(summary)]:
-        _print_grid(grid, console, width)
+        if not grid.is_zero():
+            _print_grid(grid, console, width)
     _print_conditions(summary, console, width)
     for name, values in summary.unequal.items():
         text = f"unequal: {_words(name)} ({_unequal(values, summary)})"
         _print(console, Text(text, style="bold red"), wrap=True)
     _print_canary(summary, console)
     for text in _said(summary, lambda trial: trial.deviations):
-        _print(console, Text(text, style="bold red"), wrap=True)
-    for text in _said(summary, lambda trial: trial.notes):
         _print(console, Text(text, style="yellow"), wrap=True)
+    for text in _said(summary, lambda trial: trial.notes):
+        _print(console, Text(text), wrap=True)
     for trial in summary.trials:
         for event in trial.events:
             style = "yellow" if trial.status == "ok" else "red"
@@ -100,13 +102,15 @@ def render(summary: Summary, console: Console) -> None:
 
 
 def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
-    """The same as a Markdown page.
+    """The screen and the details as a Markdown page.
 
     :param more: tables that follow that of the results
     """
     results = results_grid(summary)
     keys = results.keys
-    out = [f"# {_escape(summary.name)}", "", "| " + " | ".join(map(_escape, results.heads)) + " |"]
+    # Indented it is text, whatever is in it.
+    out = [f"# {_escape(summary.name)}", "", *(f"    {line}".rstrip() for line in screen.plain(summary)), ""]
+    out.append("| " + " | ".join(map(_escape, results.heads)) + " |")
     out.append("|" + "|".join(["---"] * keys + ["--:"] * (len(results.heads) - keys)) + "|")
     out += ["| " + " | ".join(map(_escape, line)) + " |" for line in results.lines]
     out.append("")
@@ -275,14 +279,20 @@ def _operation(row: Row) -> str:
 def _cells(row: Row) -> dict[str, str]:
     cells = {head: write(getattr(row, name)) for head, (name, write) in COLUMNS.items()}
     if row.ops_per_second_high is not None and row.ops_per_second:
-        half = 100 * (row.ops_per_second_high / row.ops_per_second - 1)
-        cells["±"] = f"{half:.1f}%" if half < 10 else f"{half:.0f}%"
+        cells["±"] = half_interval(row.ops_per_second, row.ops_per_second_high)
     return cells
 
 
 def _shown(lines: Sequence[_Line], columns: Sequence[str]) -> list[str]:
-    """How exactly rates are known has a column only where anything is known of it."""
-    return [column for column in columns if column != "±" or any("±" in line.cells for line in lines)]
+    """How exactly rates are known has a column only where anything is known of it, records only beside operations
+    that are something else.
+    """
+    known = [line.cells for line in lines if line.reason is None]
+    left_out = set() if any("±" in cells for cells in known) else {"±"}
+    for records, operations in (("records", "operations"), ("rec/s", "op/s")):
+        if all(cells[records] in (cells[operations], UNKNOWN) for cells in known):
+            left_out.add(records)
+    return [column for column in columns if column not in left_out]
 
 
 def _widths(heads: Sequence[str], lines: Sequence[_Line], columns: Sequence[str]) -> list[int]:

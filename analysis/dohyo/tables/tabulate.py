@@ -11,16 +11,18 @@ from typing import Literal
 from dohyo.evidence import experiment_folder
 from dohyo.summary.foreign import collect
 from dohyo.summary.summary import is_experiment, summarise
-from dohyo.tables import table
+from dohyo.tables import screen, table
 from dohyo.terminal import Console, printable, say, warn
 
 Format = Literal["table", "md", "csv", "json"]
 
 
-def tabulate(folders: Sequence[Path], fmt: Format = "table") -> int:
+def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = False) -> int:
     """Prints what the folders' logs hold to stdout, and a warning per malformed line or file to stderr.
 
     A single folder of an experiment has its own table; among others it is one with logs.
+
+    :param details: of the table: all rows and figures before the screen
 
     Returns the exit code: 0, or 1 when there is nothing of YCSB in any folder, or anything of it is missing, broken or
     cannot be true. What is whole is shown all the same.
@@ -37,7 +39,10 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table") -> int:
         say(f"nothing of YCSB in {', '.join(map(str, folders))}", err=True)
         return 1
     if fmt == "table":
-        table.render(summary, Console())
+        console = Console()
+        if details:
+            table.render(summary, console)
+        screen.render(summary, console)
     else:
         write = {"md": lambda: table.markdown(summary), "csv": summary.csv, "json": summary.json}[fmt]
         sys.stdout.write(printable(write()))

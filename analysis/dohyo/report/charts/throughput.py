@@ -9,7 +9,7 @@ from dohyo.figures import point_name
 from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, scale, shape, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
-from dohyo.report.verdict import Rate, throughput
+from dohyo.summary.ranking import Rate, throughput
 from dohyo.summary.results import Trial
 from dohyo.tables.comparison_table import samples_words
 

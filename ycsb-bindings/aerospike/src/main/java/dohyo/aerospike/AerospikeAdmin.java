@@ -164,7 +164,7 @@ public final class AerospikeAdmin {
           "record layout: " + arguments.text("layout", "bins"),
           "storage engine: " + storage(config),
           "index: " + index(config),
-          "strong consistency: " + (strong ? "on" : "off"),
+          "namespace mode: " + (strong ? "SC" : "AP"),
           "commit to device: " + (commits ? "on" : "off")));
       String pid = Files.readString(Path.of(arguments.required("pid"))).strip().split(" ")[0];
       return Map.of("conditions", conditions, "pid", Long.parseLong(pid));

@@ -1,0 +1,116 @@
+"""Who was faster: the rates that decide, and the contests that `Summary.comparisons` makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dohyo.evidence.rows import PROBE, Row, Samples
+from dohyo.figures import rate
+from dohyo.operations import OVERALL
+from dohyo.summary.comparison import Key, figures, maximum, samples
+from dohyo.summary.results import Figure, Pair, Summary, Trial
+
+UNITS: dict[Figure, str] = {"records_per_second": "records/s", "ops_per_second": "operations/s"}
+# The best system in one phase at one point against each other system, the nearest first.
+Contest = list[Pair]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A mean rate of a trial, with its 95 % confidence interval as far as that is known."""
+
+    row: Row
+    figure: Figure
+
+    @property
+    def mean(self) -> float:
+        """Records per second; operations per second where records are not known."""
+        return float(getattr(self.row, self.figure))
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval; None: not known."""
+        return self._end("low")
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval; None: not known."""
+        return self._end("high")
+
+    def _end(self, which: str) -> float | None:
+        end: float | None = getattr(self.row, f"{self.figure}_{which}")
+        return end
+
+    @property
+    def unit(self) -> str:
+        """Such as "records/s"."""
+        return UNITS[self.figure]
+
+    @property
+    def sampled(self) -> tuple[Samples | None, int]:
+        """What the interval is over, and how many."""
+        return self.row.sampled, len(samples(self.row, self.figure))
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return rate(self.mean)
+        return f"{rate(self.mean)} [{rate(self.low)}, {rate(self.high)}]"
+
+
+def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
+    """The mean rate of a trial in a phase; None where it has no valid numbers."""
+    if not _is_valid(summary, trial):
+        return None
+    return next((Rate(row, key[2]) for key, row in figures(trial).items() if key[:2] == (phase, OVERALL)), None)
+
+
+def phases_of(summary: Summary) -> list[str]:
+    """The phases that were to be measured, in order."""
+    return list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows if not trial.is_aside(row)))
+
+
+def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
+    """The phases whose rates decide: after a search its maximum alone."""
+    return [PROBE] if rounds_with_search(summary, trial) else phases_of(summary)
+
+
+def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
+    """The rates of a trial that decide."""
+    if not _is_valid(summary, trial):
+        return {}
+    found = figures(trial) | maximum(trial, summary.trials)
+    phases = decisive_phases(summary, trial)
+    return {key: Rate(row, key[2]) for key, row in found.items() if key[0] in phases and key[1] == OVERALL}
+
+
+def contests(summary: Summary) -> list[Contest]:
+    """All phases and points at which at least two systems have numbers. Of variants of a system its best counts."""
+    system = {trial.name: trial.system for trial in summary.compared}
+    phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
+    nearest: dict[tuple[str, Figure, str], dict[str, Pair]] = {}
+    for pair in summary.comparisons:
+        if pair.phase in phases[pair.of] and pair.operation == OVERALL and system[pair.of] != system[pair.to]:
+            others = nearest.setdefault((pair.phase, pair.figure, pair.of), {})
+            known = others.setdefault(system[pair.to], pair)
+            others[system[pair.to]] = min(known, pair, key=ratio)
+    return [sorted(others.values(), key=ratio) for others in nearest.values()]
+
+
+def ratio(pair: Pair) -> float:
+    """Of the best by the other one: sort key."""
+    return pair.ratio
+
+
+def rounds_of(summary: Summary, trial: Trial) -> list[Trial]:
+    """The trials that one which is compared is made of: itself, or its rounds."""
+    return [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
+
+
+def rounds_with_search(summary: Summary, trial: Trial) -> list[Trial]:
+    """The rounds of a system at a point that searched for the highest rate."""
+    return [each for each in rounds_of(summary, trial) if each.search]
+
+
+def _is_valid(summary: Summary, trial: Trial) -> bool:
+    """Of several rounds there are numbers of valid ones alone; logs of others have them of invalid runs, too."""
+    return trial.status == "ok" or all(trial is not each for each in summary.trials)

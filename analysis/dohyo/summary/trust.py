@@ -1,0 +1,255 @@
+"""Whether a verdict can be trusted, and what speaks against it. docs/method.md#trust has the rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dohyo.evidence.canary import Drift
+from dohyo.evidence.host_metrics import busy
+from dohyo.evidence.rows import PROBE
+from dohyo.summary.ranking import contests, decisive, rounds_of
+from dohyo.summary.results import Pair, Summary, Trial
+
+Mark = Literal["solid", "caution", "do not use"]
+# With two rounds the interval of a mean has t = 12.7, with three 4.3.
+LEAST_ROUNDS = 3
+# Figures of the canary that every operation pays for.
+_COMPUTING = ("cpu_one", "cpu_all")
+_MOST_DRIFTS = 2
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What speaks against a verdict.
+
+    :ivar text: a sentence
+    :ivar short: the same in a few words
+    :ivar fatal: the systems were not measured alike, or not well enough to tell: nobody should use the verdict
+    """
+
+    text: str
+    short: str
+    fatal: bool = False
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What a verdict is worth.
+
+    :ivar reasons: what speaks against it, the worst first
+    """
+
+    reasons: list[Reason]
+
+    @property
+    def mark(self) -> Mark:
+        """One word for all reasons."""
+        if any(reason.fatal for reason in self.reasons):
+            return "do not use"
+        return "caution" if self.reasons else "solid"
+
+
+def judged(summary: Summary) -> Trust:
+    """How far the verdict of an experiment, or of logs from elsewhere, can be trusted."""
+    pairs = [pair for contest in contests(summary) for pair in contest]
+    nearest = [contest[0] for contest in contests(summary)]
+    hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, nearest))
+    found = [
+        *_unequal(summary),
+        *_without_numbers(summary),
+        *_noise(nearest),
+        # A drift before one trial of several is in their interval.
+        *(hosts if rounds else ()),
+        *rounds,
+        *_deviating(summary),
+        *_limited(summary),
+        *_about_the_whole(summary),
+        *(hosts if not rounds else ()),
+    ]
+    return Trust(sorted(found, key=lambda reason: not reason.fatal))
+
+
+def _unequal(summary: Summary) -> Iterator[Reason]:
+    if summary.unequal:
+        names = ", ".join(name.replace("_", " ") for name in summary.unequal)
+        values = "; ".join(_by_value(summary, of) for of in summary.unequal.values())
+        yield Reason(f"The conditions are not equal: {names} ({values}).", f"unequal {names}", fatal=True)
+
+
+def _by_value(summary: Summary, of: Mapping[str, str]) -> str:
+    """Such as "cassandra memory, hbase disk"."""
+    system = {trial.name: trial.system for trial in summary.compared}
+    return ", ".join(dict.fromkeys(f"{system.get(name, name)} {value}" for name, value in of.items()))
+
+
+def _without_numbers(summary: Summary) -> Iterator[Reason]:
+    tried = [trial for trial in summary.compared if trial.status != "skipped"]
+    valued = {trial.name for trial in tried if decisive(summary, trial)}
+    none = [trial.name for trial in tried if trial.name not in valued and not _searched_in_vain(summary, trial)]
+    if none:
+        yield Reason(
+            f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}.",
+            f"no valid numbers of {_few(none)}",
+            fatal=len({trial.system for trial in tried if trial.name in valued}) < min(
+                2, len({trial.system for trial in tried})
+            ),
+        )  # fmt: skip
+    # Of several rounds those that are valid count.
+    partly = [trial.name for trial in tried if trial.name in valued and trial.status != "ok"]
+    if partly:
+        yield Reason(
+            f"{len(partly)} of {len(tried)} have rounds that are not valid and do not count: {', '.join(partly)}.",
+            f"invalid rounds of {_few(partly)}",
+        )
+
+
+def _searched_in_vain(summary: Summary, trial: Trial) -> bool:
+    return trial.status == "ok" and any(each.search and not each.search.maximum for each in rounds_of(summary, trial))
+
+
+def _noise(nearest: Sequence[Pair]) -> Iterator[Reason]:
+    unclear = [pair for pair in nearest if pair.is_unclear]
+    if unclear:
+        which = "The noise is" if len(nearest) == 1 else f"In {len(unclear)} of {len(nearest)} comparisons the noise is"
+        yield Reason(
+            f"{which} so large that nobody can tell which system is faster: measure more rounds, or longer.",
+            "too noisy to tell",
+            fatal=len(unclear) == len(nearest),
+        )
+    unknown = [pair for pair in nearest if pair.tie is None and pair.phase != PROBE]
+    if unknown:
+        which = "" if len(unknown) == len(nearest) else f" in {len(unknown)} of {len(nearest)} comparisons"
+        yield Reason(
+            f"A single run of each has no interval: how much of the difference is noise is not known{which}.",
+            "a single run without an interval",
+            fatal=len(unknown) == len(nearest),
+        )
+
+
+def _rounds(summary: Summary, nearest: Sequence[Pair]) -> Iterator[Reason]:
+    """What there are fewer rounds of than a verdict needs, of comparisons that have an interval or a search."""
+    rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in nearest if _has_samples(pair)]
+    if not nearest:
+        rates = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
+        rounds = [n if sampled == "rounds" else 1 for sampled, n in (rate.sampled for rate in rates)]
+    if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
+        said = "One round tells nothing" if least == 1 else f"{least} rounds tell little"
+        yield Reason(
+            f"{said} of what differs from round to round: {LEAST_ROUNDS} are the least to rely on.",
+            "one round" if least == 1 else f"{least} rounds",
+        )
+
+
+def _has_samples(pair: Pair) -> bool:
+    return pair.tie is not None or pair.phase == PROBE
+
+
+def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
+    """Drifts of the canary, those that favoured a winner first, whether they helped it or held back another one."""
+    if summary.canary is None:
+        return
+    sides = _Sides(summary, pairs)
+    drifts = sorted(summary.canary.drifts, key=lambda drift: (not sides.help_winner(drift), -abs(drift.change)))
+    explained = [pair for pair in nearest if not pair.tie and sides.lead(pair) >= pair.ratio]
+    if explained:
+        pair = explained[0]
+        worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in _COMPUTING)
+        drifts.remove(worst)
+        yield Reason(
+            f"Computing on the hosts differed before the trials of {pair.of} and {pair.to} by as much as their"
+            f" results: {worst.what}.",
+            f"hosts differed as much as {pair.of} and {pair.to}",
+            fatal=len(explained) == len(nearest),
+        )
+    for drift in drifts[:_MOST_DRIFTS]:
+        helped = sides.help_winner(drift)
+        which = "Hosts in favour of the winner" if helped else "Hosts were not the same"
+        yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "hosts not the same")
+    if (more := len(drifts) - _MOST_DRIFTS) > 0:
+        yield Reason(f"{more} other figures of the hosts were not the same either.", "hosts not the same")
+    if summary.canary.unsteady:
+        which = ", ".join(summary.canary.unsteady)
+        yield Reason(
+            f"Whether the hosts were the same before all trials is not known of {which}: too unsteady to tell.",
+            f"{which} of the hosts too unsteady to tell",
+        )
+
+
+class _Sides:
+    """Who won and who lost, by trial: the canary is of single trials, a verdict of all rounds."""
+
+    def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
+        self.drifts = summary.canary.drifts if summary.canary else []
+        self.trials = {each.name: {trial.name for trial in rounds_of(summary, each)} for each in summary.compared}
+        self.winners = {name for pair in pairs for name in self.trials[pair.of]}
+        self.losers = {name for pair in pairs for name in self.trials[pair.to]}
+
+    def help_winner(self, drift: Drift) -> bool:
+        """Whether a winner had better hosts, or a loser worse ones."""
+        return drift.trial in (self.winners if _speed(drift) > 1 else self.losers)
+
+    def is_of(self, drift: Drift, pair: Pair) -> bool:
+        """Whether it was before a trial of either."""
+        return drift.trial in self.trials[pair.of] | self.trials[pair.to]
+
+    def lead(self, pair: Pair) -> float:
+        """By what the winner's hosts computed faster than the other's: the most of any figure, mean over rounds."""
+
+        def mean(of: str, host: str, figure: str) -> float:
+            found = [
+                math.log(_speed(drift))
+                for drift in self.drifts
+                if (drift.host, drift.figure) == (host, figure) and drift.trial in self.trials[of]
+            ]
+            return sum(found) / len(self.trials[of])
+
+        figures = {(drift.host, drift.figure) for drift in self.drifts if drift.figure in _COMPUTING}
+        return max((math.exp(mean(pair.of, *each) - mean(pair.to, *each)) for each in figures), default=1.0)
+
+
+def _speed(drift: Drift) -> float:
+    """Above 1: the hosts were better than usual. Of times less is better."""
+    return 1 / (1 + drift.change) if drift.unit == "ms" else 1 + drift.change
+
+
+def _deviating(summary: Summary) -> Iterator[Reason]:
+    said = [f"{trial.system}: {text}" for trial in summary.compared for text in trial.deviations]
+    if said := list(dict.fromkeys(said)):
+        yield Reason(f"Not what the scenario asked for: {'; '.join(said)}.", "not as the scenario asks")
+
+
+def _limited(summary: Summary) -> Iterator[Reason]:
+    if any(trial.conditions.target for trial in summary.compared):
+        yield Reason("A target rate was set: compare latencies, not throughput.", "a target rate was set")
+    said = []
+    for trial in summary.trials:
+        servers = {node.host for node in trial.nodes if node.cpu_seconds}
+        clients = {(use.phase, client.host) for use in trial.hosts for client in trial.clients}
+        said += [f"{trial.system}: {text}" for text in busy(trial.hosts, servers, clients)]
+    if said:
+        yield Reason(f"{said[0]}.", "a client's host was busy")
+
+
+def _about_the_whole(summary: Summary) -> Iterator[Reason]:
+    if summary.warnings:
+        more = f" (and {len(summary.warnings) - 1} more)" if len(summary.warnings) > 1 else ""
+        yield Reason(f"Evidence is missing, broken or not clear: {summary.warnings[0]}{more}.", "evidence is not whole")
+    # "not steady: …" is worse than what limits how far one may generalise.
+    for note in sorted(summary.notes, key=lambda note: not note.startswith("not steady")):
+        yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
+    if any({client.host for client in trial.clients} & _serving(trial) for trial in summary.trials):
+        yield Reason(
+            "Clients and servers share a host and its processors: the rates are of both together.",
+            "clients on the servers' host",
+        )
+
+
+def _serving(trial: Trial) -> set[str]:
+    return {node.host for node in trial.nodes if node.memory_mb is not None}
+
+
+def _few(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -1,0 +1,480 @@
+"""The answer on one screen: a ranked table, what speaks against it, where the rest is, and the verdict at the end.
+
+The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns. What has no room there is in the details.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import shlex
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dohyo.evidence.rows import LOAD, PROBE, Row
+from dohyo.figures import UNKNOWN, half_interval, point_name, rate, size, whole
+from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call, is_failure, order
+from dohyo.summary.comparison import at_points, searches_of
+from dohyo.summary.probes import intended
+from dohyo.summary.ranking import Rate, decisive, decisive_phases, rounds_of
+from dohyo.summary.results import Pair, Summary, Trial
+from dohyo.summary.trust import Mark
+from dohyo.tables.comparison_table import interval, ratio
+from dohyo.tables.verdict import verdict
+
+MOST_LINES = 25
+MOST_COLUMNS = 100
+MOST_REASONS = 5
+_MOST_BAD = 4
+_LONGEST_NAME, _LONGEST_POINT = 28, 48
+_STYLES: dict[Mark, str] = {"solid": "bold green", "caution": "bold yellow", "do not use": "bold red"}
+_SIGN, _TIMES, _ELLIPSIS = "\N{PLUS-MINUS SIGN}", "\N{MULTIPLICATION SIGN}", "\N{HORIZONTAL ELLIPSIS}"
+# What goes where there is no room for all columns, the first to go first.
+_DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratios")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One line: a trial in a phase at a point."""
+
+    trial: Trial
+    name: str
+    rate: Rate
+    of_all: Row  # of all operations: what they cost, and what failed
+    latencies: dict[str, dict[str, float | None]]  # operation → percentile → ms
+    pair: Pair | None = None  # this one by the best
+    closed_loop: float | None = None
+    slowdown: float | None = None
+
+
+@dataclass(frozen=True)
+class _Section:
+    """What is compared with each other, the best first.
+
+    :ivar ranked: else its places are the best of one point each
+    """
+
+    title: str
+    places: list[_Place]
+    ranked: bool = True
+
+    @property
+    def lead(self) -> float:
+        """The best by the second; 1 where it is alone."""
+        return next((1 / place.pair.ratio for place in self.places if place.pair), 1.0)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Figures that stand together below one head.
+
+    :ivar heads: of the figures one by one
+    :ivar cells: a line for each place
+    :ivar dropped: the group of `_DROPPED` that it goes with; empty for one that stays
+    """
+
+    head: str
+    heads: list[str]
+    cells: list[list[str]]
+    dropped: str = ""
+
+
+def render(summary: Summary, console: Console, rest: Sequence[str] = (), again: str = "") -> None:
+    """Prints the screen; into a pipe or a file as wide as a table may be.
+
+    :param rest: lines that say where everything else is
+    :param again: the command that prints this screen again
+    """
+    if not console.is_terminal:
+        console.width = MOST_COLUMNS
+    width = min(console.width, MOST_COLUMNS)
+    _print_table(summary, console, width)
+    found = verdict(summary)
+    reasons = found.trust.reasons
+    console.print()
+    for reason in reasons[:MOST_REASONS]:
+        _print(console, Text(f"- {reason.text}", style="red" if reason.fatal else "yellow"), width)
+    if (more := len(reasons) - MOST_REASONS) > 0:
+        _print(console, Text(f"- {more} more in summary.md", style="yellow"), width)
+    for text in rest:
+        _print(console, Text(text), width)
+    mark = found.trust.mark
+    why = f": {reasons[0].short}" if reasons else ""
+    line = Text.assemble((f"{found.brief}.", "bold"), " ", (f"{mark}{why}", _STYLES[mark]))
+    _print(console, line.append(f". {again}" if again else ""), width)
+
+
+def rest(folder: str) -> str:
+    """Where everything else of an experiment is."""
+    return f"everything else: --details, {folder}/summary.md, or a page with charts by dohyo report"
+
+
+def again(name: str) -> str:
+    """The command that prints the screen of an experiment again."""
+    return f"Again: {shlex.join(['.venv/bin/dohyo', 'show', name])}"
+
+
+def plain(summary: Summary) -> list[str]:
+    """The lines of the screen without colours, as wide as a table may be."""
+    console = Console(width=MOST_COLUMNS, force_terminal=True, color_system=None, file=io.StringIO())
+    with console.capture() as captured:
+        render(summary, console)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def _print(console: Console, text: Text, width: int) -> None:
+    # What reads from a pipe breaks lines as it likes.
+    if console.is_terminal:
+        console.print(text, width=width, markup=False, highlight=False)
+    else:
+        console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+def _print_table(summary: Summary, console: Console, width: int) -> None:
+    sections = _sections(summary)
+    bad, skipped = _without_numbers(summary, sections), _skipped(summary)
+    # Beside the rows: the facts, two lines of heads, what was left out.
+    sections, hidden = _fitting(sections, MOST_LINES - 4 - len(bad) - len(skipped))
+    places = [place for section in sections for place in section.places]
+    columns = _columns(summary, places, sections[0].ranked) if places else []
+    table, left_out = _fitted(sections, columns, console, width)
+    facts = _facts(summary)
+    if "zeros" in left_out:
+        facts.append("no errors")
+    heading = ""
+    for fact in facts:
+        longer = f"{heading} \N{MIDDLE DOT} {fact}" if heading else _cut(fact, width)
+        heading = longer if len(longer) <= width else heading
+    console.print(Text(heading), soft_wrap=True, markup=False, highlight=False)
+    if places:
+        console.print(table, width=width, crop=False, markup=False, highlight=False)
+    if hidden:
+        said = f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md"
+        console.print(Text(said, style="dim"), soft_wrap=True)
+    for line in bad:
+        console.print(Text(_cut(line, width), style="red"), soft_wrap=True)
+    for line in skipped:
+        console.print(Text(_cut(line, width)), soft_wrap=True)
+
+
+def _fitted(
+    sections: Sequence[_Section], columns: Sequence[_Column], console: Console, width: int
+) -> tuple[Table, set[str]]:
+    """The table with as many columns as there is room for, and what was left out for that."""
+    there = {column.dropped for column in columns} - {""}
+    left_out: set[str] = set()
+
+    def table() -> Table:
+        return _table(sections, [column for column in columns if column.dropped not in left_out])
+
+    def fits() -> bool:
+        return console.measure(table(), options=console.options.update(width=1000)).maximum <= width
+
+    for name in _DROPPED:
+        if name in there and not fits():
+            left_out.add(name)
+    # What went before the widest one may have room again.
+    for name in reversed(_DROPPED):
+        if name in left_out:
+            left_out.remove(name)
+            if not fits():
+                left_out.add(name)
+    return table(), left_out
+
+
+def _table(sections: Sequence[_Section], columns: Sequence[_Column]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column(no_wrap=True)
+    merged = _merged(columns)
+    cells = [_lined(column) for column in merged]
+    for column, lines in zip(merged, cells, strict=True):
+        table.add_column(Text(f"{column.head.center(len(lines[0])).rstrip()}\n{lines[0]}"), no_wrap=True)
+    at = 0
+    for section in sections:
+        if section.title:
+            table.add_row(Text(_cut(section.title, _LONGEST_NAME), style="bold"))
+        for number, place in enumerate(section.places, start=1):
+            at += 1
+            rank = f"{number:>{len(str(len(section.places)))}} {_cut(place.name, _LONGEST_NAME)}"
+            name = rank if section.ranked else _cut(place.name, _LONGEST_POINT)
+            best = section.ranked and number == 1
+            table.add_row(Text(name), *(Text(lines[at]) for lines in cells), style="bold" if best else "")
+    return table
+
+
+def _merged(columns: Sequence[_Column]) -> list[_Column]:
+    """Columns of the same head beside each other are one."""
+    result: list[_Column] = []
+    for column in columns:
+        if result and result[-1].head == column.head:
+            last = result.pop()
+            cells = [[*one, *other] for one, other in zip(last.cells, column.cells, strict=True)]
+            result.append(replace(last, heads=[*last.heads, *column.heads], cells=cells))
+        else:
+            result.append(column)
+    return result
+
+
+def _lined(column: _Column) -> list[str]:
+    """The second line of the head, and the cells, each figure as wide as its widest."""
+    lines = [column.heads, *column.cells]
+    widths = [max(map(len, each)) for each in zip(*lines, strict=True)]
+    return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+
+
+def _columns(summary: Summary, places: Sequence[_Place], ranked: bool) -> list[_Column]:
+    """All columns that there is anything to put into."""
+    against = "of the first" if ranked else "of the second"
+    searched = places[0].rate.row.phase == PROBE
+    bounds = {trial.search.slo for trial in summary.trials if trial.search}
+    head = ("under its bound" if len(bounds) > 1 else f"under {min(bounds)}") if searched and bounds else ""
+    found = [_Column(head, *_rates(places))]
+    if any(place.closed_loop for place in places):
+        found.append(_Column("closed loop", ["ops/s"], [[rate(place.closed_loop)] for place in places], "closed loop"))
+    if any(place.slowdown for place in places):
+        slowdowns = [[UNKNOWN if place.slowdown is None else f"{place.slowdown:.2f}"] for place in places]
+        found.append(_Column("last/first", ["tenth"], slowdowns))
+    if any(place.pair for place in places):
+        ratios = [[ratio(place.pair) if place.pair else ""] for place in places]
+        found.append(_Column(against, [""], ratios, "ratios"))
+        if any(place.pair and place.pair.low is not None for place in places):
+            intervals = [[interval(place.pair) if place.pair else ""] for place in places]
+            found.append(_Column(against, [""], intervals, "intervals"))
+    found += _latencies(places)
+    costs = [(place.of_all.server_cpu_us_per_record, place.of_all.client_cpu_us_per_record) for place in places]
+    if any(each is not None for pair in costs for each in pair):
+        unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(places) else "CPU \N{MICRO SIGN}s/op"
+        found.append(
+            _Column(unit, ["server", "client"], [[_two_digits(each) for each in pair] for pair in costs], "costs")
+        )
+    for head, name in (("", "errors"), ("not", "found")):
+        counts = [getattr(place.of_all, "errors" if name == "errors" else "not_found") for place in places]
+        if any(counts) or (name == "errors" and None not in counts):
+            found.append(_Column(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
+    return found
+
+
+def _two_digits(number: float | None) -> str:
+    """As many as the eye compares; the details have those that are known."""
+    if number is None:
+        return UNKNOWN
+    places = next((places for places, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
+    return f"{number:,.{places}f}"
+
+
+def _rates(places: Sequence[_Place]) -> tuple[list[str], list[list[str]]]:
+    """Operations per second, records per second where that is something else, and how exactly what decides is known."""
+    both = _records_differ(places)
+    known = any(place.rate.low is not None for place in places)
+    lines = []
+    for place in places:
+        row = place.rate.row
+        cells = [rate(row.ops_per_second), rate(row.records_per_second)] if both else [rate(place.rate.mean)]
+        lines.append(cells + [_plus_minus(place.rate.mean, place.rate.high)] * known)
+    return ["ops/s", *(["rec/s"] if both else []), *([f"{_SIGN}95 %"] if known else [])], lines
+
+
+def _records_differ(places: Iterable[_Place]) -> bool:
+    rows = [place.rate.row for place in places]
+    return any(
+        row.records_per_second is not None and rate(row.records_per_second) != rate(row.ops_per_second) for row in rows
+    )
+
+
+def _plus_minus(mean: float, high: float | None) -> str:
+    if high is None or not mean:
+        return ""
+    half = half_interval(mean, high, least=0.95)
+    return f"{_SIGN} {half}" if half.endswith("%") else half
+
+
+def _latencies(places: Sequence[_Place]) -> list[_Column]:
+    """Of each operation type; where each section has one type alone, in the same columns."""
+    operations = sorted({name for place in places for name in place.latencies}, key=order)
+    if all(len(place.latencies) <= 1 for place in places) and len(operations) > 1:
+        groups = [("latency ms", [next(iter(place.latencies.values()), {}) for place in places])]
+    else:
+        groups = [(f"{_word(name)} ms", [place.latencies.get(name, {}) for place in places]) for name in operations]
+    return [
+        _Column(head, [percentile], [[_two_digits(of.get(percentile))] for of in group], percentile)
+        for head, group in groups
+        for percentile in ("p50", "p99", "p99.9")
+        if any(of.get(percentile) is not None for of in group)
+    ]
+
+
+def _word(operation: str) -> str:
+    return {READ_MODIFY_WRITE: "r-m-w"}.get(operation, operation.lower())
+
+
+def _sections(summary: Summary) -> list[_Section]:
+    """Phase by phase and point by point."""
+    phases = list(dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial)))
+    ranked = [trial for trial in summary.compared if decisive(summary, trial)]
+    found = []
+    for phase in phases:
+        for together in at_points(ranked):
+            shared = [key for key in together[0].point if all(key in trial.point for trial in ranked)]
+            point = point_name({key: together[0].point[key] for key in shared})
+            of_phase = phase if len(phases) > 1 else ""
+            title = " \N{MIDDLE DOT} ".join(filter(None, (of_phase, point)))
+            if places := _ranked(summary, together, phase, shared):
+                found.append(_Section(title, places))
+    return found
+
+
+def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Sequence[str]) -> list[_Place]:
+    places = []
+    systems = [trial.system for trial in trials]
+    for trial in trials:
+        of_phase = (rate for key, rate in decisive(summary, trial).items() if key[0] == phase)
+        if found := next(of_phase, None):
+            own = {key: value for key, value in trial.point.items() if key not in shared}
+            alone = trial.name if systems.count(trial.system) > 1 else trial.system
+            name = f"{trial.system} {point_name(own)}" if own else alone
+            places.append(_place(summary, trial, phase, name, found))
+    places.sort(key=lambda place: -place.rate.mean)
+    best, *_ = [place.trial.name for place in places] or [""]
+    pairs = {
+        pair.to: _inverse(pair)
+        for pair in summary.comparisons
+        if (pair.phase, pair.operation, pair.of) == (phase, OVERALL, best)
+    }
+    return [replace(place, pair=pairs.get(place.trial.name)) for place in places]
+
+
+def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -> _Place:
+    if phase == PROBE:
+        searches = searches_of(trial, summary.trials)
+        loops = [search.closed_loop for search in searches if search.closed_loop]
+        # Percentiles of several rounds' probes would be averages.
+        best = searches[0].best if len(searches) == 1 else None
+        rows = best.rows if best else []
+        of_all = next((row for row in rows if row.operation == OVERALL), Row(PROBE, OVERALL, 0))
+        latencies = {operation: dict(of) for operation, of in intended(rows).items()}
+        return _Place(trial, name, found, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
+    rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
+    of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
+    by_type = {row.operation: row for row in rows if _is_shown(row)}
+    # With a target rate it is what a user waits for that counts.
+    waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
+    latencies = {name: {"p50": row.p50_ms, "p99": row.p99_ms, "p99.9": row.p99_9_ms} for name, row in waited.items()}
+    slowdowns = [each.load.slowdown for each in rounds_of(summary, trial) if each.load and each.load_is_measured]
+    known = [slowdown for slowdown in slowdowns if slowdown]
+    slowdown = statistics.geometric_mean(known) if known and phase == LOAD else None
+    return _Place(trial, name, found, of_all, latencies, slowdown=slowdown)
+
+
+def _is_shown(row: Row) -> bool:
+    plain = row.operation.removeprefix(INTENDED)
+    return is_call(plain) and not is_failure(plain) and not plain.endswith("-NOT_FOUND")
+
+
+def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
+    """As much of the sections as there is room for, and how many lines are left out.
+
+    The last places go first. Where not even all winners have room, points with another winner than most have it, and
+    those that are close.
+    """
+
+    def lines(of: Sequence[_Section]) -> int:
+        return sum(len(section.places) + bool(section.title) for section in of)
+
+    all_places = sum(len(section.places) for section in sections)
+    for most in range(max((len(section.places) for section in sections), default=0), 1, -1):
+        shown = [replace(section, places=section.places[:most]) for section in sections]
+        if lines(shown) <= room:
+            return shown, all_places - sum(len(section.places) for section in shown)
+    if lines(sections) <= room:
+        return sections, 0
+    winners = [section.places[0].trial.system for section in sections]
+    usual = statistics.mode(winners)
+    ordered = sorted(range(len(sections)), key=lambda at: (winners[at] == usual, sections[at].lead, at))
+    best = [_alone(sections[at]) for at in sorted(ordered[:room])]
+    return [_Section("", best, ranked=False)], all_places - len(best)
+
+
+def _alone(section: _Section) -> _Place:
+    """The best of a section, by the second of it."""
+    best = section.places[0]
+    pair = section.places[1].pair if len(section.places) > 1 else None
+    return replace(best, name=f"{section.title}  {best.name}".strip(), pair=pair and _inverse(pair))
+
+
+def _inverse(pair: Pair) -> Pair:
+    """The other one by this one."""
+    low, high = (None if end is None else 1 / end if end else math.inf for end in (pair.high, pair.low))
+    return replace(pair, of=pair.to, to=pair.of, ratio=1 / pair.ratio, low=low, high=high)
+
+
+def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
+    """Systems that were tried and have no numbers, each reason once."""
+    ranked = {place.trial.name for section in sections for place in section.places}
+    said: dict[tuple[str, str], int] = {}
+    for trial in summary.compared:
+        if trial.name not in ranked and trial.status != "skipped":
+            conclusions = [each.search.conclusion for each in rounds_of(summary, trial) if each.search]
+            if trial.status == "ok":
+                why = next(filter(None, conclusions), "no results")
+            else:
+                why = f"{trial.status}: {trial.reason or 'no results'}"
+            said[trial.system, why] = said.get((trial.system, why), 0) + 1
+    lines = [
+        f"{UNKNOWN} {system}{f' ({count} trials)' if count > 1 else ''}  {' '.join(why.split())}"
+        for (system, why), count in said.items()
+    ]
+    more = len(lines) - _MOST_BAD
+    return [*lines[:_MOST_BAD], *([f"{UNKNOWN} {more} more in summary.md"] if more > 0 else [])]
+
+
+def _skipped(summary: Summary) -> list[str]:
+    names = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
+    return [f"not measured: {', '.join(names)} (./run.sh --list says how)"] if names else []
+
+
+def _facts(summary: Summary) -> list[str]:
+    """What was measured, where, and how often."""
+    name = re.sub(r"^\d{8}-\d{6}-", "", summary.name)
+    ran = [trial for trial in summary.trials if trial.rows] or summary.trials
+    conditions = [trial.conditions for trial in ran]
+    facts = [name, _hosts(ran)]
+    records, record_bytes = ({getattr(each, key) for each in conditions} for key in ("recordcount", "record_bytes"))
+    if None not in records and records:
+        many = f"{min(records):,}" if len(records) == 1 else f"{min(records):,} to {max(records):,}"
+        one = min(record_bytes) if len(record_bytes) == 1 else None
+        facts.append(f"{many} {_TIMES} {size(one)}" if one else f"{many} records")
+    clients, threads = ({getattr(each, key) for each in conditions} for key in ("clients", "threads"))
+    if len(clients) == len(threads) == 1 and (count := min(threads, key=str)):
+        many = f"{min(clients, key=str)} clients {_TIMES} " if (min(clients, key=str) or 1) > 1 else ""
+        facts.append(f"{many}{count} thread{'' if count == 1 else 's'}")
+    targets = {each.target for each in conditions if each.target}
+    if targets:
+        facts.append(f"target {' or '.join(f'{target:,.0f}' for target in sorted(targets))} ops/s per client")
+    rounds = max((trial.round or 1 for trial in summary.trials), default=1)
+    repeats = max((row.repeats for trial in ran for row in trial.rows if not trial.is_aside(row)), default=1)
+    times = f"{rounds} round{'' if rounds == 1 else 's'}" + (f" of {repeats} runs" if repeats > 1 else "")
+    seconds = [each.measured_seconds for each in conditions if each.measured_seconds]
+    if seconds and not any(trial.load_is_measured for trial in ran):
+        times += f", {statistics.median(seconds):,.0f} s each"
+    return [*filter(None, facts), times]
+
+
+def _hosts(trials: Sequence[Trial]) -> str:
+    """How many hosts had servers, and their processors."""
+    serving = [{node.host for node in trial.nodes if node.memory_mb is not None} for trial in trials]
+    count = max(map(len, serving), default=0) or max((trial.conditions.nodes or 0 for trial in trials), default=0)
+    if not count:
+        return ""
+    cpus = {use.cpus for trial in trials for use in trial.hosts if use.cpus}
+    cores = f", {min(cpus)} cores" if len(cpus) == 1 else ""
+    return f"{count} host{'' if count == 1 else 's'}{cores}{' each' if cores and count > 1 else ''}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}{_ELLIPSIS}"

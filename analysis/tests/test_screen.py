@@ -1,0 +1,284 @@
+"""The screen: its size, what it ranks, what has no room on it, and the last line."""
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from evidence import edit_json, on_screen, reads, rendered, trial
+from rich.console import Console
+from test_search import searched
+
+from dohyo.cli import cli
+from dohyo.evidence.conducted import Client, Node
+from dohyo.evidence.host_metrics import HostUse
+from dohyo.evidence.load_curve import LoadCurve
+from dohyo.evidence.rows import LOAD, RUN, Row, sampled
+from dohyo.places import ROOT
+from dohyo.summary import foreign, kept
+from dohyo.summary.comparison import comparisons
+from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.tables import screen, table
+
+SAMPLE = ROOT / "docs/sample/20261122-084539-workloadA"
+STOCK = Path(__file__).parent / "data" / "stock"
+SYSTEMS = {"cassandra": 52345.0, "hbase": 43210.0, "scylla": 151234.0, "aerospike": 250123.0, "mysql-innodb": 61234.0}
+
+
+def row(phase: str, operation: str, rates: Sequence[float], batch: int = 1, **figures: Any) -> Row:
+    found = Row(
+        phase, operation, len(rates), records=1, p50_ms=0.1234, p99_ms=1.2345, p99_9_ms=12.345, errors=0, not_found=0
+    )  # fmt: skip
+    found = sampled(found, "rounds", rates, [batch * rate for rate in rates], [1.0] * len(rates))
+    mean = sum(rates) / len(rates)
+    return replace(found, ops_per_second=mean, records_per_second=batch * mean, **figures)
+
+
+def measured(
+    system: str,
+    rate: float,
+    operations: Sequence[str] = ("READ", "UPDATE"),
+    phases: Sequence[str] = (RUN,),
+    hosts: int = 1,
+    batch: int = 1,
+    errors: int = 0,
+    **about: Any,
+) -> Trial:
+    """A trial of three rounds, with an operation type in each of several phases, or all of them in one."""
+    rates = [rate * share for share in (0.98, 1.0, 1.02)]
+    rows = []
+    for position, phase in enumerate(phases):
+        cost = {"server_cpu_us_per_record": 123.4, "client_cpu_us_per_record": 45.6, "errors": errors}
+        rows.append(row(phase, "OVERALL", rates, batch, **cost))
+        of_phase = operations if len(phases) == 1 else operations[position : position + 1]
+        rows += [row(phase, operation, rates, batch) for operation in of_phase]
+    point = about.get("point", {})
+    return Trial(
+        name=" ".join([system, *(f"{key}={value}" for key, value in point.items())]),
+        system=system,
+        title=system,
+        status="ok",
+        rows=rows,
+        conditions=Conditions(
+            clients=hosts, threads=16, recordcount=100_000_000, record_bytes=1000, measured_seconds=60
+        ),
+        nodes=[Node(f"host{number}", "ran", cpu_seconds=1.0, memory_mb=100.0) for number in range(hosts)],
+        clients=[Client(f"client{number}") for number in range(hosts)],
+        hosts=[HostUse(f"host{number}", RUN, 16, 60.0) for number in range(hosts)],
+        **about,
+    )
+
+
+def of(*trials: Trial, name: str = "20261122-084539-mine") -> Summary:
+    return Summary(name, list(trials), comparisons=comparisons(trials))
+
+
+def each_system(*operations: str, **about: Any) -> Summary:
+    return of(*(measured(system, rate, operations, **about) for system, rate in SYSTEMS.items()))
+
+
+def table_of(text: str) -> list[str]:
+    """The lines above the empty one."""
+    return text.partition("\n\n")[0].splitlines()
+
+
+def failed(system: str, reason: str, status: Any = "failed") -> Trial:
+    return replace(measured(system, 1.0), rows=[], status=status, reason=reason)
+
+
+def points(count: int) -> Summary:
+    return of(
+        *(
+            measured(system, rate * (1 + number * (system == "scylla") / 2), point={"threadcount": str(number)})
+            for system, rate in SYSTEMS.items()
+            for number in range(count)
+        )
+    )
+
+
+def searches(experiment: Path) -> Summary:
+    for number, (system, held) in enumerate({"cassandra": 1000.0, "hbase": 1500.0}.items(), start=1):
+        searched(experiment, (held, held), (2 * held, held), number=number, probes=2, of={"trial_system": system})
+    return summarise(experiment)
+
+
+SCENARIOS = {
+    "sample": kept.read(SAMPLE),
+    "workloadE": each_system("INSERT", "SCAN"),
+    "workloadF": each_system("READ", "UPDATE", "READ-MODIFY-WRITE"),
+    "four hosts, batches": each_system("READ", "INSERT", hosts=4, batch=100),
+    "phases": each_system("UPDATE", "READ", phases=("update", "read")),
+    "errors": each_system("READ", "UPDATE", errors=12345),
+    "insert race": each_system("INSERT", phases=(LOAD,), load_is_measured=True, load=LoadCurve(9, [], 1.8)),
+    "three points": points(3),
+    "forty points": points(40),
+    "failures": of(measured("a", 1.0), *(failed(f"b{number}", f"because {number} " * 30) for number in range(9))),
+    "nothing": of(failed("a", "no port")),
+    "names": of(*(measured(f"a/very/long/folder/of/somebody/{number}", 5.0 + number) for number in range(30))),
+    "foreign": foreign.collect([STOCK]).summary,
+}
+
+
+@pytest.mark.parametrize(("name", "width"), product(SCENARIOS, (100, 80, 200)))
+def test_every_table_fits(name: str, width: int) -> None:
+    text = on_screen(SCENARIOS[name], width)
+    assert len(table_of(text)) <= screen.MOST_LINES == 25
+    assert max(map(len, text.splitlines())) <= min(width, screen.MOST_COLUMNS)
+    assert screen.MOST_COLUMNS == 100
+    assert "\N{HORIZONTAL ELLIPSIS}" not in "".join(table_of(text)) or name in ("failures", "names", "foreign")
+
+
+def test_a_pipe_has_the_same_table_and_the_whole_verdict_in_its_last_line() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    screen.render(SCENARIOS["sample"], console, ["more"], "Again: x")
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines[:8] == table_of(on_screen(SCENARIOS["sample"]))
+    assert lines[-2:] == [
+        "more",
+        "mysql-innodb was 1.43× [1.28, 1.60] as fast as mysql-myisam. caution: small data. Again: x",
+    ]
+
+
+def test_the_best_comes_first_with_units_and_ratios() -> None:
+    lines = [" ".join(line.split()) for line in table_of(on_screen(SCENARIOS["sample"]))]
+    assert lines[0] == ("workloadA · 1 host, 2 cores · 100,000 × 1 kB · 8 threads · 3 rounds, 20 s each · no errors")
+    assert lines[1:5] == [
+        "of the first read ms update ms CPU µs/op",
+        "ops/s ±95 % p50 p99 p99.9 p50 p99 p99.9 server client",
+        "1 mysql-innodb 30,301 ± 13% 0.19 0.95 5.4 0.23 1.2 4.5 44 18",
+        "2 mysql-myisam 21,184 ± 12% 0.70× [0.62, 0.78] 0.41 1.2 3.6 0.28 0.75 2.6 51 19",
+    ]
+    assert lines[-1] == "not measured: aerospike, scylla (./run.sh --list says how)"
+
+
+def test_records_and_errors_have_columns_where_they_say_something() -> None:
+    assert "rec/s" not in on_screen(SCENARIOS["workloadE"])
+    assert re.search(r"ops/s +rec/s", on_screen(SCENARIOS["four hosts, batches"]))
+    assert "4 hosts, 16 cores each" in on_screen(SCENARIOS["four hosts, batches"])
+    assert "12,345" in on_screen(SCENARIOS["errors"], 80)
+    assert "no errors" not in on_screen(SCENARIOS["errors"])
+    assert "rec/s" not in rendered(SCENARIOS["workloadE"]).partition("Comparison")[0]
+
+
+def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -> None:
+    titles = [line.strip() for line in table_of(on_screen(SCENARIOS["phases"])) if not line[:1].strip().isdecimal()]
+    assert titles[-2:] == ["update", "read"]
+    assert re.search(r"last/first.*insert ms", on_screen(SCENARIOS["insert race"]))
+    lines = table_of(on_screen(SCENARIOS["three points"]))
+    assert [line.strip() for line in lines if line.startswith("threadcount")] == [
+        f"threadcount={number}" for number in range(3)
+    ]
+    assert sum(line.startswith("1 aerospike") for line in lines) == 2  # ahead of scylla until the third point
+    assert sum(line.startswith("1 scylla") for line in lines) == 1
+
+
+def test_of_too_many_points_those_with_another_winner_and_close_ones_are_shown() -> None:
+    lines = table_of(on_screen(SCENARIOS["forty points"]))
+    assert lines[-1] == "179 more lines are in summary.md"
+    shown = [re.findall(r"^threadcount=(\d+) +(\S+)", line) for line in lines]
+    assert [pair for (pair,) in filter(None, shown)][:3] == [("0", "aerospike"), ("1", "aerospike"), ("2", "scylla")]
+    assert "of the second" in lines[1]
+
+
+def test_reasons_stand_in_one_line_each_and_the_files_have_them_whole() -> None:
+    lines = table_of(on_screen(SCENARIOS["failures"]))
+    assert [line[:20] for line in lines if line.startswith("–")] == [
+        *(f"– b{number}  failed: becaus"[:20] for number in range(4)), "– 5 more in summary."
+    ]  # fmt: skip
+    assert "because 8 " * 30 in table.markdown(SCENARIOS["failures"]) + " "
+
+
+def test_a_search_is_ranked_by_its_maximum_and_one_without_is_named(tmp_path: Path) -> None:
+    summary = searches(tmp_path)
+    text = on_screen(summary)
+    assert "under p99<10ms" in text
+    assert re.search(r"^1 hbase +1,500 +", text, re.MULTILINE)
+    found = CliRunner().invoke(cli, ["show", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    (only,) = (each.search for each in summary.trials if each.search and each.system == "cassandra")
+    without = replace(only, maximum=None, conclusion="no rate met p99<10ms")
+    trials = [replace(each, search=without) if each.system == "cassandra" else each for each in summary.trials]
+    vain = replace(summary, trials=trials, comparisons=comparisons(trials))
+    assert not vain.is_sound()
+    assert "– cassandra  no rate met p99<10ms" in on_screen(vain)
+
+
+def test_colours_say_how_bad_it_is(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        trial(tmp_path, number, system)
+    edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk", notes=["compaction: none"])
+    text = on_screen(summarise(tmp_path), color="standard")
+    assert "\x1b[31m- The conditions are not equal: durability (cassandra memory, hbase disk).\x1b[0m" in text
+    assert "\x1b[33m- Small data: " in text
+    assert "\x1b[1;31mdo not use: unequal durability\x1b[0m" in " ".join(text.split())
+    console = Console(width=120, force_terminal=True, color_system="standard", file=io.StringIO())
+    table.render(summarise(tmp_path), console)
+    assert isinstance(console.file, io.StringIO)
+    assert "\nhbase: compaction: none\n" in console.file.getvalue()
+
+
+def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None:
+    number = 0
+    for turn, rates in enumerate(((1000, 100), (100, 1000)), start=1):
+        for system, rate in zip(("cassandra", "hbase"), rates, strict=True):
+            number += 1
+            folder = trial(tmp_path, number, system, repeats=1, trial_round=turn, trial_rounds=2)
+            reads(folder / "run-1/node1", [rate] * 10)
+    text = on_screen(summarise(tmp_path))
+    assert text.count("cannot tell") == 3  # of both rates, and of their ratio
+    assert "Cannot tell: " in text
+    assert "do not use" in text
+    assert "cannot tell" in rendered(summarise(tmp_path))
+
+
+def test_tables_of_zeros_are_in_the_files_alone() -> None:
+    details = rendered(SCENARIOS["sample"], 150)
+    assert "compactions and flushes" not in details
+    assert "garbage collection" in details
+    assert "compactions and flushes" in table.markdown(SCENARIOS["sample"])
+
+
+def test_summary_md_begins_with_the_screen() -> None:
+    page = table.markdown(SCENARIOS["sample"]).splitlines()
+    assert page[2:10] == [f"    {line}".rstrip() for line in table_of(on_screen(SCENARIOS["sample"]))]
+
+
+def test_the_readme_shows_the_sample() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    for line in table_of(on_screen(SCENARIOS["sample"])):
+        assert f"\n{line.rstrip()}\n" in text
+
+
+def test_show_reads_evidence_or_else_summary_json(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        trial(tmp_path, number, system)
+    (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
+    whole = CliRunner().invoke(cli, ["show", str(tmp_path)])
+    assert f"Again: .venv/bin/dohyo show {tmp_path}" in whole.stdout.splitlines()[-1]
+    (tmp_path / "summary.json").write_text(summarise(tmp_path).json(), encoding="utf-8")
+    (tmp_path / "raw").rename(tmp_path / "elsewhere")
+    again = CliRunner().invoke(cli, ["show", str(tmp_path)])
+    assert (again.exit_code, again.stdout) == (whole.exit_code, whole.stdout)
+    details = CliRunner().invoke(cli, ["show", "--details", str(tmp_path)])
+    assert "the same for all: " in details.stdout
+    assert details.stdout.endswith(again.stdout)
+
+
+def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
+    said = CliRunner().invoke(cli, ["show", str(STOCK)])
+    assert "dohyo tabulate shows logs of other clients" in str(said.exception)
+    (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
+    assert "neither evidence" in str(CliRunner().invoke(cli, ["show", str(tmp_path)]).exception)
+    content = json.loads((SAMPLE / "summary.json").read_text("utf-8"))
+    for broken in (json.dumps({**content, "trials": [{"name": 5}]}), "[", "[]"):
+        (tmp_path / "summary.json").write_text(broken, encoding="utf-8")
+        damaged = CliRunner().invoke(cli, ["show", str(tmp_path)])
+        assert f"{tmp_path / 'summary.json'}: not as dohyo wrote it: " in str(damaged.exception)

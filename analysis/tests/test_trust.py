@@ -1,0 +1,182 @@
+"""How far a verdict can be trusted: the rule, its words in docs/method.md, and that all who show it agree."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import edit_json, on_screen, trial
+from test_screen import each_system, measured
+
+from dohyo.evidence.canary import DRIFT, Comparison, Drift
+from dohyo.evidence.rows import Row, Samples, sampled
+from dohyo.places import ROOT
+from dohyo.report import page
+from dohyo.report.measured import read
+from dohyo.summary import trust
+from dohyo.summary.comparison import comparisons
+from dohyo.summary.results import WIDEST_TIE, Summary, Trial
+from dohyo.summary.summary import SMALL_DATA_BYTES, UNSTEADY
+from dohyo.summary.trust import judged
+from dohyo.tables import table
+
+
+def of(rates: dict[str, list[float]], sampling: Samples | None = "rounds", **about: Any) -> Summary:
+    """Systems with a rate for each sample; without clients that share the servers' hosts."""
+    trials = [replace(measured(system, 1.0), rows=[row(of_system, sampling)]) for system, of_system in rates.items()]
+    return Summary("x", trials, comparisons=comparisons(trials), **about)
+
+
+def row(rates: list[float], sampling: Samples | None) -> Row:
+    mean = sum(rates) / len(rates)
+    plain = Row("run", "OVERALL", len(rates), ops_per_second=mean, records_per_second=mean)
+    return sampled(plain, sampling, rates, rates, []) if sampling else plain
+
+
+FAST, SLOW = [1500.0, 1520.0, 1480.0], [1000.0, 1020.0, 980.0]
+
+
+def shorts(summary: Summary) -> list[str]:
+    return [reason.short for reason in judged(summary).reasons]
+
+
+def drift(trial: str, figure: str, change: float) -> Drift:
+    return Drift(trial, "host1", figure, None, "1/s", 1 + change, 1.0, change, True, f"{figure} {change} {trial}")
+
+
+def drifted(*drifts: Drift, unsteady: tuple[str, ...] = ()) -> Comparison:
+    return Comparison(2, [], list(unsteady), drifts[0] if drifts else drift("a", "memory", 0.01), list(drifts))
+
+
+def test_three_rounds_without_a_reason_are_solid() -> None:
+    assert judged(of({"a": FAST, "b": SLOW})).mark == "solid"
+    assert judged(each_system("READ", "UPDATE")).mark == "solid"
+
+
+@pytest.mark.parametrize(
+    ("summary", "mark", "short"),
+    [
+        (of({"a": FAST[:2], "b": SLOW[:2]}), "caution", "2 rounds"),
+        (of({"a": FAST, "b": SLOW}, "runs"), "caution", "one round"),
+        (of({"a": FAST[:1], "b": SLOW[:1]}, None), "do not use", "a single run without an interval"),
+        (of({"a": FAST, "b": SLOW}, notes=["small data: 100 MB"]), "caution", "small data"),
+        (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is not whole"),
+        (of({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
+        (of({"a": [100.0, 900.0, 500.0], "b": [900.0, 500.0, 90.0]}), "do not use", "too noisy to tell"),
+        (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is an answer
+    ],
+)
+def test_the_mark_is_that_of_the_worst_reason(summary: Summary, mark: str, short: str) -> None:
+    assert judged(summary).mark == mark
+    assert shorts(summary)[:1] == ([short] if short else [])
+
+
+def with_failed(*names: str, skipped: bool = False) -> Summary:
+    good = of({"a": FAST, "b": SLOW, "c": [500.0, 501.0, 502.0]})
+    status: Any = "skipped" if skipped else "invalid"
+    trials = [replace(each, rows=[], status=status) if each.name in names else each for each in good.trials]
+    return replace(good, trials=trials, comparisons=comparisons(trials))
+
+
+def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -> None:
+    assert (judged(with_failed("c")).mark, shorts(with_failed("c"))) == ("caution", ["no valid numbers of c"])
+    assert judged(with_failed("b", "c")).mark == "do not use"
+    assert judged(with_failed("c", skipped=True)).mark == "solid"  # it was not tried
+
+
+def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> None:
+    slower = of(
+        {"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "disk_write", -0.3), drift("b", "memory", -0.1))
+    )
+    first, second, third = judged(slower).reasons
+    assert first.text == "Hosts in favour of the winner: memory -0.1 b."
+    assert second.text == "Hosts were not the same: disk_write -0.3 a."
+    assert third.short == "one round"
+    faster = of({"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "memory", 0.1)))
+    assert judged(faster).reasons[0].short == "the hosts favoured the winner"
+    unsteady = of({"a": FAST, "b": SLOW}, canary=drifted(unsteady=("network", "disk")))
+    assert [(judged(unsteady).mark, *shorts(unsteady))] == [
+        ("caution", "network, disk of the hosts too unsteady to tell")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("drifts", "mark"),
+    [
+        ((drift("b", "cpu_all", -0.38),), "do not use"),  # 1 / 0.62 = 1.6 is more than 1.5
+        ((drift("b", "cpu_all", -0.2),), "caution"),
+        ((drift("a", "cpu_one", 0.25), drift("b", "cpu_one", -0.2)), "do not use"),  # 1.25 / 0.8
+        ((drift("a", "cpu_all", -0.38),), "caution"),  # the winner won all the same
+        ((drift("b", "disk_fsync", -0.9),), "caution"),  # not every operation waits for a disk
+    ],
+)
+def test_computing_that_differs_as_much_as_the_results_explains_them(drifts: tuple[Drift, ...], mark: str) -> None:
+    summary = of({"a": FAST, "b": SLOW}, "runs", canary=drifted(*drifts))
+    assert judged(summary).mark == mark
+    told = [reason.text for reason in judged(summary).reasons]
+    assert all(sum(each.what in text for text in told) == 1 for each in drifts)  # once
+
+
+def test_a_drift_explains_each_phase_and_is_told_once() -> None:
+    trials = [measured(system, rate, phases=("update", "read")) for system, rate in (("a", 1500.0), ("b", 1000.0))]
+    summary = Summary("x", trials, comparisons=comparisons(trials), canary=drifted(drift("b", "cpu_all", -0.38)))
+    assert judged(summary).mark == "do not use"
+    assert shorts(summary) == ["hosts differed as much as a and b"]
+
+
+def test_a_drift_before_one_round_of_three_is_a_third_of_one() -> None:
+    rounds: list[Trial] = []
+    for number in range(3):
+        rounds += [replace(measured(system, 1.0), name=f"{system}-{number}", round=number + 1) for system in "ab"]
+    merged = of({"a": FAST, "b": SLOW}, canary=drifted(drift("b-0", "cpu_all", -0.38)))
+    summary = replace(merged, trials=rounds, merged=merged.trials)
+    assert judged(summary).mark == "caution"
+    every = drifted(*(drift(f"b-{number}", "cpu_all", -0.38) for number in range(3)))
+    assert judged(replace(summary, canary=every)).mark == "do not use"
+
+
+def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
+    plain = of({"a": FAST, "b": SLOW})
+
+    def changed(**changes: Any) -> Summary:
+        return replace(plain, trials=[replace(each, **changes) for each in plain.trials])
+
+    nodes = [replace(node, host="client0") for node in plain.trials[0].nodes]
+    assert shorts(changed(nodes=nodes)) == ["clients on the servers' host"]
+    target = replace(plain.trials[0].conditions, target=100.0)
+    assert shorts(changed(conditions=target)) == ["a target rate was set"]
+    found = judged(changed(deviations=["durability: asked for disk, the server has memory"]))
+    assert found.mark == "caution"
+    assert "b: durability: asked for disk" in found.reasons[0].text
+
+
+def test_the_documentation_has_the_rule_of_the_code() -> None:
+    text = " ".join(
+        (ROOT / "docs/method.md").read_text("utf-8").partition("\n## Trust\n")[2].partition("\n## ")[0].split()
+    )
+    for mark in ("solid", "caution", "do not use"):
+        assert f"**{mark}**" in text
+    assert f"fewer than {trust.LEAST_ROUNDS} rounds" in text
+    assert f"beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}" in text
+    assert f"more than {DRIFT:.0%}".replace("%", " %") in text
+    assert f"a factor of {UNSTEADY:g}" in text
+    assert f"less than {SMALL_DATA_BYTES / 10**9:g} GB" in text
+    assert all(f"`{figure}`" in text for figure in trust.__dict__["_COMPUTING"])
+
+
+def test_screen_summary_and_report_say_the_same(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        trial(tmp_path, number, system)
+    edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
+    summary, found = read(tmp_path)
+    report = page.html(page.gather(tmp_path, summary, found))
+    assert "Trust: <strong>do not use</strong>" in report
+    shown = " ".join(on_screen(summary).split())
+    kept = " ".join(table.markdown(summary).split())
+    for reason in judged(summary).reasons:
+        plain = reason.text.replace("'", "&#39;")
+        assert f"<li>{plain}</li>" in report
+        assert f"- {reason.text}" in shown
+        assert f"- {reason.text}" in kept
+    assert re.search(r"do not use: unequal durability\. Again: \.venv/bin/dohyo show x$", shown)
