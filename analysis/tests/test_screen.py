@@ -126,7 +126,7 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize(("name", "width"), product(SCENARIOS, (100, 80, 200)))
+@pytest.mark.parametrize(("name", "width"), [*product(SCENARIOS, (100, 80, 200))])
 def test_every_table_fits(name: str, width: int) -> None:
     text = on_screen(SCENARIOS[name], width)
     assert len(table_of(text)) <= screen.MOST_LINES == 25
