@@ -3,12 +3,15 @@
 #
 #   ./setup.sh python   Python >= 3.11 and the project's venv (.venv) with the command `dohyo`
 #   ./setup.sh aws      the same plus AWS's client, for ansible/aws.yml
+#   ./setup.sh figures  the same plus vl-convert, for `dohyo report --figures`, which calls for it by itself
+#   ./setup.sh page     the same plus the script that draws the charts of a report
 #   ./setup.sh test     the same plus the linters and test tools, and a Chromium for the tests of the report's page
-#   ./setup.sh client   JDK 17, Maven >= 3.6 and the built benchmark client
+#   ./setup.sh client   JDK 17, Maven >= 3.6 and the built benchmark client, and page: what a measurement needs
 #   ./setup.sh          python and client
 #
 # What is missing is installed with apt-get (as root or with passwordless sudo); otherwise the command to type is
-# printed. Nothing is done twice: each step leaves a stamp of its inputs in .setup/, beside its log.
+# printed. Nothing is done twice: each step leaves a stamp of its inputs in .setup/, beside its log. One that was
+# interrupted is typed again: what pip and Maven have fetched whole is in their caches.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -21,10 +24,43 @@ die() { printf 'setup: ERROR: %s\n' "$*" >&2; exit 1; }
 logged() {
     local log="$state/$1.log"
     shift
-    "$@" >"$log" 2>&1 && return
+    "$@" 2>&1 | tee -- "$log" | show_progress && return
     # Maven puts the end of a colour before its first line.
     { grep -E -m 15 $'^(\e\\[[0-9;]*m)*(\\[ERROR\\]|ERROR|E:) ' "$log" || tail -n 15 "$log"; } >&2
     die "this failed: $* (the whole log: $log)"
+}
+
+# Shows what pip or Maven say on standard input that they fetch, and how far they are: on a terminal as one line that
+# changes, elsewhere as a line every 15 seconds. Maven does not know beforehand how many files it will need.
+show_progress() {
+    local line file='' step='' packages=0 files=0 kilobytes=0 next=15
+    SECONDS=0
+    while IFS= read -r line; do
+        case $line in
+            'Collecting '*) step="package $((++packages))${expected:+ of $expected}" ;;
+            *'Downloading from '*) file=${line##*/} ;;
+            *'Downloaded from '* | *'Downloading '*' ('*'B)')
+                file=${line%% (*} file=${file##*[ /]} files=$((files + 1))
+                if [[ $line =~ \(([0-9]+)(\.([0-9]))?[0-9]*\ ([kM]?)B ]]; then
+                    case ${BASH_REMATCH[4]} in
+                        M) kilobytes=$((kilobytes + BASH_REMATCH[1] * 1000 + ${BASH_REMATCH[3]:-0} * 100)) ;;
+                        k) kilobytes=$((kilobytes + BASH_REMATCH[1])) ;;
+                    esac
+                fi
+                ;;
+            'Installing collected packages: '*) step=unpacking file='' ;;
+            '[INFO] Building '*']') step="module ${line##*[}" step=${step%]} step=${step/\// of } ;;
+            *) continue ;;
+        esac
+        line="${step:-preparing}, $files files fetched, $((kilobytes / 1000)) MB${file:+: $file}"
+        if [[ -t 2 ]]; then
+            printf '\r\e[Ksetup:   %.*s' "$((${COLUMNS:-80} - 10))" "$line" >&2
+        elif ((SECONDS >= next)); then
+            say "  $line"
+            next=$((SECONDS + 15))
+        fi
+    done
+    if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
 # Installs the given Debian packages, or says how to. A name may be a function that prints the package's name: it is
@@ -83,9 +119,23 @@ python_package() {
 # What an installation from the requirements file $1 depends on, the place of the checkout included: a venv cannot move.
 python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/analysis/pyproject.toml" | sha256sum)"; }
 
+# Whether a Python has a pip that can install for another one: .venv then needs none of its own, which has 17 MB.
+has_pip() {
+    "$1" -c 'import sys, pip; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null
+}
+
+# Installs for .venv, with the pip of the Python $1 if that can. Every version is pinned, also of what packages need, and
+# what is never imported need not be compiled.
+pip_install() {
+    local pip=("$root/.venv/bin/python" -m pip)
+    if has_pip "$1"; then pip=("$1" -m pip --python "$root/.venv/bin/python"); fi
+    shift
+    logged pip "${pip[@]}" install --disable-pip-version-check --progress-bar off --no-deps --no-compile "$@"
+}
+
 # $1: the requirements file to install; those behind it are held in it.
 setup_python() {
-    local stamp="$state/python" venv="$root/.venv" python
+    local stamp="$state/python" venv="$root/.venv" python without=()
     if [[ -x "$venv/bin/python" ]] && grep -qsxF -- "$(python_inputs "$1")" "$stamp"; then
         return
     fi
@@ -98,16 +148,50 @@ setup_python() {
         # One that setup.sh has made, or the stamp of one that did before it marked them.
         [[ ! -e $venv || -e $venv/.dohyo-setup || -e $stamp ]] || die "$venv was not made by setup.sh; move it away"
         rm -rf -- "$venv"
-        logged venv "$python" -m venv "$venv"
-        touch -- "$venv/.dohyo-setup"
+        mkdir -- "$venv"
+        touch -- "$venv/.dohyo-setup" # before anything that may be interrupted
+        if has_pip "$python"; then without=(--without-pip); fi
+        logged venv "$python" -m venv "${without[@]}" "$venv"
     fi
-    rm -f -- "$stamp"
-    logged pip "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$root/analysis/$1"
-    logged pip "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e "$root/analysis"
+    rm -f -- "$stamp" "$state/vega.js"
+    expected=$(grep -c == "$root/analysis/$1") pip_install "$python" -r "$root/analysis/$1"
+    install_dohyo "$venv"
     local file
     for file in "$@"; do
         python_inputs "$file" >>"$stamp"
     done
+}
+
+# What `pip install -e` makes of analysis/, which takes it as long as half of the packages: its path, and its command.
+install_dohyo() {
+    local site
+    site=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    printf '%s\n' "$root/analysis" >"$site/dohyo.pth"
+    # By way of a shell, for the first line of a script takes no spaces.
+    cat >"$1/bin/dohyo" <<EOF
+#!/bin/sh
+exec $(printf %q "$1/bin/python") -P -c 'import sys; sys.argv[0] = "dohyo"; from dohyo.cli import main; sys.exit(main())' "\$@"
+EOF
+    chmod 755 -- "$1/bin/dohyo"
+}
+
+# The script for the page is in vl-convert, which is 90 times as large: where it is not installed it is fetched for that alone.
+setup_page() {
+    setup_python requirements.txt
+    if [[ -s "$state/vega.js" ]]; then
+        return
+    fi
+    say "making the script that draws the charts of a report"
+    local folder="$state/vl-convert" python="$root/.venv/bin/python"
+    if ! "$python" -c 'import vl_convert' 2>/dev/null; then
+        grep '^vl-convert-python==' "$root/analysis/requirements-figures.txt" >"$state/vl-convert.txt"
+        pip_install "$(find_python)" --target "$folder" --upgrade -r "$state/vl-convert.txt"
+    fi
+    PYTHONUTF8=1 PYTHONPATH="$folder" "$python" -c 'import sys, vl_convert
+sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))' >"$state/vega.js.part"
+    mv -- "$state/vega.js.part" "$state/vega.js"
+    rm -f -- "$state/vl-convert.txt"
+    rm -rf -- "$folder"
 }
 
 # ---- Chromium -------------------------------------------------------------------------------------------------------
@@ -172,7 +256,10 @@ setup_client() {
     fi
     has_maven || die "Maven >= 3.6 is needed, and $(command -v mvn) is not: $(mvn --version 2>&1 | head -n 1)"
     say "building the client with Maven (the first time fetches the databases' drivers: a few minutes)"
-    logged maven mvn -q -B -f "$root/ycsb-bindings/pom.xml" package -DskipTests
+    # What an interrupted build has left may be cut off, and Maven would keep it.
+    if [[ -e $stamp && ! -s $stamp ]]; then rm -rf -- "$root"/ycsb-bindings/*/target; fi
+    : >"$stamp"
+    logged maven mvn -B -Dstyle.color=never -f "$root/ycsb-bindings/pom.xml" package -DskipTests
     client_fingerprint >"$stamp"
 }
 
@@ -189,17 +276,18 @@ fi
 case "${1:-all}" in
     python) setup_python requirements.txt ;;
     aws) setup_python requirements-aws.txt requirements.txt ;;
+    figures) setup_python requirements-figures.txt requirements.txt ;;
+    page) setup_page ;;
     test)
-        setup_python requirements-test.txt requirements-aws.txt requirements.txt
+        setup_python requirements-test.txt requirements-aws.txt requirements-figures.txt requirements.txt
         setup_browser
         ;;
-    client) setup_client ;;
-    all)
-        setup_python requirements.txt
+    client | all)
+        setup_page
         setup_client
         ;;
     *)
-        printf 'setup: ERROR: unknown step "%s"; there are: python, aws, test, client, all\n' "$1" >&2
+        printf 'setup: ERROR: unknown step "%s"; there are: python, aws, figures, page, test, client, all\n' "$1" >&2
         exit 2
         ;;
 esac

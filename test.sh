@@ -16,6 +16,7 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 parts=(lint unit contract run cluster)
 reports="$root/.setup/reports"
+unset PYTHONDONTWRITEBYTECODE # else each of many programs would compile Ansible and ours anew
 servers_up=false testbed_up=false
 
 # Ctrl-C shall not leave a server behind either; run.sh sees to its own.

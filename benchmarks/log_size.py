@@ -37,7 +37,7 @@ summary, found = measured.read(Path(sys.argv[1]))
 assert not summary.warnings, summary.warnings[:3]
 (trial,) = summary.trials
 assert trial.status == "ok", trial.reason
-(run,) = found.runs
+(run,) = (each for each in found.runs if each.phase != "load")
 assert sum(slot.operations for slot in run.slots) == run.run.operations
 files.write(Path(sys.argv[1]), (summary, found))
 """
@@ -98,17 +98,18 @@ def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int]]) 
 
 
 def write_experiment(folder: Path, clients: int, options: argparse.Namespace) -> None:
-    """An experiment of one trial of one run."""
+    """An experiment of one trial of one run, after a load of one second."""
     histograms = encoded(300)
     trial = folder / "raw" / "01-cassandra"
-    for number in range(clients):
-        client = trial / "run-1" / f"client{number:05d}"
-        if number < options.distinct:
-            write_client(client, options.seconds, histograms)
-            continue
-        client.mkdir()
-        for file in (trial / "run-1" / f"client{number % options.distinct:05d}").iterdir():
-            (client / file.name).hardlink_to(file)
+    for phase, seconds in (("load", 1), ("run-1", options.seconds)):
+        for number in range(clients):
+            client = trial / phase / f"client{number:05d}"
+            if number < options.distinct:
+                write_client(client, seconds, histograms)
+                continue
+            client.mkdir()
+            for file in (trial / phase / f"client{number % options.distinct:05d}").iterdir():
+                (client / file.name).hardlink_to(file)
     settings = {"trial_system": "cassandra", "trial_repeats": 1, "trial_properties": {}, "trial_threads": 8}
     (trial / "trial.json").write_text(json.dumps(settings), encoding="utf-8")
     (trial / "state.json").write_text(json.dumps({"status": "done"}), encoding="utf-8")

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def versions() -> dict[str, Any]:
         line.partition("=")[2].strip('"') for line in _lines(str(JDK / "release")) if line.startswith("JAVA_VERSION=")
     ]
     return {
-        "dohyo": version("dohyo"),
+        "dohyo": tomllib.loads((ROOT / "analysis/pyproject.toml").read_text("utf-8"))["project"]["version"],
         "commit": _commit(),
         "ansible_core": version("ansible-core"),
         "python": platform.python_version(),

@@ -11,8 +11,9 @@ LOCAL_INVENTORY = ANSIBLE / "inventories" / "local"
 # dohyo_home of the local inventory: installed servers, data, logs.
 LOCAL_HOME = ROOT / ".dohyo"
 SETUP = ROOT / "setup.sh"
-# setup.sh keeps a link to JDK 17 there.
+# setup.sh keeps a link to JDK 17 there, and the script that draws the charts of a page.
 JDK = ROOT / ".setup" / "java"
+VEGA = ROOT / ".setup" / "vega.js"
 
 
 def shown(path: Path) -> str:

@@ -577,6 +577,8 @@ def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> 
     found = Elements(text)
     policy = next(meta["content"] or "" for meta in found.all("meta") if meta.get("http-equiv"))
     assert policy.startswith("default-src 'none';")
+    # The licence of what is embedded goes with it.
+    assert "Vega-Lite and vega-embed: Copyright" in text
     assert "unsafe-eval" not in policy
     for script in found.scripts[2:]:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -631,7 +633,7 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
     hosts = [
         {
             "system": run.trial.system,
-            "point": None,
+            "point": "",
             "round": "1",
             "phase": "run",
             "run": str(run.number),

@@ -2,7 +2,10 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -63,3 +66,14 @@ def test_a_package_imports_what_its_docstring_says(package: str) -> None:
 
 def test_what_every_package_may_import_imports_none_of_them() -> None:
     assert packages(file for file in PACKAGE.glob("*.py") if file.stem != "cli") == set()
+
+
+def test_the_command_needs_only_the_packages_of_requirements_txt() -> None:
+    program = "import pkgutil, sys, dohyo\nfor each in pkgutil.walk_packages(dohyo.__path__, 'dohyo.'):\n"
+    program += "    __import__(each.name)\nprint(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    packages = packages_distributions()
+    found = {package.lower() for name in loaded for package in packages.get(name, ())} - {"dohyo"}
+    pinned = set(re.findall(r"^([\w.-]+)==", (PACKAGE.parent / "requirements.txt").read_text("utf-8"), re.MULTILINE))
+    assert "numpy" in found
+    assert found <= pinned

@@ -7,17 +7,19 @@ the figures mean.
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dohyo.evidence.json_values import loads, mapping, number, whole
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn, limited, lines
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FILE = "metrics.jsonl.gz"
 # Shares of the time of all processors together, which add up to 1. User has the nice ones in it, system the interrupts.
@@ -35,6 +37,9 @@ FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK)
 _LOOPBACK = "lo"
 # From here on a processor is said to be the limit.
 SATURATED = 0.9
+
+# Columns of `HostMetrics.series`.
+SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
 
 _Values = list[float | None]
 
@@ -74,31 +79,21 @@ class HostUse:
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of one host.
+    """The samples of one host, in order of time: a line for each second and device.
 
     :ivar cpus: its processors; None where that is not known
-    :ivar frame: a line per second and device, in order of time, with the columns
-
-        - ``time``: end of that second, in seconds since 1970 on the host's own clock
-        - ``seconds``: how long it really was
-        - ``device``: a disk or a network; null: the host, with its disks and networks together
-        - those of `FIGURES`: shares of 1, bytes, or per second; null where not known, or none of the device's
+    :ivar device: of each line: a disk or a network; None: the host, with its disks and networks together
+    :ivar time: end of that second, in seconds since 1970 on the host's own clock
+    :ivar seconds: how long it really was
+    :ivar figures: a column for each of `FIGURES`: shares of 1, bytes, or per second; NaN where not known, or none of
+        the device's
     """
 
     cpus: int | None
-    frame: pl.DataFrame
-
-
-def schema() -> dict[str, Any]:
-    """Columns of the frame of `Samples`, with their types."""
-    import polars as pl  # noqa: PLC0415  half a second, which what needs no samples need not wait for
-
-    return {"time": pl.Float64, "seconds": pl.Float64, "device": pl.String, **dict.fromkeys(FIGURES, pl.Float64)}
-
-
-def series_columns() -> list[str]:
-    """Columns of `HostMetrics.series`."""
-    return ["phase", "run", "host", *schema()]
+    device: NDArray[np.object_]
+    time: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    figures: NDArray[np.float64]
 
 
 def read(path: Path, warn: Warn) -> Samples:
@@ -107,18 +102,20 @@ def read(path: Path, warn: Warn) -> Samples:
     A counter that has become smaller (it wrapped, a device was exchanged, the host booted) makes its figures of that
     second unknown, never negative.
     """
-    import polars as pl  # noqa: PLC0415  as above
-
     cpus: int | None = None
-    rows: list[tuple[Any, ...]] = []
+    devices: list[str | None] = []
+    values = array("d")
     before: _Sample | None = None
     for content in _objects(path, limited(path, warn)):
         if isinstance(content, _Sample):
-            rows += _rows(before, content) if before else ()
+            for device, row in _rows(before, content) if before else ():
+                devices.append(device)
+                values.extend(math.nan if value is None else value for value in row)
             before = content
         else:
             cpus = whole(content.get("cpus"))
-    return Samples(cpus, pl.DataFrame(rows, schema=schema(), orient="row"))
+    table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
+    return Samples(cpus, np.array(devices, dtype=object), table[:, 0], table[:, 1], table[:, 2:])
 
 
 @dataclass(frozen=True)
@@ -166,16 +163,19 @@ def _sample(content: Mapping[str, Any]) -> _Sample:
     )
 
 
-def _rows(before: _Sample, after: _Sample) -> list[tuple[Any, ...]]:
-    """Of the host, of each disk and each network between two samples; none where the host was booted between them."""
+def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
+    """Of the host, of each disk and each network between two samples; none where the host was booted between them.
+
+    :returns: the device, and its time, seconds and figures
+    """
     seconds = after.up - before.up
     if seconds <= 0:
         return []
 
-    def row(device: str | None, **parts: _Values) -> tuple[Any, ...]:
+    def row(device: str | None, **parts: _Values) -> tuple[str | None, _Values]:
         unknown = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK}
         values = [parts.get(part) or [None] * len(names) for part, names in unknown.items()]
-        return (after.time, seconds, device, *(value for each in values for value in each))
+        return device, [after.time, seconds, *(value for each in values for value in each)]
 
     disks = {
         name: _disk(_growth(before.disks[name], counters, seconds))
@@ -269,64 +269,36 @@ class HostMetrics:
         """Of each phase each host that has samples of it."""
         return [use for use in self._uses if use.covered_seconds]
 
-    def series(self) -> Iterator[pl.DataFrame]:
-        """All samples of all runs and loads, warm-up included, host by host: their files are read again.
+    def series(self) -> Iterator[list[list[object]]]:
+        """All samples of all runs and loads, warm-up included, run by run of each host: their files are read again.
 
-        The columns are those of `series_columns`: `time` is seconds after the agreed instant of the run.
+        :returns: lines with the columns `SERIES`: `time` is seconds after the agreed instant of the run; None where
+            not known
         """
-        import polars as pl  # noqa: PLC0415  as above
-
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # warned of before
             for window in self._windows:
-                yield self._inside(samples, host, window, window.agreed).select(
-                    pl.lit(window.phase).alias("phase"),
-                    pl.lit(window.run, pl.Int64).alias("run"),
-                    pl.lit(host).alias("host"),
-                    pl.col("time", "seconds").round(3),
-                    "device",
-                    pl.col(*FIGURES).round(4),
-                )
-
-    def _inside(self, samples: Samples, host: str, window: Window, begin: float) -> pl.DataFrame:
-        """The samples that have a part, `weight` in seconds, in the time from `begin` to the window's end.
-
-        `time` is seconds after the agreed instant.
-        """
-        import polars as pl  # noqa: PLC0415  as above
-
-        offset = window.offsets_ms.get(host, 0.0) / 1000
-        time, seconds = pl.col("time"), pl.col("seconds")
-        since, until = begin - window.agreed, window.end - window.agreed
-        overlap = pl.min_horizontal(time, pl.lit(until)) - pl.max_horizontal(time - seconds, pl.lit(since))
-        axis = samples.frame.with_columns(time - offset - window.agreed)
-        return axis.with_columns(overlap.alias("weight")).filter(pl.col("weight") > 0)
+                lines, time, _ = _inside(samples, host, window, window.agreed)
+                columns = (time, samples.seconds[lines], samples.device[lines], samples.figures[lines])
+                yield [
+                    [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, figures)]
+                    for end, seconds, device, figures in zip(*(each.tolist() for each in columns), strict=True)
+                ]
 
     def _use(self, host: str, samples: Samples, phase: str) -> HostUse:
-        import polars as pl  # noqa: PLC0415  as above
-
-        parts = [self._inside(samples, host, window, window.begin) for window in self._windows if window.phase == phase]
-        frame = pl.concat(parts)
-        weight = pl.col("weight")
+        windows = [window for window in self._windows if window.phase == phase]
+        parts = [_inside(samples, host, window, window.begin) for window in windows]
+        lines = np.concatenate([inside for inside, _, _ in parts])
+        weight = np.concatenate([overlap for _, _, overlap in parts])
+        device, figures = samples.device[lines], samples.figures[lines]
         # A second that lies outside by more than half says nothing of a maximum.
-        mostly = weight >= pl.col("seconds") / 2
-        summed = frame.group_by("device", maintain_order=True).agg(
-            weight.sum().alias("covered"),
-            *(
-                ((pl.col(name) * weight).sum() / weight.filter(pl.col(name).is_not_null()).sum()).alias(f"{name} mean")
-                for name in FIGURES
-            ),
-            *(pl.col(name).filter(mostly).max().alias(f"{name} maximum") for name in FIGURES),
-        )
+        mostly = weight >= samples.seconds[lines] / 2
         covered = 0.0
         uses: dict[str | None, dict[str, Use]] = {}
-        for line in summed.iter_rows(named=True):
-            uses[line["device"]] = {
-                name: Use(line[f"{name} mean"], line[f"{name} maximum"])
-                for name in FIGURES
-                if line[f"{name} maximum"] is not None
-            }
-            covered = line["covered"] if line["device"] is None else covered
+        for name in dict.fromkeys(device):
+            of = device == name
+            uses[name] = _uses(figures[of], weight[of], mostly[of])
+            covered = float(weight[of].sum()) if name is None else covered
         return HostUse(
             host,
             phase,
@@ -335,6 +307,35 @@ class HostMetrics:
             uses.pop(None, {}),
             {device: figures for device, figures in uses.items() if device is not None},
         )
+
+
+def _inside(
+    samples: Samples, host: str, window: Window, begin: float
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """The lines of the samples that have a part in the time from `begin` to the window's end.
+
+    :returns: their positions, their `time` in seconds after the agreed instant, and those parts in seconds
+    """
+    time = samples.time - window.offsets_ms.get(host, 0.0) / 1000 - window.agreed
+    since, until = begin - window.agreed, window.end - window.agreed
+    overlap = np.minimum(time, until) - np.maximum(time - samples.seconds, since)
+    lines = np.flatnonzero(overlap > 0)
+    return lines, time[lines], overlap[lines]
+
+
+def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
+    """What is known of one device: means by weight, and the maxima of those lines that are mostly inside."""
+    found = {}
+    for name, values in zip(FIGURES, figures.T, strict=True):
+        known = ~np.isnan(values)
+        if (known & mostly).any():
+            mean = (values[known] * weight[known]).sum() / weight[known].sum()
+            found[name] = Use(float(mean), float(values[known & mostly].max()))
+    return found
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 4)
 
 
 def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[tuple[str, str]]) -> list[str]:

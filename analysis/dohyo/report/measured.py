@@ -5,6 +5,7 @@ The evidence is read once, for the summary and for them.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -157,22 +158,28 @@ def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:
     path = experiment / "hosts.csv"
     if not path.is_file():
         return []
-    import polars as pl  # noqa: PLC0415  half a second, which the rest need not wait for
-
-    names = ("system", "point", "round", "phase", "run", "host", "device")
+    names = ("system", "point", "round", "phase", "run", "host")
     shares = ("cpu_idle", "cpu_iowait", "disk_utilisation")
-    frame = pl.read_csv(path, infer_schema=False)
-    if not {*names, "time", "seconds", *shares} <= set(frame.columns):
-        return []
-    numbers = [pl.col(name).cast(pl.Float64, strict=False) for name in ("time", "seconds", *shares)]
-    lines = frame.select(*names, *numbers)
-    lines = lines.filter(pl.col("device").is_null() | (pl.col("device") == ""))
-    lines = lines.with_columns(
-        time=pl.col("time") - pl.col("seconds"),
-        cpu=1 - pl.col("cpu_idle") - pl.col("cpu_iowait"),
-        disk=pl.col("disk_utilisation"),
-    )
-    return lines.select("system", "point", "round", "phase", "run", "host", "time", "cpu", "disk").to_dicts()
+    found = []
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        lines = csv.DictReader(file, restval="")
+        if not {*names, "device", "time", "seconds", *shares} <= set(lines.fieldnames or ()):
+            return []
+        for line in lines:
+            if not line["device"]:
+                time, seconds, idle, waiting, disk = (_number(line[name]) for name in ("time", "seconds", *shares))
+                of_host: dict[str, Any] = {name: line[name] for name in names}
+                of_host["time"] = None if time is None or seconds is None else time - seconds
+                of_host["cpu"] = None if idle is None or waiting is None else 1 - idle - waiting
+                found.append({**of_host, "disk": disk})
+    return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def significant(value: float | None, digits: int = 4) -> float | None:

@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +22,7 @@ from dohyo import folders
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.json_values import read_object
 from dohyo.figures import size
-from dohyo.report import measured
+from dohyo.report import drawing, measured
 from dohyo.report.charts import charts as all_charts
 from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
 from dohyo.report.material import Material
@@ -142,9 +141,9 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         published=[grid for each in summary.published for grid in published_table.grids(each, summary)],
         data=_json(_data(report.charts, report.systems)),
         style=style(),
-        library=library(),
+        library=drawing.script(),
         script=script,
-        policy=policy(library(), script),
+        policy=policy(drawing.script(), script),
     )  # fmt: skip
 
 
@@ -180,14 +179,6 @@ def style() -> str:
         *(f".c{at} {{ color: var(--c{at}); }}" for at in range(len(LIGHT_COLOURS))),
     ]
     return "\n".join([(_TEMPLATES / "page.css").read_text("utf-8"), *colours])
-
-
-@cache
-def library() -> str:
-    """Vega and Vega-Lite as one script, from vl-convert, so that page and files are drawn by the same version."""
-    import vl_convert  # noqa: PLC0415  80 MB, which nothing else needs
-
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").strip()
 
 
 def policy(*scripts: str) -> str:

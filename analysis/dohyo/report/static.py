@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dohyo import folders, owned
-from dohyo.report import matrix
+from dohyo.report import drawing, matrix
 from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
 from dohyo.tables import table
@@ -28,10 +28,9 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
 
     A chart with several panels or parts has a file for each of them; figures of a former report are removed.
 
-    :raises BadInputError: if there is a folder of that name which we have not made
+    :raises BadInputError: if there is a folder of that name which we have not made, or vl-convert cannot be fetched
     """
-    import vl_convert  # noqa: PLC0415  80 MB, which nothing else needs
-
+    vl_convert = drawing.converter()
     folder = beside / "figures"
     owned.claim(folder)
     owned.clear(folder)

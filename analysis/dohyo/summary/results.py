@@ -6,23 +6,20 @@ The schema of `summary.json` is described in docs/summary-json.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from dohyo.evidence.canary import Canary, Comparison
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
-from dohyo.evidence.host_metrics import HostMetrics, HostUse, series_columns
+from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import LOAD, Row, Samples
 from dohyo.evidence.servers import Server, Span
 from dohyo.figures import point_name
 from dohyo.scenario.published import Published
 from dohyo.summary.probes import Search
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SCHEMA_VERSION = 1
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
@@ -182,15 +179,13 @@ class Summary:
                 del trial["load"]["points"]  # one for each second; load.csv has them
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
-    def frame(self) -> pl.DataFrame:
+    def lines(self) -> list[dict[str, Any]]:
         """Rows of the whole cluster, then, where there are several, of each client and each node, then of each probe of
         a search; `scope` says which.
 
         A trial without rows of the run has one line with a status and no numbers.
         """
-        import polars as pl  # noqa: PLC0415  half a second, which `dohyo --help` and the live display need not wait for
-
-        records: list[dict[str, Any]] = []
+        found: list[dict[str, Any]] = []
         scopes = [("cluster", trial) for trial in self.trials] + [("rounds", trial) for trial in self.merged]
         for scope, trial in scopes:
             of_trial = {
@@ -205,50 +200,36 @@ class Summary:
             }
             conditions = asdict(trial.conditions)
             for line in _lines(trial, scope):
-                records.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
-        columns = [*_COLUMNS, *(f"matrix.{key}" for key in self.dimensions)]
-        return pl.DataFrame(records, schema=columns, infer_schema_length=None)
+                found.append({**of_trial, **line, **conditions, **trial.by_phase.get(str(line.get("phase")), {})})
+        return found
 
     def csv(self) -> str:
-        """`frame()` as comma-separated values with a header."""
-        return self.frame().write_csv()
+        """`lines()` as comma-separated values with a header."""
+        columns = [*_COLUMNS, *(f"matrix.{key}" for key in self.dimensions)]
+        return _csv([columns, *([line.get(column) for column in columns] for line in self.lines())])
 
     def load_csv(self) -> str:
         """Rows against seconds of all loads as comma-separated values: a line for each second, and one for the end."""
-        import polars as pl  # noqa: PLC0415  as above
-
         lines = [
-            (trial.system, point_name(trial.point), trial.round or 1, second, rows)
-            for trial in self.trials
-            if trial.load
-            for second, rows in trial.load.points
+            (*_which(trial), second, rows) for trial in self.trials if trial.load for second, rows in trial.load.points
         ]
-        return pl.DataFrame(lines, schema=["system", "point", "round", "second", "rows"], orient="row").write_csv()
+        return _csv([(*_WHICH, "second", "rows"), *lines])
 
     def hosts_csv(self) -> Iterator[str]:
         """What all hosts did in all runs as comma-separated values, in parts: a line for each second and device."""
-        import polars as pl  # noqa: PLC0415  as above
-
-        yield ",".join(["system", "point", "round", *series_columns()]) + "\n"
+        yield _csv([(*_WHICH, *SERIES)])
         for trial in self.trials:
-            which = {"system": trial.system, "point": point_name(trial.point), "round": trial.round or 1}
-            for frame in trial.host_metrics.series() if trial.host_metrics else ():
-                columns = [pl.lit(value).alias(name) for name, value in which.items()]
-                yield frame.select(*columns, *frame.columns).write_csv(include_header=False)
+            for lines in trial.host_metrics.series() if trial.host_metrics else ():
+                yield _csv((*_which(trial), *line) for line in lines)
 
     def servers_csv(self) -> str:
         """Every pause, compaction and flush of the servers in all runs as comma-separated values."""
-        import polars as pl  # noqa: PLC0415  as above
-
         lines = [
-            (trial.system, point_name(trial.point), trial.round or 1, *span)
+            (*_which(trial), *(round(each, 4) if isinstance(each, float) else each for each in span))
             for trial in self.trials
             for span in sorted(trial.spans, key=lambda span: (span.phase, span.run or 0, span.begin))
         ]
-        columns = ["system", "point", "round", *Span._fields]
-        numbers = {"round": pl.Int64, "run": pl.Int64, "begin": pl.Float64, "end": pl.Float64, "bytes": pl.Float64}
-        frame = pl.DataFrame(lines, {name: numbers.get(name, pl.String) for name in columns}, orient="row")
-        return frame.with_columns(pl.col("begin", "end", "bytes").round(4)).write_csv()
+        return _csv([(*_WHICH, *Span._fields), *lines])
 
 
 # summary.json alone has lists.
@@ -265,6 +246,29 @@ _COLUMNS = [
     *_OF_PROBE,
     *(each.name for each in fields(Conditions)),
 ]
+
+
+# What tells trials apart in the other files.
+_WHICH = ("system", "point", "round")
+
+
+def _which(trial: Trial) -> tuple[str, str, int]:
+    return (trial.system, point_name(trial.point), trial.round or 1)
+
+
+def _csv(lines: Iterable[Sequence[object]]) -> str:
+    """Comma-separated values: nothing for what is not known, "" for an empty text; Python's writer mixes them up."""
+    return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and (not value or any(each in value for each in ',"\r\n')):
+        return '"' + value.replace('"', '""') + '"'
+    return str(value)
 
 
 def _lines(trial: Trial, scope: str) -> list[dict[str, Any]]:

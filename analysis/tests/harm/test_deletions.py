@@ -36,8 +36,8 @@ PLACES = {
     # The testbed's own folder in the checkout.
     "ansible/testbed/image.sh": ['-- "$image"', '-- "$image.tmp"'],
     "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
-    # After a look at the mark.
-    "setup.sh": ['rm -rf -- "$venv"'],
+    # After a look at the mark; what Maven made, and what it makes again; a folder of its own in .setup.
+    "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
     # Accounts of servers that were just made.
     "ansible/roles/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/CassandraAdmin.java": ["DROP ROLE IF EXISTS"],

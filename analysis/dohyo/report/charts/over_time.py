@@ -136,11 +136,11 @@ def _place(run: MeasuredRun) -> _Place:
 
 def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, float | None]) -> dict[str, Any] | None:
     """On the clients' axis, which is the measured window; None for what mostly lies outside of it."""
-    trial = material.trial(line["system"], line["point"] or "")
+    trial = material.trial(line["system"], line["point"])
     if line["time"] is None or trial is None:
         return None
     time = line["time"] - material.warmup(trial, line["phase"])
-    end = ends.get((line["system"], line["point"] or "", line["round"], line["phase"], line["run"] or ""))
+    end = ends.get((line["system"], line["point"], line["round"], line["phase"], line["run"]))
     if time < -_MOSTLY or (end is not None and time > end - _MOSTLY):
         return None
     run = f"run {line['run']}" if line["run"] else "load"

@@ -1,0 +1,49 @@
+"""Vega, which draws all charts: a script on the page, vl-convert for files. setup.sh fetches each when it is needed.
+
+The script is made by the very vl-convert that draws files, which has 84 MB and which nothing else needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import SETUP, VEGA
+
+# The licences ask that it goes with every copy, and the script has lost it when it was made smaller.
+_NOTICE = Path(__file__).parent / "templates" / "vega-licences.txt"
+
+
+@cache
+def script() -> str:
+    """Vega, Vega-Lite and vega-embed as one script, which begins with their licences.
+
+    :raises BadInputError: if it is not there and cannot be fetched
+    """
+    if not VEGA.is_file():
+        _set_up("page")
+    return f"/*!\n{_NOTICE.read_text('utf-8').strip()}\n*/\n{VEGA.read_text('utf-8').strip()}"
+
+
+def converter() -> ModuleType:
+    """vl-convert.
+
+    :raises BadInputError: if it is not there and cannot be fetched
+    """
+    try:
+        return importlib.import_module("vl_convert")
+    except ModuleNotFoundError:
+        _set_up("figures")
+        importlib.invalidate_caches()
+        return importlib.import_module("vl_convert")
+
+
+def _set_up(step: str) -> None:
+    if subprocess.run([SETUP, step], stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        raise BadInputError(
+            f"fetching what draws the charts failed, see above; nothing was written. To try again: ./setup.sh {step}"
+        )
