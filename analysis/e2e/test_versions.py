@@ -24,8 +24,6 @@ SMALL = {
     "hbase_heap": "512m",
 }
 
-G1 = "G1 Old Generation, G1 Young Generation"
-
 
 def carry_out(playbook: str, folder: Path, **variables: Any) -> Failure | None:
     return play(playbook, None, folder, variables={**SMALL, **variables}, check=lambda: None, timeout=300)
@@ -37,24 +35,15 @@ def nothing_stays(tmp_path: Path) -> Iterator[None]:
     assert carry_out("stop.yml", tmp_path) is None
 
 
-@pytest.mark.parametrize(
-    ("system", "variables", "jdk", "collectors"),
-    [
-        # 3.11 on JDK 8 and 4.0 on JDK 11, with other collectors, are in the scenario gc-matrix.
-        ("cassandra", {"cassandra_version": "4.1.10", "cassandra_jdk": 11}, "11.", G1),
-        ("hbase", {"hbase_version": "2.5.13-hadoop3"}, "17.", G1),
-    ],
-    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else value[:9],
-)
-def test_it_is_measured_and_says_what_it_is(
-    tmp_path: Path, system: str, variables: dict[str, Any], jdk: str, collectors: str
-) -> None:
-    assert carry_out("deploy.yml", tmp_path, deploy_systems=[system], **variables) is None
-    assert carry_out("trial.yml", tmp_path, trial_system=system, trial_dir=str(tmp_path / "raw"), **variables) is None
+def test_it_is_measured_and_says_what_it_is(tmp_path: Path) -> None:
+    """Other versions of Cassandra, on other JDKs with other collectors, are in the scenario gc-matrix."""
+    asked = {"hbase_version": "2.5.13-hadoop3"}
+    assert carry_out("deploy.yml", tmp_path, deploy_systems=["hbase"], **asked) is None
+    assert carry_out("trial.yml", tmp_path, trial_system="hbase", trial_dir=str(tmp_path / "raw"), **asked) is None
     conditions = json.loads((tmp_path / "raw" / "conditions.json").read_text())
-    assert conditions["version"] == variables[f"{system}_version"]
-    assert conditions["jdk"].startswith(jdk)
-    assert conditions["gc"] == collectors
+    assert conditions["version"] == asked["hbase_version"]
+    assert conditions["jdk"].startswith("17.")
+    assert conditions["gc"] == "G1 Old Generation, G1 Young Generation"
     assert (conditions["durability"], conditions["compression"]) == ("memory", "none")
     assert json.loads((tmp_path / "raw" / "settled.json").read_text())["rows"] == {"usertable": 1000}
     (client,) = (tmp_path / "raw" / "run-1").glob("*/client.json")

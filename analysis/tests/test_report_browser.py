@@ -97,8 +97,7 @@ def barriers(browser: Browser) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 375])
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
 def test_axe_finds_no_barrier(quiet: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     of_four(tmp_path / "results/a")
     edit_json(tmp_path / "results/a/raw/02-cassandra-batchsize=100/conditions.json", durability="disk")
