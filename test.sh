@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # ./test.sh [all|part…]: sets up what is needed and runs the tests. Real servers, no mocks.
 #
-#   ./test.sh           what to run before a commit, about 10 minutes on 2 cores: of each part but cluster the tests that
-#                       are not marked slow, the contract of one system per binding, one experiment with its report
+#   ./test.sh           what to run before a commit: lint, the unit tests that are not marked slow, every binding's contract, one
+#                       experiment with its report
 #   ./test.sh all       everything; .ci/run calls it
 #   ./test.sh PART…     the whole of these parts:
 #
@@ -123,7 +123,8 @@ run_unit() {
 run_contract() {
     local system binding reason seen=
     while read -r system binding reason; do
-        if ((${#only[@]})) && [[ " ${only[*]} " != *" $system "* ]] || { $everyday && [[ $seen == *" $binding "* ]]; }; then
+        # Of systems with the same binding the first one, unless another is named.
+        if [[ " ${only[*]:-$system} " != *" $system "* ]] || { ((${#only[@]} == 0)) && [[ $seen == *" $binding "* ]]; }; then
             continue
         fi
         seen+=" $binding "

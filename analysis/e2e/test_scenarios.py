@@ -97,12 +97,15 @@ def test_hbase_read_variants(tmp_path: Path) -> None:
     assert 0 <= in_files < in_memory
 
 
-def test_region_servers_of_one_host(tmp_path: Path) -> None:
+def test_region_servers_of_one_host_in_an_older_version(tmp_path: Path) -> None:
     heaps = [f"--set=hbase_{part}_heap=256m" for part in ("master", "namenode", "datanode", "zookeeper")]
     (trial,) = measured(
         tmp_path, "workloadC", "--systems=hbase", "--records=2000", "--set=threadcount=2",
-        "--set=hbase_regionservers_per_host=2", "--set=hbase_prefetch=true", *heaps,
+        "--set=hbase_version=2.5.13-hadoop3", "--set=hbase_regionservers_per_host=2", "--set=hbase_prefetch=true",
+        *heaps,
     )  # fmt: skip
+    asked = [trial["conditions"][name] for name in ("version", "gc", "durability")]
+    assert asked == ["2.5.13-hadoop3", "G1 Old Generation, G1 Young Generation", "memory"]
     assert trial["conditions"]["nodes"] == 1
     notes = "; ".join(trial["notes"])
     assert "region servers: 2, each with a heap of its own; hosts: 1" in notes
@@ -116,6 +119,9 @@ def test_region_servers_of_one_host(tmp_path: Path) -> None:
     assert {"regionserver.log", "regionserver2.log"} <= {
         file.name for file in next((folder / "server").iterdir()).iterdir()
     }
+    statistics = list((folder / "server").glob("*/stats/run-1/stats-*"))
+    assert statistics
+    assert not [file.name for file in statistics if "Exception:" in file.read_text()]
 
 
 def test_gc_matrix(tmp_path: Path) -> None:
