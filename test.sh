@@ -4,6 +4,7 @@
 #   ./test.sh           what to run before a commit: lint, the unit tests that are not marked slow, every binding's contract, one
 #                       experiment with its report
 #   ./test.sh all       everything; .ci/run calls it
+#   ./test.sh --minutes N all   the same, but after N minutes nothing more is begun: it is skipped, and said to be
 #   ./test.sh PART…     the whole of these parts:
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
@@ -33,6 +34,10 @@ end_jobs() { for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; }
 check() {
     local name=$1 log="$reports/$1.log" code=0 cases bad
     shift
+    if ((minutes && EPOCHSECONDS - started > minutes * 60)); then
+        printf 'skipped %s: %d minutes are over\n' "$name" "$minutes"
+        return
+    fi
     rm -f -- "$reports"/*.xml "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports/TEST-*.xml
     SECONDS=0
     "$@" >"$log" 2>&1 || code=$?
@@ -185,6 +190,15 @@ testbed_down() {
     testbed_up=false
 }
 
+minutes=0 started=$EPOCHSECONDS
+if [[ ${1:-} == --minutes ]]; then
+    if ! [[ ${2:-} =~ ^[1-9][0-9]{0,4}$ ]]; then
+        printf 'ERROR: --minutes %s: must be a whole number from 1\n' "${2:-}" >&2
+        exit 2
+    fi
+    minutes=$2
+    shift 2
+fi
 chosen=() only=() everyday=false unmarked=() marked=()
 for word in "$@"; do
     if [[ $word == all ]]; then
