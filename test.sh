@@ -208,7 +208,7 @@ for word in "$@"; do
     elif grep -q "^  $word:" "$root/ansible/systems.yml"; then
         only+=("$word")
     else
-        printf 'ERROR: unknown part "%s"; there are: all, %s\n' "$word" "${parts[*]}" >&2
+        printf 'ERROR: unknown part "%s"; there are: all %s\n' "$word" "${parts[*]}" >&2
         exit 2
     fi
 done
