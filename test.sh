@@ -152,15 +152,19 @@ run_contract() {
 
 # contract SYSTEM BINDING: a binding against a real server, which is stopped whatever happens. The unit tests had their turn (-Dtest=none).
 contract() {
-    local code=0
+    local code=0 data
     servers_up=true
+    # In a folder of its own: what these tests leave in the server was made by no trial, and no trial would remove it.
+    data=$(mktemp -d -p "$root/.setup")
+    chmod 755 -- "$data" # the server may run as another user
     playbook deploy.yml -e "{deploy_systems: [$1]}" &&
-        playbook trial.yml -e "trial_system=$1 trial_until=schema" -e @tests/quick_start.yml &&
+        playbook trial.yml -e "trial_system=$1 trial_until=schema" -e "{dohyo_data: ['$data']}" -e @tests/quick_start.yml &&
         maven verify -Pcontract -pl "$2" -am -Dtest=none -Dsurefire.failIfNoSpecifiedTests=false \
             "-Dit.test=dohyo/$2/*IT" -Dfailsafe.failIfNoSpecifiedTests=false \
             "-Ddohyo.server=$root/.dohyo/run/$1.properties" || code=$?
     playbook stop.yml || code=$?
     servers_up=false
+    rm -rf -- "$data"
     return "$code"
 }
 
