@@ -73,7 +73,12 @@ import pathlib, sys
 from xml.etree import ElementTree
 
 reports = [file for folder in sys.argv[1:] for file in pathlib.Path(folder).glob("*.xml")]
-cases = [case for file in reports for case in ElementTree.parse(file).iter("testcase") if case.find("skipped") is None]
+cases = []
+for file in reports:
+    try:
+        cases += [case for case in ElementTree.parse(file).iter("testcase") if case.find("skipped") is None]
+    except ElementTree.ParseError:
+        pass  # of a program that was killed; its exit code says so
 with open(sys.argv[1] + "/seconds", "a", encoding="utf-8") as seconds:
     for case in cases:
         print(case.get("time"), case.get("classname"), " ".join(case.get("name").split()), file=seconds)

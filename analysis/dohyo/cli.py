@@ -13,7 +13,7 @@ from typing import get_args
 
 import click
 
-from dohyo import folders, output, plain_text, terminal
+from dohyo import folders, output, places, plain_text, terminal
 from dohyo.ansible import available
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
@@ -180,8 +180,7 @@ def show(experiment: str | None, details: bool) -> int:
     console = Console()
     if details:
         table.render(summary, console)
-    name = folder.name if folder.parent == RESULTS else str(folder)
-    screen.render(summary, console, [screen.rest(shown(folder))], screen.again(name))
+    screen.render(summary, console, [screen.rest(shown(folder))], screen.again(places.named(folder)))
     return 0 if summary.is_sound(skipped=not facts.get("named")) else 1
 
 

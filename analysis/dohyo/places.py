@@ -22,3 +22,8 @@ def shown(path: Path) -> str:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+def named(experiment: Path) -> str:
+    """What commands take for the folder of an experiment: its ID below results/, else its path."""
+    return experiment.name if experiment.parent == RESULTS else str(experiment)

@@ -245,6 +245,13 @@ def test_a_signal_in_a_phase_ends_in_order(tmp_path: Path, phase: str, number: s
 
 
 def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL, "--set=cassandra_heap=12m")
+    assert run.end() == 1
+    assert run.trials()["cassandra"]["status"] == "failed"
+    assert "starting the servers: task '" in run.trials()["cassandra"]["reason"]
+
+
+def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
     run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL, "--set=cassandra_gc=CMS")
     assert run.end() == 1
     trial = run.trials()["cassandra"]

@@ -17,11 +17,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo import folders, host, owned
+from dohyo import folders, host, owned, places
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE, RESULTS, SETUP, shown
+from dohyo.places import ANSIBLE, SETUP, shown
 from dohyo.planning import sizing
 from dohyo.planning.plan import Trial, course, variables
 from dohyo.report import files, measured
@@ -283,11 +283,11 @@ class _Measurement:
                 left_by = trial.label if failure is not None else ""
                 kept = keep and failure is None
         except Interruption as interruption:
-            for trial in self._todo("pending", "running"):
+            for trial in self._in_state("pending", "running"):
                 self._mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
             raise
         except Exception as error:
-            for trial in self._todo("running"):
+            for trial in self._in_state("running"):
                 self._mark(trial, "failed", str(self._unexpected(error)))
             raise
         finally:
@@ -295,14 +295,14 @@ class _Measurement:
             if began and not kept:
                 self._stop()
             # The end of the servers may still have added to these.
-            for trial in self._todo("failed", "interrupted"):
+            for trial in self._in_state("failed", "interrupted"):
                 self.experiment.seal(trial)
         if kept:
             self._show_kept(ready[-1])
         self.signals.check()
 
-    def _todo(self, *statuses: Status) -> list[Trial]:
-        """What is to do, as far as it has come so far."""
+    def _in_state(self, *statuses: Status) -> list[Trial]:
+        """The trials to do that are in one of these states."""
         return [trial for trial in self.todo if self.experiment.state(trial) in statuses]
 
     def _provisioned(self) -> list[Trial]:
@@ -492,30 +492,23 @@ class _Measurement:
             # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
             if self.experiment.state(trial) == "done" and result.status != "ok":
                 self._mark(trial, "invalid", result.reason)
-        fine = ("ok",) if self.options.named else ("ok", "skipped")
-        statuses = [trial.status for trial in summary.trials]
-        valid = "ok" in statuses and all(status in fine for status in statuses)
+        valid = summary.has_numbers(skipped=not self.options.named)
         self.experiment.release()
         self._write(partial(write, summary, self.experiment.folder))
         valid = valid and not self.unwritten
         status = "done" if valid else "interrupted" if interrupted else "failed"
         self._write(partial(self.experiment.update, status=status, finished=now()))
+        name = places.named(self.experiment.folder)
         rest = [screen.rest(shown(self.experiment.folder))]
         if self.options.open_report:
             self._write(partial(self._open_report, summary, found, rest))
         if not valid:
-            command = shlex.join(["./run.sh", "--resume", self._name])
+            command = shlex.join(["./run.sh", "--resume", name])
             rest.append(f"to repeat only what did not finish: {command}")
         if self.options.details:
             table.render(summary, self.console)
-        screen.render(summary, self.console, rest, screen.again(self._name))
+        screen.render(summary, self.console, rest, screen.again(name))
         return valid and summary.has_found_rates() and not self.unwritten
-
-    @property
-    def _name(self) -> str:
-        """What commands take: a name alone would be one below results/."""
-        folder = self.experiment.folder
-        return folder.name if folder.parent == RESULTS else str(folder)
 
     def _open_report(self, summary: Summary, found: Measured, rest: list[str]) -> None:
         (page,) = files.write(self.experiment.folder, (summary, found))

@@ -71,7 +71,7 @@ def phases_of(summary: Summary) -> list[str]:
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
     """The phases whose rates decide: after a search its maximum alone."""
-    return [PROBE] if rounds_with_search(summary, trial) else phases_of(summary)
+    return [PROBE] if any(each.search for each in rounds_of(summary, trial)) else phases_of(summary)
 
 
 def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
@@ -104,11 +104,6 @@ def ratio(pair: Pair) -> float:
 def rounds_of(summary: Summary, trial: Trial) -> list[Trial]:
     """The trials that one which is compared is made of: itself, or its rounds."""
     return [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
-
-
-def rounds_with_search(summary: Summary, trial: Trial) -> list[Trial]:
-    """The rounds of a system at a point that searched for the highest rate."""
-    return [each for each in rounds_of(summary, trial) if each.search]
 
 
 def _is_valid(summary: Summary, trial: Trial) -> bool:

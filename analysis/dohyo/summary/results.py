@@ -99,6 +99,11 @@ class Trial:
         """Whether a row is beside what was to be measured: of the load before it, or of runs that do not count."""
         return row.discarded or (row.phase == LOAD and not self.load_is_measured)
 
+    @property
+    def serving(self) -> set[str]:
+        """The hosts on which servers of it ran."""
+        return {node.host for node in self.nodes if node.memory_mb is not None}
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -159,10 +164,16 @@ class Summary:
 
         :param skipped: systems that could not be had are fine
         """
+        return self.has_numbers(skipped=skipped) and self.has_found_rates() and not self.warnings
+
+    def has_numbers(self, *, skipped: bool = False) -> bool:
+        """Whether there are valid numbers of every trial.
+
+        :param skipped: systems that could not be had are fine, but not if there is no other
+        """
         fine = ("ok", "skipped") if skipped else ("ok",)
         statuses = [trial.status for trial in self.trials]
-        valid = "ok" in statuses and all(status in fine for status in statuses)
-        return valid and self.has_found_rates() and not self.warnings
+        return "ok" in statuses and all(status in fine for status in statuses)
 
     def has_found_rates(self) -> bool:
         """Whether every search of a valid trial has found a rate that holds its bounds."""

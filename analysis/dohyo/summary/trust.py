@@ -54,8 +54,9 @@ class Trust:
 
 def judged(summary: Summary) -> Trust:
     """How far the verdict of an experiment, or of logs from elsewhere, can be trusted."""
-    pairs = [pair for contest in contests(summary) for pair in contest]
-    nearest = [contest[0] for contest in contests(summary)]
+    held = contests(summary)
+    pairs = [pair for contest in held for pair in contest]
+    nearest = [contest[0] for contest in held]
     hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, nearest))
     found = [
         *_unequal(summary),
@@ -240,15 +241,11 @@ def _about_the_whole(summary: Summary) -> Iterator[Reason]:
     # "not steady: …" is worse than what limits how far one may generalise.
     for note in sorted(summary.notes, key=lambda note: not note.startswith("not steady")):
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
-    if any({client.host for client in trial.clients} & _serving(trial) for trial in summary.trials):
+    if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):
         yield Reason(
             "Clients and servers share a host and its processors: the rates are of both together.",
             "clients on the servers' host",
         )
-
-
-def _serving(trial: Trial) -> set[str]:
-    return {node.host for node in trial.nodes if node.memory_mb is not None}
 
 
 def _few(names: Sequence[str]) -> str:

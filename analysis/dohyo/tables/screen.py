@@ -209,7 +209,7 @@ def _table(sections: Sequence[_Section], columns: Sequence[_Column]) -> Table:
 
 
 def _merged(columns: Sequence[_Column]) -> list[_Column]:
-    """Columns of the same head beside each other are one."""
+    """Merges neighbouring columns that have the same head."""
     result: list[_Column] = []
     for column in columns:
         if result and result[-1].head == column.head:
@@ -467,8 +467,9 @@ def _facts(summary: Summary) -> list[str]:
 
 def _hosts(trials: Sequence[Trial]) -> str:
     """How many hosts had servers, and their processors."""
-    serving = [{node.host for node in trial.nodes if node.memory_mb is not None} for trial in trials]
-    count = max(map(len, serving), default=0) or max((trial.conditions.nodes or 0 for trial in trials), default=0)
+    count = max((len(trial.serving) for trial in trials), default=0) or max(
+        (trial.conditions.nodes or 0 for trial in trials), default=0
+    )
     if not count:
         return ""
     cpus = {use.cpus for trial in trials for use in trial.hosts if use.cpus}

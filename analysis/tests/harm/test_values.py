@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from dohyo import cli, plain_text
+from dohyo import cli, places, plain_text
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Signals, play
 from dohyo.bad_input import BadInputError
@@ -383,7 +383,7 @@ def test_the_hint_to_resume_can_be_pasted(
     below: bool, tmp_path: Path, chosen: scenario.Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(runner, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(places, "RESULTS", tmp_path / "results")
     monkeypatch.chdir(tmp_path)  # where the folder's path would be its name alone
     folder = experiment.new_folder(chosen, None if below else tmp_path / f"-out {NAME}")
     there = experiment.create(chosen, folder, {"inventory": None})
