@@ -19,18 +19,21 @@ the seconds in which tasks ran, and all seconds: the difference is Ansible's own
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # What Ansible does on the controller. Ours there are plugins without a module's file, or run within Ansible.
-ON_THE_CONTROLLER = {"assert", "debug", "fail", "set_fact", "validate_argument_spec", "group_by"}
+ON_THE_CONTROLLER = {"assert", "debug", "fail", "set_fact", "validate_argument_spec", "include_role", "include_tasks"}
+SHARE = "both trials, without servers and clients"
 STEPS = ("run", "stop", "next", "start", "canary", "schema", "settle", "client")
 
 
@@ -77,8 +80,8 @@ def gap(before: Path, after: Path) -> Gap:
     since, until = window(before)[1], window(after)[0]
     found = Gap()
     step, began = "run", since
-    for event in [*events_of(before), {"event": "next", "time": None}, *events_of(after), {"event": "last", "time": until}]:
-        entered = {"end": "next", "last": "end", "phase": str(event.get("phase"))}.get(event["event"])
+    for event in [*events_of(before), *events_of(after), {"event": "over", "time": until}]:
+        entered = {"end": "next", "over": "over", "phase": str(event.get("phase"))}.get(event["event"])
         if entered == "run" and step != "run":
             entered = "client"
         if event["event"] == "task" and min(event["time"], until) > max(event["began"], since):
@@ -86,47 +89,57 @@ def gap(before: Path, after: Path) -> Gap:
             found.steps[step].tasks += 1
             found.steps[step].modules += is_module(event["action"])
             found.steps[step].inside += took
-            found.tasks[f"{step}: {event['task']} ({event['action'].removeprefix('ansible.builtin.')})"] += took
+            if step != "load":
+                found.tasks[f"{step}: {event['task']} ({event['action'].removeprefix('ansible.builtin.')})"] += took
         if entered is not None and event["time"] >= since:
             found.steps[step].seconds += min(event["time"], until) - began
             step, began = entered, event["time"]
             if began >= until:
                 break
+    del found.steps["load"]
     return found
 
 
-def measure(system: str, records: int, folder: Path) -> None:
+def measure(system: str, records: int, folder: Path) -> float:
     """Runs two rounds of a system; its evidence comes to the folder.
 
+    :returns: seconds of processor time of run.sh and all that it has waited for: no servers, and no clients
     :raises CalledProcessError: when that fails
     """
     settings = [f"recordcount={records}", "maxexecutiontime=5", "warmuptime=2"]
     command = [ROOT / "run.sh", "workloadA", "--systems", system, "--rounds", "2", "--out", folder]
     command += [word for setting in settings for word in ("--set", setting)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def sum_of(steps: Iterable[Step]) -> Step:
+    """Several steps as one."""
+    each = list(steps)
+    return Step(*(sum(getattr(one, what.name) for one in each) for what in fields(Step)))
+
+
+def print_row(name: str, steps: list[Step]) -> None:
+    """Prints the medians of one step in several gaps, and the least and the most of its seconds."""
+    middle = Step(*(statistics.median(getattr(one, what.name) for one in steps) for what in fields(Step)))
+    seconds = [one.seconds for one in steps]
+    spread = f" [{min(seconds):.1f}, {max(seconds):.1f}]" if len(steps) > 1 else ""
+    print(f"| {name} | {middle.tasks:g} | {middle.modules:g} | {middle.inside:.1f} | {middle.seconds:.1f}{spread} |")
 
 
 def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
-    """Prints the medians of several gaps, and the range of the whole."""
-    print(f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|")  # noqa: T201
+    """Prints the medians of several gaps."""
+    print(f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|")
     for step in STEPS:
-        each = [one.steps[step] for one in gaps]
-        print(  # noqa: T201
-            f"| {step} | {max(one.tasks for one in each)} | {max(one.modules for one in each)}"
-            f" | {statistics.median(one.inside for one in each):.1f} | {statistics.median(one.seconds for one in each):.1f} |"
-        )
-    sums = [[sum(getattr(one.steps[step], what) for step in STEPS) for one in gaps] for what in Step.__annotations__]
-    count, modules, inside, seconds = sums
-    spread = f" [{min(seconds):.1f}, {max(seconds):.1f}]" if len(gaps) > 1 else ""
-    print(  # noqa: T201
-        f"| all but the load | {max(count)} | {max(modules)} | {statistics.median(inside):.1f}"
-        f" | **{statistics.median(seconds):.1f}**{spread} |"
-    )
+        print_row(step, [one.steps[step] for one in gaps])
+    print_row("**all but the load**", [sum_of(one.steps.values()) for one in gaps])
     if tasks:
         total: Counter[str] = sum((one.tasks for one in gaps), Counter())
-        print("\n| task | s |\n|---|---|")  # noqa: T201
+        print("\n| task | s |\n|---|---|")
         for task, took in total.most_common():
-            print(f"| {task} | {took / len(gaps):.2f} |")  # noqa: T201
+            print(f"| {task} | {took / len(gaps):.2f} |")
 
 
 def gap_of(folder: Path) -> Gap:
@@ -148,16 +161,17 @@ def main() -> None:
         print_table(" ".join(map(str, options.read)), [gap_of(folder) for folder in options.read], tasks=options.tasks)
         return
     for system in options.systems:
-        gaps = []
+        gaps, processor = [], []
         for number in range(options.times):
             with tempfile.TemporaryDirectory() as work:
                 folder = Path(work) / f"{system}-{number}"
                 try:
-                    measure(system, options.records, folder)
+                    processor.append(measure(system, options.records, folder))
                 except subprocess.CalledProcessError as error:
                     sys.exit(f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}")
                 gaps.append(gap_of(folder))
         print_table(system, gaps, tasks=options.tasks)
+        print(f"\nProcessor seconds of an experiment, deploy.yml and {SHARE}: {statistics.median(processor):.0f}")
 
 
 if __name__ == "__main__":

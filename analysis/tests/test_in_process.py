@@ -1,4 +1,4 @@
-"""Modules of ours answer the same whether they run within Ansible's process or as modules on a host; program, as command."""
+"""Modules of ours answer the same within Ansible's process as on a host; `program` answers as `command` does."""
 
 import json
 import re
@@ -11,28 +11,34 @@ import pytest
 from dohyo.ansible.playbook import play
 from dohyo.places import ANSIBLE
 
-SECRET = "hunter2-correct-horse"
+SECRET = "hunter2-correct-horse"  # noqa: S105 - it is none
 # With this there is an interpreter to notice when a module starts on "the host"; it says so in a file.
 INTERPRETER = '#!/bin/sh\necho module >> "{calls}"\nexec "{python}" "$@"\n'
+DATA = [["WHERE", "data"]]
 OWN = {"deployment": "0123456789ab", "controller": {"controller": "here", "user": "me"}}
 # Module, arguments, and keywords of the task. WHERE is a folder of its own for each of the two ways.
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "look": ("host_resources", {"path": "WHERE", "needs": ["WHERE/none", "/"]}, {}),
-    "settings": ("host_settings", {"state": "read", "settings": [{"name": "vm.swappiness", "value": 1}], "kept": "WHERE/kept"}, {}),
+    "settings": ("host_settings",
+                 {"state": "read", "settings": [{"name": "vm.swappiness", "value": 1}], "kept": "WHERE/kept"}, {}),
     "ports": ("free_ports", {"address": "127.0.0.1", "preferred": {"a": 20517, "b": 20518}}, {}),
     "lost ports": ("lost_ports", {"chosen": {"ports": {}, "address": "127.0.0.1"}, "secret": "WHERE/secret"}, {}),
-    "mark": ("owned", {"state": "present", "folders": [["WHERE", "data"]], "experiment": "x", **OWN}, {}),
+    "mark": ("owned", {"state": "present", "folders": DATA, "experiment": "x", **OWN}, {}),
     "write": ("files", {"folders": ["WHERE/data/conf"], "folder_mode": "0711", "mode": "0600",
                         "files": [{"path": "WHERE/data/conf/a", "content": "{{ '{{ 7 * 7 }} $HOME' }}"}]}, {}),
     "write again": ("files", {"files": [{"path": "WHERE/data/conf/a", "content": "b"}]}, {"diff": True}),
-    "only look": ("files", {"files": [{"path": "WHERE/data/conf/c", "content": "c"}]}, {"check_mode": True, "diff": True}),
+    "only look": ("files",
+                  {"files": [{"path": "WHERE/data/conf/c", "content": "c"}]}, {"check_mode": True, "diff": True}),
     "bring home": ("transfer_folder", {"direction": "pull", "src": "WHERE/data/conf", "dest": "WHERE/home"}, {}),
-    "look at the mark": ("owned", {"state": "checked", "folders": [["WHERE", "data"]], "deployment": "ba9876543210"}, {}),
-    "remove somebody's": ("owned", {"state": "absent", "folders": [["WHERE", "data"]], "deployment": "ba9876543210"}, {}),
-    "remove": ("owned", {"state": "absent", "folders": [["WHERE", "data"]], **OWN}, {}),
+    "look at the mark": ("owned",
+                         {"state": "checked", "folders": DATA, "deployment": "ba9876543210"}, {}),
+    "remove somebody's": ("owned",
+                          {"state": "absent", "folders": DATA, "deployment": "ba9876543210"}, {}),
+    "remove": ("owned", {"state": "absent", "folders": DATA, **OWN}, {}),
     "no such option": ("files", {"filess": []}, {}),
     "no such deployment": ("owned", {"state": "absent", "deployment": "x"}, {}),
-    "no folder": ("files", {"folders": ["/proc/none"], "files": [{"path": "WHERE/a", "content": SECRET}]}, {"no_log": True}),
+    "no folder": ("files",
+                  {"folders": ["/proc/none"], "files": [{"path": "WHERE/a", "content": SECRET}]}, {"no_log": True}),
 }  # fmt: skip
 FAIL = {"remove somebody's", "no such option", "no such deployment", "no folder"}
 
@@ -60,7 +66,12 @@ def outcomes(tmp_path: Path, way: str) -> dict[str, Any]:
     variables = {"ansible_python_interpreter": str(interpreter)} if way == "module" else {}
     tasks: list[dict[str, Any]] = []
     for number, (module, arguments, keywords) in enumerate(CASES.values()):
-        task = {"name": f"case {number}", module: at(where, arguments), "register": f"case_{number}", "ignore_errors": True}
+        task = {
+            "name": f"case {number}",
+            module: at(where, arguments),
+            "register": f"case_{number}",
+            "ignore_errors": True,
+        }
         tasks.append(task | keywords)
     content = "{{ dict(range(" + str(len(CASES)) + ") | map('string') | zip(cases)) | to_json }}"
     cases = [f"{{{{ case_{number} }}}}" for number in range(len(CASES))]
@@ -96,11 +107,13 @@ def test_every_plugin_of_a_module_has_its_module() -> None:
             assert (ANSIBLE / "plugins" / "modules" / plugin.name).exists()
 
 
-HOSTILE = ["$HOME `id` $(id)", "it's \"q\" \\ *", "", "{{ 7 * 7 }}", "a\nb", "-n", "ö 日本"]
+HOSTILE = ["$HOME `id` $(id)", 'it\'s "q" \\ *', "", "{{ 7 * 7 }}", "a\nb", "-n", "ö 日本"]
 PROGRAMS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"argv": ["printf", "[%s]", *HOSTILE]}, {}),
-    ({"argv": ["sh", "-c", 'cat; pwd; echo "$A"; echo >&2 wrong; exit 3'], "stdin": "x $y\n", "chdir": "/"},
-     {"environment": {"A": "it's $B; `id`"}}),
+    (
+        {"argv": ["sh", "-c", 'cat; pwd; echo "$A"; echo >&2 wrong; exit 3'], "stdin": "x $y\n", "chdir": "/"},
+        {"environment": {"A": "it's $B; `id`"}},
+    ),
     ({"argv": ["cat"]}, {}),
     ({"argv": ["echo", "no"], "removes": "WHERE/it's not there"}, {}),
     ({"argv": ["echo", "no"], "creates": "WHERE"}, {}),
@@ -120,7 +133,9 @@ def test_program_is_as_command(tmp_path: Path) -> None:
             call = {**arguments, "argv": f"{{{{ given[{number}] }}}}", **more}
             tasks.append({module: call, "register": f"answer_{len(tasks)}", "ignore_errors": True, **keywords})
     registered = [f"{{{{ answer_{number} }}}}" for number in range(len(tasks))]
-    tasks.append({"copy": {"content": "{{ answers | to_json }}", "dest": f"{tmp_path}/answers"}, "vars": {"answers": registered}})
+    tasks.append(
+        {"copy": {"content": "{{ answers | to_json }}", "dest": f"{tmp_path}/answers"}, "vars": {"answers": registered}}
+    )
     given = [arguments["argv"] for arguments, _ in at(tmp_path, PROGRAMS)]
     log = asked(tmp_path, tasks, {"given": given})
     assert SECRET not in log

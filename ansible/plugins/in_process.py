@@ -48,7 +48,8 @@ class InProcess(ActionBase):  # type: ignore[misc]
         with TemporaryDirectory() as folder:
             # Else the module would make one, and remove it when a Python ends in good order; workers of Ansible do not.
             output = answer_of(file, {**arguments, "_ansible_tmpdir": folder})
-        return {**self._parse_returned_data({"stdout": output}, PROFILE)}
+        parsed: dict[str, Any] = self._parse_returned_data({"stdout": output}, PROFILE)
+        return parsed
 
     def _is_this_process(self, task_vars: dict[str, Any]) -> bool:
         """Would the module run on this machine, as this user and with this interpreter, in the same environment?"""
@@ -72,7 +73,8 @@ def answer_of(file: Path, arguments: dict[str, Any]) -> str:
     if shared not in ansible.module_utils.__path__:
         ansible.module_utils.__path__.append(shared)
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None and spec.loader is not None  # noqa: S101 - for the type checker
+    assert spec is not None  # noqa: S101 - for the type checker
+    assert spec.loader is not None  # noqa: S101 - as above
     module = importlib.util.module_from_spec(spec)
     encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
     basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()

@@ -43,7 +43,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         script = script_of(given, self._compute_environment_string())
         found = self._low_level_execute_command("/bin/sh", in_data=script.encode("utf-8", "surrogateescape"))
         for stream in ("stdout", "stderr"):
-            answer |= {stream: found[stream].rstrip("\r\n"), f"{stream}_lines": found[stream].rstrip("\r\n").splitlines()}
+            answer |= {
+                stream: found[stream].rstrip("\r\n"),
+                f"{stream}_lines": found[stream].rstrip("\r\n").splitlines(),
+            }
         answer |= {"rc": found["rc"], "changed": True}
         return answer if found["rc"] == 0 else {**answer, "failed": True, "msg": "non-zero return code"}
 

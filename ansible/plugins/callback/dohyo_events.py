@@ -105,7 +105,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._write("task", task=result.task.get_name(), action=result.task.action, began=self._began)
             self._began = None
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002, FBT001 - Ansible calls it so
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - Ansible calls it so
         """Note when a task begins."""
         self._began = time.time()
 
