@@ -48,8 +48,6 @@ PLACES = {
 }
 # Tasks that remove with Ansible's own module; each removes files alone.
 FILE_TASKS = {
-    ("tasks/collect.yml", "Remove what is secret of the clients' properties"),
-    ("tasks/collect.yml", "Note that the trial is over"),
     ("roles/host/tasks/restore.yml", "Remove the settings that should last"),
 }
 SKIPPED = {"tests", "test", "e2e", "target", "__pycache__", "docs"}

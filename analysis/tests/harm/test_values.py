@@ -93,10 +93,15 @@ PROBE = """
       register: printed
       changed_when: false
       vars: {nul: "\\0"}
+    - program: {argv: [sh, -c, 'printf %s "$TEXT$1"', sh, "{{ given.texts | reject('search', nul) | join('|') }}"]}
+      environment: {TEXT: "{{ given.texts[2] }}"}
+      register: run
+      vars: {nul: "\\0"}
+    - files: {files: [{path: "{{ to }}/written", content: "{{ given.texts | to_json }}"}]}
     - ansible.builtin.template: {src: "{{ playbook_dir }}/probe.j2", dest: "{{ to }}/templated.json", mode: "0644"}
     - ansible.builtin.copy:
         content: "{{ {'given': given, 'inside': inside, 'fact': fact, 'two': fact_two, 'answer': answer_fact,
-                      'facts': facts, 'printed': printed.stdout,
+                      'facts': facts, 'printed': printed.stdout, 'run': run.stdout,
                       'template': lookup('ansible.builtin.template', playbook_dir ~ '/probe.j2')} | to_json }}"
         dest: "{{ to }}/seen.json"
         mode: "0644"
@@ -124,6 +129,8 @@ def test_no_text_from_outside_is_a_template_to_ansible(tmp_path: Path) -> None:
     assert seen["two"] == texts + texts
     assert seen["answer"] == {"notes": texts, "again": texts}
     assert seen["facts"] == texts[:3]
+    assert json.loads((to / "written").read_text()) == texts
+    assert seen["run"] == texts[2] + seen["printed"]
     assert seen["printed"] == "|".join(text for text in texts if "\0" not in text)
 
 

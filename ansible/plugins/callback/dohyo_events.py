@@ -10,6 +10,8 @@
     a task had something to say to people
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
     ignored: the play goes on, or a rescue section takes over and will fail with a message of its own
+{"time": …, "event": "task", "task": str, "action": str, "began": epoch seconds}
+    a task has ended on the first of its hosts; one that is skipped is left out
 {"time": …, "event": "end"}
 """
 
@@ -91,13 +93,25 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         super().__init__()
         self._path = os.environ.get("DOHYO_EVENTS", "")
         self.disabled = not self._path
+        # Of the task that is under way, until one host has ended it.
+        self._began: float | None = None
 
     def _write(self, event: str, **fields: object) -> None:
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
 
+    def _took(self, result: CallbackTaskResult) -> None:
+        if self._began is not None:
+            self._write("task", task=result.task.get_name(), action=result.task.action, began=self._began)
+            self._began = None
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - Ansible calls it so
+        """Note when a task begins."""
+        self._began = time.time()
+
     def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
         """Report a phase, a system or its needs; only now, with the task's end, its message is filled in."""
+        self._took(result)
         if result.task.name.startswith("Phase "):
             phase = result.result["msg"]
             self._write("phase", phase=phase["phase"], run=phase.get("run"), client_dirs=phase.get("client_dirs", []))
@@ -110,6 +124,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         """Report a failed task."""
+        self._took(result)
         self._failed(result, message_of(result.result), ignored=ignore_errors or is_rescued(result.task))
 
     def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:

@@ -1,0 +1,89 @@
+"""Runs modules of ours within Ansible's own process, where that is the same as on the host and costs nothing.
+
+A module is packed, sent to a new Python and unpacked there: on a slow machine half a second of processor time, for what
+often takes a millisecond. Where the "host" is this very machine, user and interpreter, the module's ``main`` is called
+instead. Ansible runs every task in a process of its own, so that nothing a module does to its process outlives it. The
+module's parameters, its answer and what Ansible does with both are the same.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import ansible.module_utils
+from ansible.module_utils import basic
+from ansible.module_utils.common.json import Direction, get_module_encoder
+from ansible.plugins.action import ActionBase
+from ansible.plugins.action.normal import ActionModule as Normal
+
+PLUGINS = Path(__file__).resolve().parent
+# How Ansible writes what a module is given and answers; of its own modules all use this one.
+PROFILE = "legacy"
+
+
+class InProcess(ActionBase):  # type: ignore[misc]
+    """An action whose modules are ours and run within this process where they can."""
+
+    def _execute_module(
+        self,
+        module_name: str | None = None,
+        module_args: dict[str, Any] | None = None,
+        task_vars: dict[str, Any] | None = None,
+        **others: Any,
+    ) -> dict[str, Any]:
+        name = module_name or self._task.action
+        file = PLUGINS / "modules" / f"{name}.py"
+        if not (file.exists() and self._is_this_process(task_vars or {})):
+            answer: dict[str, Any] = super()._execute_module(module_name, module_args, task_vars=task_vars, **others)
+            return answer
+        arguments = dict(self._task.args if module_args is None else module_args)
+        self._update_module_args(name, arguments, task_vars)
+        with TemporaryDirectory() as folder:
+            # Else the module would make one, and remove it when a Python ends in good order; workers of Ansible do not.
+            output = answer_of(file, {**arguments, "_ansible_tmpdir": folder})
+        parsed: dict[str, Any] = self._parse_returned_data({"stdout": output}, PROFILE)
+        return parsed
+
+    def _is_this_process(self, task_vars: dict[str, Any]) -> bool:
+        """Would the module run on this machine, as this user and with this interpreter, in the same environment?"""
+        host = task_vars["ansible_delegated_vars"][self._task.delegate_to] if self._task.delegate_to else task_vars
+        return (
+            self._connection.transport == "local"
+            and self._connection.become is None
+            and not self._task.async_val
+            and not any(self._task.environment or [])
+            and self._templar.template(host.get("ansible_python_interpreter")) == sys.executable
+        )
+
+
+class ActionModule(InProcess, Normal):
+    """The action of one module of ours."""
+
+
+def answer_of(file: Path, arguments: dict[str, Any]) -> str:
+    """What a module prints."""
+    shared = str(PLUGINS / "module_utils")
+    if shared not in ansible.module_utils.__path__:
+        ansible.module_utils.__path__.append(shared)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None  # noqa: S101 - for the type checker
+    assert spec.loader is not None  # noqa: S101 - as above
+    module = importlib.util.module_from_spec(spec)
+    encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
+    basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
+    basic._ANSIBLE_PROFILE = PROFILE
+    output = io.StringIO()
+    with redirect_stdout(output):
+        try:
+            spec.loader.exec_module(module)
+            module.main()
+        except SystemExit:
+            pass
+    return output.getvalue()

@@ -1,0 +1,178 @@
+"""What a trial costs beside its load and its runs: seconds from the end of one measured window to the next warm-up.
+
+    .venv/bin/python benchmarks/overhead.py [cassandra] [mysql-innodb] [--times 3] [--records 1000] [--tasks]
+    .venv/bin/python benchmarks/overhead.py --read FOLDER
+
+Each time is an experiment of two rounds of one system on this machine, through run.sh and the real playbook. What lies
+between the two windows is divided into steps by the events of both trials (raw/TRIAL/events.jsonl); the load between
+them is left out. Per step the table has the tasks that ran, those of them that start a Python on the host (modules),
+the seconds in which tasks ran, and all seconds: the difference is Ansible's own, between its tasks. The steps:
+
+    run    from the window's end to the end of the clients, and their statistics
+    stop   servers, evidence, data
+    next   the playbook's end, the state of the trial, the next playbook's start and its first tasks
+    start, canary, schema, settle    as in trial.yml
+    client the next run's clients connect and agree when to begin
+
+--read prints the table of experiments that are there, the medians where there are several; --tasks adds each task.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+# What Ansible does on the controller. Ours there are plugins without a module's file, or run within Ansible.
+ON_THE_CONTROLLER = {"assert", "debug", "fail", "set_fact", "validate_argument_spec", "include_role", "include_tasks"}
+SHARE = "both trials, without servers and clients"
+STEPS = ("run", "stop", "next", "start", "canary", "schema", "settle", "client")
+
+
+@dataclass
+class Step:
+    """What one step of a trial came to."""
+
+    tasks: int = 0
+    modules: int = 0
+    inside: float = 0.0  # seconds in which a task ran
+    seconds: float = 0.0
+
+
+@dataclass
+class Gap:
+    """What lies between two windows."""
+
+    steps: defaultdict[str, Step] = field(default_factory=lambda: defaultdict(Step))
+    tasks: Counter[str] = field(default_factory=Counter)  # seconds by step and name
+
+
+def is_module(action: str) -> bool:
+    """Does a task start a Python on the host?"""
+    name = action.removeprefix("ansible.builtin.")
+    folder = ROOT / "ansible" / "plugins"
+    return name not in ON_THE_CONTROLLER and not (folder / "action" / f"{name}.py").exists()
+
+
+def window(trial: Path) -> tuple[float, float]:
+    """When the last run's warm-up began and when its window ended, in seconds since 1970."""
+    (client,) = sorted(trial.glob("run-*/*/client.json"))[-1:]
+    told: dict[str, Any] = json.loads(client.read_text())
+    begin = told["agreed_start_ms"] / 1000
+    return begin, begin + told["warmup_seconds"] + told["measured_seconds"]
+
+
+def events_of(trial: Path) -> list[dict[str, Any]]:
+    """The events of a trial's playbook."""
+    return [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
+
+
+def gap(before: Path, after: Path) -> Gap:
+    """Divides the time between two trials of an experiment."""
+    since, until = window(before)[1], window(after)[0]
+    found = Gap()
+    step, began = "run", since
+    for event in [*events_of(before), *events_of(after), {"event": "over", "time": until}]:
+        entered = {"end": "next", "over": "over", "phase": str(event.get("phase"))}.get(event["event"])
+        if entered == "run" and step != "run":
+            entered = "client"
+        if event["event"] == "task" and min(event["time"], until) > max(event["began"], since):
+            took = min(event["time"], until) - max(event["began"], since)
+            found.steps[step].tasks += 1
+            found.steps[step].modules += is_module(event["action"])
+            found.steps[step].inside += took
+            if step != "load":
+                found.tasks[f"{step}: {event['task']} ({event['action'].removeprefix('ansible.builtin.')})"] += took
+        if entered is not None and event["time"] >= since:
+            found.steps[step].seconds += min(event["time"], until) - began
+            step, began = entered, event["time"]
+            if began >= until:
+                break
+    del found.steps["load"]
+    return found
+
+
+def measure(system: str, records: int, folder: Path) -> float:
+    """Runs two rounds of a system; its evidence comes to the folder.
+
+    :returns: seconds of processor time of run.sh and all that it has waited for: no servers, and no clients
+    :raises CalledProcessError: when that fails
+    """
+    settings = [f"recordcount={records}", "maxexecutiontime=5", "warmuptime=2"]
+    command = [ROOT / "run.sh", "workloadA", "--systems", system, "--rounds", "2", "--out", folder]
+    command += [word for setting in settings for word in ("--set", setting)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def sum_of(steps: Iterable[Step]) -> Step:
+    """Several steps as one."""
+    each = list(steps)
+    return Step(*(sum(getattr(one, what.name) for one in each) for what in fields(Step)))
+
+
+def print_row(name: str, steps: list[Step]) -> None:
+    """Prints the medians of one step in several gaps, and the least and the most of its seconds."""
+    middle = Step(*(statistics.median(getattr(one, what.name) for one in steps) for what in fields(Step)))
+    seconds = [one.seconds for one in steps]
+    spread = f" [{min(seconds):.1f}, {max(seconds):.1f}]" if len(steps) > 1 else ""
+    print(f"| {name} | {middle.tasks:g} | {middle.modules:g} | {middle.inside:.1f} | {middle.seconds:.1f}{spread} |")
+
+
+def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
+    """Prints the medians of several gaps."""
+    print(f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|")
+    for step in STEPS:
+        print_row(step, [one.steps[step] for one in gaps])
+    print_row("**all but the load**", [sum_of(one.steps.values()) for one in gaps])
+    if tasks:
+        total: Counter[str] = sum((one.tasks for one in gaps), Counter())
+        print("\n| task | s |\n|---|---|")
+        for task, took in total.most_common():
+            print(f"| {task} | {took / len(gaps):.2f} |")
+
+
+def gap_of(folder: Path) -> Gap:
+    """What lies between the windows of the first two trials of an experiment."""
+    before, after = sorted((folder / "raw").iterdir())[:2]
+    return gap(before, after)
+
+
+def main() -> None:
+    """Reads the arguments, measures, prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
+    parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--records", type=int, default=1000)
+    parser.add_argument("--tasks", action="store_true")
+    parser.add_argument("--read", type=Path, nargs="+")
+    options = parser.parse_args()
+    if options.read:
+        print_table(" ".join(map(str, options.read)), [gap_of(folder) for folder in options.read], tasks=options.tasks)
+        return
+    for system in options.systems:
+        gaps, processor = [], []
+        for number in range(options.times):
+            with tempfile.TemporaryDirectory() as work:
+                folder = Path(work) / f"{system}-{number}"
+                try:
+                    processor.append(measure(system, options.records, folder))
+                except subprocess.CalledProcessError as error:
+                    sys.exit(f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}")
+                gaps.append(gap_of(folder))
+        print_table(system, gaps, tasks=options.tasks)
+        print(f"\nProcessor seconds of an experiment, deploy.yml and {SHARE}: {statistics.median(processor):.0f}")
+
+
+if __name__ == "__main__":
+    main()
