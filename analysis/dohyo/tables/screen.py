@@ -110,6 +110,15 @@ def render(summary: Summary, console: Console, rest: Sequence[str] = (), again: 
     _print(console, line.append(f". {again}" if again else ""), width)
 
 
+def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
+    """The table alone, of what is measured so far."""
+    width = min(width, MOST_COLUMNS)
+    console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
+    with console.capture() as captured:
+        _print_table(summary, console, width)
+    return Text.from_ansi(captured.get().rstrip())
+
+
 def rest(folder: str) -> str:
     """Where everything else of an experiment is."""
     return f"everything else: --details, {folder}/summary.md, or a page with charts by dohyo report"
