@@ -327,8 +327,8 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds)}: an estimate from warm-ups and windows,"
-        f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded per"
-        " second and host (README's figures of 2 cores; larger hosts are faster)"
+        f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded"
+        " per second and host (README's figures of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
 

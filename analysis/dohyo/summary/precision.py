@@ -31,10 +31,12 @@ def judged(summary: Summary, asked: float, ended: Ended | None) -> Summary:
 def words(short: Shortfall, asked: float) -> str:
     """Such as "hbase ± 9 % after 3 rounds, about 4 more for ± 5 %"."""
     name = short.trial if short.phase == RUN else f"{short.trial} {short.phase}"
-    half = percent(short.half) if short.half is not None else "not known"
     rounds = f"{short.rounds} round{'' if short.rounds == 1 else 's'}"
+    if short.half is None:
+        return f"{name} without an interval after {rounds}"
+    half = percent(short.half) if short.half <= 1 else f"beyond {percent(1)}"
     if short.more is not None:
         more = f", about {short.more} more for {percent(asked)}"
     else:
-        more = f", more than {statistics.MOST_MORE} more for {percent(asked)}" if short.rounds > 1 else ""
+        more = f", more than {statistics.MOST_MORE} more for {percent(asked)}"
     return f"{name} {half} after {rounds}{more}"

@@ -465,7 +465,7 @@ def _facts(summary: Summary) -> list[str]:
     targets = {each.target for each in conditions if each.target}
     if targets:
         facts.append(f"target {' or '.join(f'{target:,.0f}' for target in sorted(targets))} ops/s per client")
-    rounds = max((trial.round or 1 for trial in summary.trials), default=1)
+    rounds = max((trial.round or 1 for trial in ran), default=1)
     repeats = max((row.repeats for trial in ran for row in trial.rows if not trial.is_aside(row)), default=1)
     times = f"{rounds} round{'' if rounds == 1 else 's'}" + (f" of {repeats} runs" if repeats > 1 else "")
     seconds = [each.measured_seconds for each in conditions if each.measured_seconds]
