@@ -306,7 +306,8 @@ class _Measurement:
                 # The next system must have the machine for itself.
                 self._stop(f"of {left_by}")
             self.progress.trial(number, ready)
-            self.began = self.began or time.monotonic()
+            if self.began is None:
+                self.began = time.monotonic()
             failure = self._whatever_happens(partial(self._trial, trial, keep))
             if failure is not None:
                 self._failed(trial, failure)
