@@ -34,6 +34,7 @@ from dohyo.running import experiment, runner
 from dohyo.scenario import scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
+from dohyo.summary import kept
 from dohyo.summary.precision import words
 from dohyo.summary.results import Shortfall
 from dohyo.summary.summary import summarise
@@ -165,6 +166,7 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     assert "Less exact than asked: cassandra ± " in said
     assert "(rounds.max allows no more)" in said
     assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
+    assert kept.read(made.folder).precision == summary.precision
     # A number of rounds that depends on what they came to takes a wider t.
     rows = {trial.system: next(row for row in trial.rows if row.operation == "OVERALL") for trial in summary.merged}
     rates = [float(rate) for rate in UNSTEADY]
@@ -335,8 +337,8 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
         ("precision=5%\nbudget=0", "budget=0: must be a time"),
         ("precision=5%\nrounds.max=0", "rounds.max=0: must be a whole number from 1 to 1000"),
         ("precision=5%\nrounds=3\nrounds.max=2", "rounds.max=2 with rounds=3"),
-        ("budget=10m", "budget=600: there are 1 rounds, whatever they come to, without a precision"),
-        ("rounds=3\nrounds.max=5", "rounds.max=5: there are 3 rounds"),
+        ("budget=10m", "budget=600: without a precision there are as many rounds as rounds=1 says"),
+        ("rounds=3\nrounds.max=5", "add precision=5%, or leave out rounds.max"),
         ("matrix.precision=5%,none", "precision is one for the whole experiment"),
     ],
 )  # fmt: skip

@@ -55,13 +55,13 @@ def _check_rounds(scenario: Scenario) -> None:
         given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if given and "precision" not in scenario.values:
             raise BadInputError(
-                f"{' '.join(given)}: there are {scenario['rounds']} rounds, whatever they come to, without a precision;"
-                " add precision=5%, or leave that out"
+                f"{' '.join(given)}: without a precision there are as many rounds as rounds={scenario['rounds']} says;"
+                f" add precision=5%, or leave out {' and '.join(each.partition('=')[0] for each in given)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
         raise BadInputError(
-            f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: there would be less than the least;"
-            " rounds.max must not be the smaller one"
+            f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the most cannot be fewer than the"
+            " least; make rounds.max larger, or rounds smaller"
         )
 
 
