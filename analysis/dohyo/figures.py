@@ -38,6 +38,11 @@ def half_interval(mean: float, high: float, least: float = 9.95) -> str:
     return "cannot tell" if half > _WIDEST_HALF else f"{half:.1f}%" if half < least else f"{half:.0f}%"
 
 
+def percent(share: float) -> str:
+    """A half of an interval: ± in percent, as exact as it helps."""
+    return f"\N{PLUS-MINUS SIGN} {100 * share:.{1 if share < 0.0995 and round(1000 * share) % 10 else 0}f} %"
+
+
 def milliseconds(number: float | None) -> str:
     """Three digits, as many as the histograms keep; whole ms from 100 on, and never less than 1 µs is told apart."""
     if number is None:

@@ -15,6 +15,11 @@ from statistics import fmean, stdev
 
 # Share of such intervals that hold the true value.
 CONFIDENCE = 0.95
+# Of the t at every look after the first, where rounds go on until the interval is narrow enough: an interval that was
+# waited for is too narrow, and with this t again 95 of 100 hold the true value (benchmarks/truth.py, docs/method.md).
+LATER_LOOK = 0.985
+# More than that nobody waits for.
+MOST_MORE = 100
 # A series is cut into as many batches: 10 to 30 are enough (Schmeiser 1982).
 BATCHES = 20
 # Of a shorter series a third is too few samples to tell a trend from chance.
@@ -30,17 +35,19 @@ class Estimate:
     :ivar n: samples
     :ivar error: standard error of the mean
     :ivar freedom: degrees of freedom of that; at least 1
+    :ivar confidence: of the t of the interval
     """
 
     n: int
     mean: float
     error: float
     freedom: float
+    confidence: float = CONFIDENCE
 
     @property
     def half(self) -> float:
         """Half of the interval: the mean is known to ± that."""
-        return student_t(self.freedom) * self.error
+        return student_t(self.freedom, self.confidence) * self.error
 
     @property
     def low(self) -> float:
@@ -67,11 +74,24 @@ class Ratio:
         return self.low <= 1 <= self.high
 
 
-def independent(samples: Sequence[float]) -> Estimate | None:
+def independent(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
     """Of samples that know nothing of each other, such as repeats; None of fewer than two."""
     if len(samples) < 2:
         return None
-    return Estimate(len(samples), fmean(samples), stdev(samples) / math.sqrt(len(samples)), len(samples) - 1)
+    error = stdev(samples) / math.sqrt(len(samples))
+    return Estimate(len(samples), fmean(samples), error, len(samples) - 1, confidence)
+
+
+def more(samples: Sequence[float], half: float) -> int | None:
+    """About how many samples are missing until half of the interval is that share of the mean, if they go on to scatter
+    like these; None where that is not known, or more than `MOST_MORE`.
+    """
+    if len(samples) < 2 or not (mean := fmean(samples)):
+        return None
+    deviation, n = stdev(samples) / mean, len(samples)
+    counts = range(1, MOST_MORE + 1)
+    halves = (student_t(n + count - 1, LATER_LOOK) * deviation / math.sqrt(n + count) for count in counts)
+    return next((count for count, reached in zip(counts, halves, strict=True) if reached <= half), None)
 
 
 def batches(series: Sequence[float]) -> list[float]:
@@ -120,9 +140,9 @@ def logarithm(of: Estimate) -> Estimate | None:
     return Estimate(of.n, math.log(of.mean), of.error / of.mean, of.freedom) if of.mean > 0 else None
 
 
-def logarithms(samples: Sequence[float]) -> Estimate | None:
+def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
     """Of the logarithms of independent samples; None of fewer than two, or where one has none."""
-    return independent([math.log(each) for each in samples]) if all(each > 0 for each in samples) else None
+    return independent([math.log(each) for each in samples], confidence) if all(each > 0 for each in samples) else None
 
 
 def ratio(above: Estimate, below: Estimate) -> Ratio:
@@ -131,23 +151,24 @@ def ratio(above: Estimate, below: Estimate) -> Ratio:
     error = math.sqrt(sum(squares))
     weights = sum(square**2 / each.freedom for square, each in zip(squares, (above, below), strict=True))
     # Welch and Satterthwaite; without any deviation there is no interval to be widened.
-    half = student_t(error**4 / weights) * error if weights else 0.0
+    confidence = max(above.confidence, below.confidence)
+    half = student_t(error**4 / weights, confidence) * error if weights else 0.0
     difference = above.mean - below.mean
     return Ratio(math.exp(difference), _exp(difference - half), _exp(difference + half))
 
 
 @lru_cache(maxsize=1024)
-def student_t(freedom: float) -> float:
-    """The t within ± of which a share of `CONFIDENCE` of Student's distribution lies.
+def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """The t within ± of which that share of Student's distribution lies.
 
     :param freedom: degrees of freedom, a whole number or not; at least 1
     """
     low, high = 0.0, 1.0
-    while _within(high, freedom) < CONFIDENCE:
+    while _within(high, freedom) < confidence:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < CONFIDENCE else (low, middle)
+        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
     return high
 
 

@@ -47,6 +47,7 @@ class Row:
     ops_per_second_samples: list[float] = field(default_factory=list)  # in the order of time
     records_per_second_samples: list[float] = field(default_factory=list)
     p99_ms_samples: list[float] = field(default_factory=list)  # of rounds and runs alone, as far as all are known
+    confidence: float = statistics.CONFIDENCE  # of the t of its intervals: higher where rounds were added for them
     mean_ms: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
@@ -207,7 +208,7 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
     :param p99_ms: likewise; nothing where one of them is not known
     """
     several = len(ops) > 1
-    of_ops, of_records = statistics.independent(ops), statistics.independent(records)
+    of_ops, of_records = (statistics.independent(rates, row.confidence) for rates in (ops, records))
     return replace(
         row,
         ops_per_second=fmean(ops) if ops else None,

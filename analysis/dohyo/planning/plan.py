@@ -29,7 +29,7 @@ class Trial:
     @property
     def label(self) -> str:
         """What it is called while it goes on."""
-        which = f"round {self.round}" if self.scenario.number("rounds") > 1 else ""
+        which = f"round {self.round}" if self.scenario.most_rounds > 1 else ""
         return " ".join(filter(None, (self.system, point_name(self.scenario.point), which)))
 
 
@@ -38,12 +38,15 @@ def canary_seconds(scenario: Scenario) -> int:
     return CANARY_SECONDS if scenario["canary"] == "true" else 0
 
 
-def trials(scenario: Scenario) -> list[Trial]:
-    """The trials in the order of measuring; the number in the name keeps folders in that order."""
+def trials(scenario: Scenario, rounds: int | None = None) -> list[Trial]:
+    """The trials in the order of measuring; the number in the name keeps folders in that order.
+
+    :param rounds: at most `most_rounds`; None: those that are measured in any case
+    """
     once = scenario.points or tuple((system, scenario) for system in scenario.systems)
-    rounds = scenario.number("rounds")
-    width = max(2, len(str(len(once) * rounds)))
-    planned = [(system, point, turn) for turn in range(1, rounds + 1) for system, point in once]
+    turns = range(1, (rounds or scenario.number("rounds")) + 1)
+    width = max(2, len(str(len(once) * scenario.most_rounds)))
+    planned = [(system, point, turn) for turn in turns for system, point in once]
     return [
         Trial(_folder(f"{number:0{width}d}-{system}", point), system, point, turn)
         for number, (system, point, turn) in enumerate(planned, start=1)
@@ -95,7 +98,7 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_name": trial.name,
         "trial_point": dict(scenario.point),
         "trial_round": trial.round,
-        "trial_rounds": scenario.number("rounds"),
+        "trial_rounds": scenario.most_rounds,
         "trial_dir": str(folder),
         # What the roles read of it is the same in all phases.
         "trial_properties": scenario.client_properties,

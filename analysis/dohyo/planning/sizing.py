@@ -5,6 +5,7 @@ which ansible/plan.yml asks without asking any host.
 """
 
 import json
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from rich.text import Text
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import UNKNOWN, point_name, size
+from dohyo.figures import UNKNOWN, percent, point_name, size
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
@@ -325,11 +326,25 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
-        f"in all about {about(seconds)}: an estimate from warm-ups and windows, {TRIAL_SECONDS} s per trial to start,"
-        f" settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded per second and host (README's figures of"
-        " 2 cores; larger hosts are faster)"
+        f"in all about {about(seconds)}{_at_most(scenario, seconds)}: an estimate from warm-ups and windows,"
+        f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded"
+        " per second and host (README's figures of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
+
+
+def _at_most(scenario: Scenario, least: float) -> str:
+    """What the rounds that precision may add come to.
+
+    :param least: seconds of the first rounds
+    """
+    if scenario.precision is None or scenario.most_rounds == (rounds := scenario.number("rounds")):
+        return ""
+    most = max(least, min(scenario.budget, least / rounds * scenario.most_rounds))
+    limit = f"at most {scenario.most_rounds} rounds"
+    if scenario.budget < math.inf:
+        limit += f", further ones within a budget of {about(scenario.budget)}"
+    return f" for {_count(rounds, 'round')}, at most {about(most)} until {percent(scenario.precision)} ({limit})"
 
 
 def _course(scenario: Scenario) -> str:

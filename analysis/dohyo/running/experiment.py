@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -56,8 +56,40 @@ class Experiment:
 
     @property
     def trials(self) -> list[plan.Trial]:
-        """The planned trials in order."""
-        return plan.trials(self.scenario)
+        """The planned trials in order; those of rounds beyond the first `rounds` from then on that they are begun."""
+        planned = read_json(self.folder / experiment_folder.FACTS).get("plan")
+        if planned is None:
+            return plan.trials(self.scenario)
+        return [trial for trial in self.possible if trial.name in planned]
+
+    @property
+    def possible(self) -> list[plan.Trial]:
+        """All trials that there may be, also those of rounds that turn out not to be needed."""
+        return plan.trials(self.scenario, self.scenario.most_rounds)
+
+    def add(self, trials: Sequence[plan.Trial]) -> None:
+        """Plans trials after those that are planned."""
+        for trial in trials:
+            self.trial_folder(trial).mkdir(parents=True, exist_ok=True)
+            self.mark(trial, "pending")
+        facts = read_json(self.folder / experiment_folder.FACTS)
+        planned = [*(facts.get("plan") or []), *(trial.name for trial in trials)]
+        self.update(plan=planned, trials=[*(facts.get("trials") or []), *map(_facts, trials)])
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no round is to be added any more."""
+        least_alone = self.scenario.precision is None
+        return least_alone or bool(read_json(self.folder / experiment_folder.FACTS).get("rounds_ended"))
+
+    def seconds(self, trial: plan.Trial) -> float | None:
+        """How long a trial took; None where it did not come to its end."""
+        state = read_json(self.trial_folder(trial) / "state.json")
+        try:
+            began, ended = (datetime.fromisoformat(str(state.get(key))) for key in ("started", "finished"))
+        except ValueError:
+            return None
+        return (ended - began).total_seconds() if state.get("status") == "done" else None
 
     def trial_folder(self, trial: plan.Trial) -> Path:
         """Where the evidence of a trial is."""
@@ -150,10 +182,8 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     :param hosts: what the scenario's sizes were computed from, for --resume
     """
     experiment = Experiment(folder, chosen)
-    first = experiment.trials[0].scenario
-    for trial in experiment.trials:
-        experiment.trial_folder(trial).mkdir(parents=True)
-        experiment.mark(trial, "pending")
+    trials = plan.trials(chosen)
+    first = trials[0].scenario
     folders.write(experiment.scenario_file, chosen.text())
     for file in chosen.published:
         (folder / "published").mkdir(exist_ok=True)
@@ -163,19 +193,10 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         scenario=chosen.name,
         scenario_sha256=manifest.checksum(experiment.scenario_file),
         systems=chosen.systems,
-        plan=[trial.name for trial in experiment.trials],
-        trials=[
-            {
-                "name": trial.name,
-                "system": trial.system,
-                "point": dict(trial.scenario.point),
-                "round": trial.round,
-                "records": trial.scenario.number("recordcount"),
-            }
-            for trial in experiment.trials
-        ],
         matrix={key: list(values) for key, values in chosen.matrix.items()},
+        # The least; precision may add some, until rounds_ended says why there are no more.
         rounds=chosen.number("rounds"),
+        precision=chosen.precision,
         # Of the first point, where there are several; each trial's own are in its trial.json.
         records=first.number("recordcount"),
         data_bytes=first.data_bytes,
@@ -189,7 +210,18 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         status="running",
         **about,
     )
+    experiment.add(trials)
     return experiment
+
+
+def _facts(trial: plan.Trial) -> dict[str, Any]:
+    return {
+        "name": trial.name,
+        "system": trial.system,
+        "point": dict(trial.scenario.point),
+        "round": trial.round,
+        "records": trial.scenario.number("recordcount"),
+    }
 
 
 def find(name: str) -> Path:

@@ -1,7 +1,7 @@
 """What people see while an experiment works: phase, system, elapsed and remaining time, current rate and p99."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from dohyo.evidence.rows import PROBE
 from dohyo.planning.plan import Trial, canary_seconds
 from dohyo.scenario import phases, search
 from dohyo.scenario.scenario import Scenario
+from dohyo.tables.screen import MOST_COLUMNS
 
 # Without a terminal.
 SECONDS_BETWEEN_LINES = 10
@@ -128,6 +129,7 @@ class Progress:
         self._second: Second | None = None
         self._records = 0
         self._live: Live | None = None
+        self._table = Text()
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -144,6 +146,18 @@ class Progress:
     def say(self, text: str, style: str = "") -> None:
         """Prints a line that stays."""
         self._console.print(Text(text, style), soft_wrap=True)
+
+    def table(self, table: Callable[[int], Text], heading: str) -> None:
+        """Shows what is known so far, on a terminal in place of what was known before.
+
+        :param table: makes it, for so many columns
+        """
+        if self._live is None:
+            # Into a pipe or a file as wide as a table may be.
+            self.say(heading)
+            self._console.print(table(MOST_COLUMNS), soft_wrap=True)
+        else:
+            self._table = Text.assemble((f"\n{heading}\n", "bold cyan"), table(self._console.width))
 
     def trial(self, number: int, trials: Sequence[Trial]) -> None:
         """The trial of that number, from 1, begins."""
@@ -236,7 +250,8 @@ class Progress:
         return f" · {self._second.records_per_second:,.0f} rec/s{p99}{loaded}"
 
     def _render(self) -> RenderableType:
-        return Group(Text(self._where(), "bold cyan"), Text(f"  {self._times()}{self._rate()}"))
+        # The table comes last: of what is too high for the terminal its end is cut off.
+        return Group(Text(self._where(), "bold cyan"), Text(f"  {self._times()}{self._rate()}"), self._table)
 
 
 def clock(seconds: float) -> str:

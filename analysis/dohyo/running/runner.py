@@ -26,6 +26,7 @@ from dohyo.planning import sizing
 from dohyo.planning.plan import Trial, course, variables
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
+from dohyo.running import rounds
 from dohyo.running.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
     Experiment,
@@ -44,6 +45,7 @@ from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 from dohyo.tables.files import write
 
@@ -165,6 +167,9 @@ def resume(
         if scenario_name not in (None, experiment.scenario.name):
             raise BadInputError(f"{name} is an experiment with {experiment.scenario.name}, not with {scenario_name}")
         todo = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
+        if not todo and not experiment.has_ended:
+            todo = rounds.further(experiment, summarise(experiment.folder))
+            experiment.add(todo)
         check_disk(experiment.folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
         signals = Signals()
         if not todo:
@@ -203,6 +208,10 @@ class _Measurement:
         self.told: set[tuple[str, str]] = set()
         # By role: the variables with which it was installed last.
         self.deployed: dict[str, Mapping[str, Any]] = {}
+        # When the first trial began, on the monotonic clock.
+        self.began: float | None = None
+        # The last trial, if its servers stay up.
+        self.kept: Trial | None = None
         # Why nothing more can be measured: a file could not be written.
         self.unwritten = ""
         self.progress = Progress(todo, console)
@@ -251,7 +260,8 @@ class _Measurement:
         systems = ", ".join(dict.fromkeys(trial.system for trial in self.todo))
         counts = sorted({trial.scenario.number("recordcount") for trial in self.todo})
         records = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-        trials = f" · {len(self.todo)} trials" if scenario.matrix or scenario.number("rounds") > 1 else ""
+        more = " or more" if scenario.most_rounds > scenario.number("rounds") and not self.experiment.has_ended else ""
+        trials = f" · {len(self.todo)}{more} trials" if scenario.matrix or scenario.most_rounds > 1 else ""
         self.progress.say(
             f"{scenario.name}: {systems}{trials} · {records} records"
             f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
@@ -263,25 +273,11 @@ class _Measurement:
 
     def _measure(self) -> None:
         """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""
-        began = kept = False
-        left_by = ""
         for trial in self.todo:
             # The summary also tells what a trial that never began would have measured.
             self._write(partial(self._write_variables, trial, keep=False))
         try:
-            ready = self._provisioned()
-            for number, trial in enumerate(ready, start=1):
-                keep = self.options.keep and trial is ready[-1]
-                if left_by:
-                    # The next system must have the machine for itself.
-                    self._stop(f"of {left_by}")
-                self.progress.trial(number, ready)
-                began = True
-                failure = self._whatever_happens(partial(self._trial, trial, keep))
-                if failure is not None:
-                    self._failed(trial, failure)
-                left_by = trial.label if failure is not None else ""
-                kept = keep and failure is None
+            self._measure_all(self._provisioned())
         except Interruption as interruption:
             for trial in self._in_state("pending", "running"):
                 self._mark(trial, "interrupted", f"{interruption} while {self.progress.activity}")
@@ -292,14 +288,63 @@ class _Measurement:
             raise
         finally:
             # What runs where no trial of ours has begun is a trial that somebody plays by hand, or of another checkout.
-            if began and not kept:
+            if self.began is not None and self.kept is None:
                 self._stop()
             # The end of the servers may still have added to these.
             for trial in self._in_state("failed", "interrupted"):
                 self.experiment.seal(trial)
-        if kept:
-            self._show_kept(ready[-1])
+        if self.kept is not None:
+            self._show_kept(self.kept)
         self.signals.check()
+
+    def _measure_all(self, ready: list[Trial]) -> None:
+        """Measures one trial after the other, with the rounds that are added on the way."""
+        left_by = ""
+        for number, trial in enumerate(ready, start=1):
+            keep = self.options.keep and trial is ready[-1]
+            if left_by:
+                # The next system must have the machine for itself.
+                self._stop(f"of {left_by}")
+            self.progress.trial(number, ready)
+            if self.began is None:
+                self.began = time.monotonic()
+            failure = self._whatever_happens(partial(self._trial, trial, keep))
+            if failure is not None:
+                self._failed(trial, failure)
+            left_by = trial.label if failure is not None else ""
+            self.kept = trial if keep and failure is None else None
+            if trial is ready[-1]:
+                ready += self._after_round(trial.round, is_last=True)
+                if self.kept and self.kept is not ready[-1]:
+                    left_by, self.kept = self.kept.label, None
+            elif ready[number].round > trial.round:
+                self._after_round(trial.round, is_last=False)
+
+    def _after_round(self, number: int, *, is_last: bool) -> list[Trial]:
+        """Shows what is known after that round, where another one follows.
+
+        :param is_last: of those that are planned
+        :returns: the trials of a round that is added
+        """
+        experiment = self.experiment
+        if experiment.scenario.most_rounds == 1 or not experiment.is_there():
+            return []
+        try:
+            complete = {trial.name for trial in experiment.trials if trial.round <= number}
+            summary = summarise(experiment.folder, only=complete)
+            further = []
+            if is_last and not experiment.has_ended:
+                further = rounds.further(experiment, summary, time.monotonic() - (self.began or 0))
+                experiment.add(further)
+            for trial in further:
+                self._write_variables(trial, keep=False)
+        except Exception as error:
+            self._say(self._unexpected(error))
+            return []
+        self.todo += further
+        if further or not is_last:
+            self.progress.table(partial(screen.ranking, summary), rounds.heading(experiment.scenario, number, summary))
+        return further
 
     def _in_state(self, *statuses: Status) -> list[Trial]:
         """The trials to do that are in one of these states."""

@@ -54,6 +54,8 @@ class Property:
         if self.refused:
             raise BadInputError(f"{self.key}={value}: a scenario cannot set it, because {self.refused}")
         value = value.strip()
+        if self.type != "choice" and value in self.choices:
+            return value
         checked = getattr(self, f"_{self.type}")(value)
         if checked is None:
             raise BadInputError(f"{self.key}={value}: must be {self.range()}")
@@ -62,10 +64,15 @@ class Property:
     def range(self) -> str:
         """What is allowed, in words."""
         limits = f" from {_plain(self.min)} to {_plain(self.max)}" if self.min is not None else ""
+        words = "".join(f", or {word}" for word in self.choices) if self.type != "choice" else ""
+        return self._range(limits) + words
+
+    def _range(self, limits: str) -> str:
         return {
             "whole": f"a whole number{limits}",
             "count": f"a whole number{limits} (100k and 5M are understood)",
             "number": f"a number{limits}",
+            "percent": f"a percentage such as 5%{limits and limits + ' percent'}",
             "seconds": f"a time such as 60s, 5m or 2h{limits and limits + ' seconds'}",
             "memory": "a size in megabytes or gigabytes, such as 512m or 2g",
             "size": "a size such as 192g (GiB, as for a heap), 192GiB or 15TB",
@@ -105,6 +112,10 @@ class Property:
         if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value):
             return None
         return value if self._in_range(float(value)) else None
+
+    def _percent(self, value: str) -> str | None:
+        bare = value.removesuffix("%").rstrip()
+        return f"{bare}%" if value.endswith("%") and self._number(bare) else None
 
     def _memory(self, value: str) -> str | None:
         return value.lower() if re.fullmatch(r"[1-9][0-9]{0,6}[mMgG]", value) else None

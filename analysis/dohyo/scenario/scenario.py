@@ -80,6 +80,22 @@ class Scenario:
         return self.number("repeats")
 
     @property
+    def precision(self) -> float | None:
+        """Half of the interval of a rate, as a share of it, that ends the rounds; None: there are `rounds` of them."""
+        return None if self["precision"] == "none" else float(self["precision"].removesuffix("%")) / 100
+
+    @property
+    def budget(self) -> float:
+        """Seconds within which a round beyond `rounds` must end."""
+        return math.inf if self["budget"] == "none" else float(self["budget"])
+
+    @property
+    def most_rounds(self) -> int:
+        """How many rounds there may be."""
+        least = self.number("rounds")
+        return least if self.precision is None else max(least, self.number("rounds.max"))
+
+    @property
     def phases(self) -> list[str]:
         """Names of the runs after the load, in order; none where the load is what is measured."""
         return phases.split(self["phases"])
@@ -312,6 +328,9 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
         duration = key.removeprefix(MATRIX).removesuffix("operationcount") + "duration"
         if duration not in decided:
             changes[duration] = "0"
+    # As many rounds as are given by hand, also where the file goes on until the rates are exact enough.
+    if "rounds" in changes and "precision" in read:
+        changes.setdefault("precision", "none")
     sources = {shown(path): _sized(read, full, shown(path)), "command line": changes}
     for source, assignments in sources.items():
         seen: dict[str, str] = {}
@@ -353,7 +372,10 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
 
 
 # What cannot be a dimension of the matrix.
-_OF_THE_EXPERIMENT = ("systems", "phases", "repeats", "discard", "rounds", "canary", "strict_conditions", "published")
+_OF_THE_EXPERIMENT = (
+    "systems", "phases", "repeats", "discard", "rounds", "rounds.max", "precision", "budget", "canary",
+    "strict_conditions", "published",
+)  # fmt: skip
 
 
 def _is_of_the_experiment(key: str) -> bool:
@@ -452,8 +474,8 @@ def _points(
     matrix = whole.matrix
     dimensions = {name: _dimensions(name, whole) for name in whole.systems}
     count = sum(math.prod(map(len, of_system.values())) for of_system in dimensions.values())
-    if count * whole.number("rounds") > MOST_TRIALS:
-        raise BadInputError(f"the matrix has {count:,} points in each of {whole['rounds']} rounds, more than"
+    if count * whole.most_rounds > MOST_TRIALS:
+        raise BadInputError(f"the matrix has {count:,} points in each of {whole.most_rounds} rounds, more than"
                             f" {MOST_TRIALS:,} trials; leave some values out")  # fmt: skip
     if "operationcount" in matrix and "duration" not in matrix:
         # Meant to end the run, as on the command line.

@@ -32,6 +32,7 @@ def check(scenario: Scenario) -> None:
             f"discard={scenario['discard']} with repeats={scenario['repeats']}: nothing would be left; repeats must be"
             " the larger one"
         )
+    _check_rounds(scenario)
     _check_records(scenario)
     load = scenario.of(phases.INSERT)
     for phase in [phases.INSERT, *scenario.phases]:
@@ -45,6 +46,23 @@ def check(scenario: Scenario) -> None:
                 raise
             raise BadInputError(f"phase {phase}: {error}") from error
     search.check(scenario)
+
+
+def _check_rounds(scenario: Scenario) -> None:
+    """Checks what ends the rounds."""
+    if scenario.precision is None:
+        # precision=none, or rounds=N on the command line, turns off what a file asks for.
+        given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
+        if given and "precision" not in scenario.values:
+            raise BadInputError(
+                f"{' '.join(given)}: without a precision there are as many rounds as rounds={scenario['rounds']} says;"
+                f" add precision=5%, or leave out {' and '.join(each.partition('=')[0] for each in given)}"
+            )
+    elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
+        raise BadInputError(
+            f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the most cannot be fewer than the"
+            " least; make rounds.max larger, or rounds smaller"
+        )
 
 
 def _check_records(scenario: Scenario) -> None:

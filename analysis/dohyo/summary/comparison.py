@@ -61,7 +61,8 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
     maxima = [search.maximum for search in found if search.maximum]
     if not maxima or len(maxima) < len(found):
         return {}
-    row = sampled(Row(PROBE, OVERALL, len(maxima)), "rounds", maxima, [], [])
+    confidence = max((row.confidence for row in trial.rows), default=statistics.CONFIDENCE)
+    row = sampled(Row(PROBE, OVERALL, len(maxima), confidence=confidence), "rounds", maxima, [], [])
     return {(PROBE, OVERALL, "ops_per_second"): row}
 
 
@@ -114,7 +115,7 @@ def samples(row: Row, figure: Figure) -> list[float]:
 def _logarithm(row: Row, figure: Figure) -> Estimate | None:
     """Of the figure, which is above 0."""
     if row.sampled != "batches":
-        return statistics.logarithms(samples(row, figure))
+        return statistics.logarithms(samples(row, figure), row.confidence)
     # A batch without any operation has no logarithm, but the mean of all has one: that of the whole run.
     of, rate = statistics.correlated(samples(row, figure)), getattr(row, figure)
     if of is None or not of.mean or not rate:

@@ -136,6 +136,40 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Shortfall:
+    """A rate that is not known as exactly as was asked.
+
+    :ivar trial: name of what is compared: a system at its point
+    :ivar half: half of its interval as a share of the mean; None: a single round has none
+    :ivar rounds: that are valid
+    :ivar more: about so many further ones would do; None: not known, or more than `statistics.MOST_MORE`
+    """
+
+    trial: str
+    phase: str
+    half: float | None
+    rounds: int
+    more: int | None
+
+
+# Why no further round was begun: every rate is exact enough; or what the scenario allows was reached.
+Ended = Literal["precision", "budget", "rounds.max"]
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How exactly the rates were to be known, and which are not.
+
+    :ivar asked: half of the interval of every rate that decides, as a share of the mean
+    :ivar ended: None: the rounds were not measured to their end
+    """
+
+    asked: float
+    ended: Ended | None = None
+    short: list[Shortfall] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Summary:
     """All trials of an experiment, or all groups of logs of `dohyo tabulate`."""
 
@@ -147,6 +181,7 @@ class Summary:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole
     canary: Comparison | None = None  # were the hosts the same before all trials?
+    precision: Precision | None = None  # None: none was asked for, and the scenario counts the rounds
     published: list[Published] = field(default_factory=list)  # by others, on other hardware: a reference alone
 
     @property

@@ -10,6 +10,7 @@ from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.rows import Row, Run, rows, sampled
 from dohyo.figures import point_name
+from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
 from dohyo.summary.results import Trial
 
@@ -24,9 +25,13 @@ def rows_of(measured: Counted) -> list[Row]:
 
 
 class Rounds:
-    """Adds up what a system did at a point of the matrix in all rounds."""
+    """Adds up what a system did at a point of the matrix in all rounds.
 
-    def __init__(self) -> None:
+    :param planned: rounds after which it was first asked whether they are exact enough; None: that was never asked
+    """
+
+    def __init__(self, planned: int | None = None) -> None:
+        self.planned = planned
         self.trials: list[Trial] = []
         self.measured: Counted = {}
 
@@ -108,6 +113,8 @@ class Rounds:
         p99_ms = [each.p99_ms for each in of_rounds if each.p99_ms is not None]
         if len(ops) < 2 or len(ops) < len(of_rounds):
             return row
+        looked_again = self.planned is not None and any((trial.round or 1) > self.planned for trial in self.trials)
+        row = replace(row, confidence=LATER_LOOK if looked_again else CONFIDENCE)
         return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms)
 
 

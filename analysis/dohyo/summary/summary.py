@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -34,8 +34,9 @@ from dohyo.summary import in_parallel, knee, probes, validity
 from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons
 from dohyo.summary.phase import Phase, add_all, parts_of
+from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
-from dohyo.summary.results import Conditions, Status, Summary, Trial
+from dohyo.summary.results import Conditions, Ended, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
@@ -75,19 +76,26 @@ _NO_STATE = "state.json: is missing"
 _MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
 
 
-def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] | None = None) -> Summary:
+def summarise(
+    experiment: Path,
+    seen: Callable[[Trial, Sequence[Phase]], None] | None = None,
+    *,
+    only: Container[str] | None = None,
+) -> Summary:
     """Summarises all trials of an experiment.
 
     Trials that did not finish, and files that are missing or broken, become reasons and warnings.
 
     :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
     :param seen: gets each trial with its load and runs as they were read, which are not kept
+    :param only: names of trials, as if there were no others
     :raises FileNotFoundError: when there is no `raw` folder
     """
     raw = experiment / "raw"
     warnings: list[str] = []
     facts = read_object(experiment / "experiment.json", warnings.append)
     planned = [str(name) for name in listing(facts.get("plan"))]
+    precision = number(facts.get("precision"))
     there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
     if not raw.is_dir() and not planned:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
@@ -100,7 +108,7 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
     workloads: dict[str, dict[str, str]] = {}
-    for name in sorted({*there, *planned}):
+    for name in sorted(name for name in {*there, *planned} if only is None or name in only):
         if name not in there:
             trials.append(_lost(name, str(systems.get(name) or name)))
             warnings.append(f"{raw / name}: {trials[-1].reason}")
@@ -115,11 +123,12 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
             seen(trial, evidence.phases)
         workloads[trial.name] = evidence.workload()
         if trial.round is not None:
-            rounds.setdefault((trial.system, point_name(trial.point)), Rounds()).add(trial, evidence.measured)
+            least = whole(facts.get("rounds")) if precision else None
+            rounds.setdefault((trial.system, point_name(trial.point)), Rounds(least)).add(trial, evidence.measured)
     warnings += _mixed(trials, workloads)
     merged = [each.merged() for each in rounds.values()]
     reference = published.kept(experiment / "published", warnings.append)
-    return Summary(
+    summary = Summary(
         name=experiment.resolve().name,
         trials=trials,
         merged=merged,
@@ -130,6 +139,8 @@ def summarise(experiment: Path, seen: Callable[[Trial, Sequence[Phase]], None] |
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
     )
+    ended = facts.get("rounds_ended")
+    return judged(summary, precision, ended if ended in get_args(Ended) else None) if precision else summary
 
 
 def is_experiment(folder: Path) -> bool:

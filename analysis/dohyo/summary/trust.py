@@ -10,6 +10,8 @@ from typing import Literal
 from dohyo.evidence.canary import Drift
 from dohyo.evidence.host_metrics import busy
 from dohyo.evidence.rows import PROBE
+from dohyo.figures import percent
+from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, rounds_of
 from dohyo.summary.results import Pair, Summary, Trial
 
@@ -19,6 +21,7 @@ LEAST_ROUNDS = 3
 # Figures of the canary that every operation pays for.
 _COMPUTING = ("cpu_one", "cpu_all")
 _MOST_DRIFTS = 2
+_MOST_SHORT = 4
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def judged(summary: Summary) -> Trust:
         # A drift before one trial of several is in their interval.
         *(hosts if rounds else ()),
         *rounds,
+        *_inexact(summary),
         *_deviating(summary),
         *_limited(summary),
         *_about_the_whole(summary),
@@ -142,6 +146,21 @@ def _rounds(summary: Summary, nearest: Sequence[Pair]) -> Iterator[Reason]:
             f"{said} of what differs from round to round: {LEAST_ROUNDS} are the least to rely on.",
             "one round" if least == 1 else f"{least} rounds",
         )
+
+
+def _inexact(summary: Summary) -> Iterator[Reason]:
+    """Rates that are not known as exactly as the scenario asks."""
+    precision = summary.precision
+    if precision is None or not precision.short:
+        return
+    worst = sorted(precision.short, key=lambda short: -(short.half or math.inf))
+    said = [words(short, precision.asked) for short in worst[:_MOST_SHORT]]
+    if (more := len(worst) - _MOST_SHORT) > 0:
+        said.append(f"{more} more in summary.json")
+    why = {"budget": "the budget has no room for more rounds", "rounds.max": "rounds.max allows no more"}
+    because = f" ({why[precision.ended]})" if precision.ended in why else ""
+    asked = percent(precision.asked)
+    yield Reason(f"Less exact than asked: {'; '.join(said)}{because}.", f"less exact than {asked}")
 
 
 def _has_samples(pair: Pair) -> bool:

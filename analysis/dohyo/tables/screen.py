@@ -110,6 +110,15 @@ def render(summary: Summary, console: Console, rest: Sequence[str] = (), again: 
     _print(console, line.append(f". {again}" if again else ""), width)
 
 
+def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
+    """The table alone, of what is measured so far."""
+    width = min(width, MOST_COLUMNS)
+    console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
+    with console.capture() as captured:
+        _print_table(summary, console, width)
+    return Text.from_ansi(captured.get().rstrip())
+
+
 def rest(folder: str) -> str:
     """Where everything else of an experiment is."""
     return f"everything else: --details, {folder}/summary.md, or a page with charts by dohyo report"
@@ -456,7 +465,7 @@ def _facts(summary: Summary) -> list[str]:
     targets = {each.target for each in conditions if each.target}
     if targets:
         facts.append(f"target {' or '.join(f'{target:,.0f}' for target in sorted(targets))} ops/s per client")
-    rounds = max((trial.round or 1 for trial in summary.trials), default=1)
+    rounds = max((trial.round or 1 for trial in ran), default=1)
     repeats = max((row.repeats for trial in ran for row in trial.rows if not trial.is_aside(row)), default=1)
     times = f"{rounds} round{'' if rounds == 1 else 's'}" + (f" of {repeats} runs" if repeats > 1 else "")
     seconds = [each.measured_seconds for each in conditions if each.measured_seconds]

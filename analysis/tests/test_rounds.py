@@ -1,0 +1,439 @@
+"""Rounds go on until the rates are exact enough, the table grows meanwhile, and --resume goes on where that ended.
+
+Ansible is only pretended: a trial leaves what real clients have written, with rates of the test's choice.
+"""
+
+import importlib.util
+import io
+import itertools
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from evidence import CONDITIONS, DATA, TITLES, reads, write_json
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from test_runner import NoSignals
+
+from dohyo import statistics
+from dohyo.ansible.playbook import Failure, Interruption
+from dohyo.bad_input import BadInputError
+from dohyo.places import ROOT
+from dohyo.planning import plan, sizing
+from dohyo.planning.sizing import Needs, Sizes
+from dohyo.running import experiment, runner
+from dohyo.scenario import scenario
+from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.scenario import Scenario
+from dohyo.summary import kept
+from dohyo.summary.precision import words
+from dohyo.summary.results import Shortfall
+from dohyo.summary.summary import summarise
+from dohyo.summary.trust import judged
+
+SMALL = (
+    "recordcount=10000\nduration=3\nthreadcount=2\nwarmuptime=1\nsystems=cassandra,hbase\n"
+    "readproportion=1\nupdateproportion=0\n"
+)
+STEADY, UNSTEADY = [1000, 1001, 1002, 1001, 1000], [1000, 1400, 700, 1200, 900]
+Rates = dict[str, list[int]]
+
+
+class Signals(NoSignals):
+    """One comes before a trial of that number."""
+
+    def __init__(self, before: str = "") -> None:
+        self.before, self.next = before, ""
+
+    def check(self) -> None:
+        """Raises Interruption once."""
+        if self.before and self.next.startswith(self.before):
+            raise Interruption(2)
+
+
+class Played:
+    """Plays trials: each leaves the system's next rate, or fails where that is 0."""
+
+    def __init__(self, rates: Rates, signals: Signals, seconds: float = 0.0) -> None:
+        self.trials: list[str] = []
+        self.stops = 0
+        self.kept: list[str] = []
+        self.clock = 0.0
+        self._rates = {system: itertools.cycle(of) for system, of in rates.items()}
+        self._signals, self._seconds = signals, seconds
+
+    def __call__(self, name: str, _: Path | None, log: Path, **options: Any) -> Failure | None:
+        if name == "stop.yml":
+            self.stops += 1
+        if name != "trial.yml":
+            return None
+        asked = options["variables"]
+        self._signals.next = asked["trial_name"]
+        options["check"]()
+        self.trials.append(asked["trial_name"])
+        self.kept += [asked["trial_name"]] if asked["trial_keep"] else []
+        self.clock += self._seconds
+        rate = next(self._rates[asked["trial_system"]])
+        if not rate:
+            return Failure("out of memory", log)
+        folder = Path(asked["trial_dir"])
+        conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
+        write_json(folder / "conditions.json", conditions)
+        shutil.copytree(DATA / "dohyo/load", folder / "load/node1")
+        shutil.copytree(DATA / "dohyo/run", folder / "run-1/node1")
+        reads(folder / "run-1/node1", [rate] * 3)
+        return None
+
+
+def loaded(folder: Path, text: str) -> Scenario:
+    file = folder / "small"
+    file.write_text(SMALL + text)
+    return scenario.load(file)
+
+
+@contextmanager
+def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
+    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(runner, "execute", lambda *_, **__: 0)
+    if play._seconds:
+        # A trial takes as long as it says.
+        monkeypatch.setattr(time, "monotonic", lambda: play.clock)
+        monkeypatch.setattr(experiment.Experiment, "seconds", lambda *_: play._seconds)
+    yield
+
+
+def measured(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    rates: Rates,
+    *,
+    before: str = "",
+    seconds: float = 0.0,
+    keep: bool = False,
+) -> tuple[experiment.Experiment, Played, str, int]:
+    """Carries out an experiment; returns it, what was played, what was printed, and the exit code."""
+    signals = Signals(before)
+    play = Played(rates, signals, seconds)
+    chosen = loaded(folder, text)
+    made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
+    said = io.StringIO()
+    with played(monkeypatch, play):
+        measurement = runner._Measurement(made, made.trials, runner.Options(keep=keep), signals, Console(file=said))
+        code = measurement.carry_out()
+    return made, play, said.getvalue(), code
+
+
+def facts(made: experiment.Experiment) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((made.folder / "experiment.json").read_text())
+    return found
+
+
+def test_steady_rates_need_no_more_than_the_least_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, play, said, code = measured(
+        tmp_path, monkeypatch, "rounds=3\nprecision=5%\n", {"cassandra": STEADY, "hbase": STEADY}
+    )
+    assert (len(play.trials), code) == (6, 0)
+    assert facts(made)["rounds_ended"] == "precision"
+    assert len(facts(made)["plan"]) == len(list((made.folder / "raw").iterdir())) == 6
+    summary = summarise(made.folder)
+    assert summary.precision is not None
+    assert (summary.precision.ended, summary.precision.short) == ("precision", [])
+    assert "Less exact" not in said
+
+
+def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, play, said, code = measured(
+        tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=5\n", {"cassandra": UNSTEADY, "hbase": STEADY}
+    )
+    assert [name[3:] for name in play.trials] == ["cassandra", "hbase"] * 5
+    assert (facts(made)["rounds_ended"], code) == ("rounds.max", 0)
+    assert facts(made)["trials"][-1] == {
+        "name": "10-hbase", "system": "hbase", "point": {}, "round": 5, "records": 10000,
+    }  # fmt: skip
+    summary = summarise(made.folder)
+    assert summary.precision is not None
+    assert [short.trial for short in summary.precision.short] == ["cassandra"]
+    assert "Less exact than asked: cassandra ± " in said
+    assert "(rounds.max allows no more)" in said
+    assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
+    assert kept.read(made.folder).precision == summary.precision
+    # A number of rounds that depends on what they came to takes a wider t.
+    rows = {trial.system: next(row for row in trial.rows if row.operation == "OVERALL") for trial in summary.merged}
+    rates = [float(rate) for rate in UNSTEADY]
+    wider = statistics.independent(rates, statistics.LATER_LOOK)
+    assert wider is not None
+    assert rows["cassandra"].ops_per_second_high == pytest.approx(wider.high, rel=0.01)
+    assert rows["cassandra"].confidence == statistics.LATER_LOOK
+
+
+def test_the_table_grows_where_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, said, _ = measured(tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY})
+    lines = said.splitlines()
+    for number in (1, 2):
+        at = lines.index(f"after round {number} of 3")
+        assert f"{number} round" in lines[at + 1]
+        assert [line[:7] for line in lines[at + 4 : at + 6]] in (["1 cassa", "2 hbase"], ["1 hbase", "2 cassa"])
+    assert "after round 3" not in said  # that is the screen
+
+
+def test_the_first_round_stands_alone_in_the_first_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in an experiment that is resumed with later rounds done."""
+    made, _, _, _ = measured(tmp_path, monkeypatch, "rounds=2\n", {"cassandra": [1000, 9000], "hbase": [2000]})
+    first = {trial.name for trial in made.trials if trial.round == 1}
+    summary = summarise(made.folder, only=first)
+    rates = {
+        trial.system: row.ops_per_second
+        for trial in summary.merged
+        for row in trial.rows
+        if (row.phase, row.operation) == ("run", "OVERALL")
+    }
+    assert rates == {"cassandra": pytest.approx(1000, rel=0.01), "hbase": pytest.approx(2000, rel=0.01)}
+
+
+def test_no_round_is_begun_that_the_budget_has_no_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "rounds=3\nprecision=1%\nbudget={}\n"
+    rates = {"cassandra": UNSTEADY, "hbase": STEADY}
+    # Of 50 s for each trial 4 rounds are 400 s.
+    for budget, rounds in {"10": 3, "399": 3, "400": 4, "599": 5}.items():
+        folder = tmp_path / budget
+        folder.mkdir()
+        with monkeypatch.context() as patch:
+            made, play, said, _ = measured(folder, patch, text.format(budget), rates, seconds=50)
+        assert len(play.trials) == 2 * rounds, budget
+        assert facts(made)["rounds_ended"] == "budget"
+        assert "the budget has no room for more rounds" in said
+
+
+def test_only_what_has_a_valid_round_gets_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, play, _, code = measured(
+        tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=4\n", {"cassandra": UNSTEADY, "hbase": [0]}
+    )
+    assert play.trials == [
+        "01-cassandra", "02-hbase", "03-cassandra", "04-hbase", "05-cassandra", "07-cassandra"
+    ]  # fmt: skip
+    assert code == 1
+    assert [made.state(trial) for trial in made.trials] == ["done", "failed", "done", "failed", "done", "done"]
+
+
+def test_without_any_valid_round_there_is_no_end_but_no_more_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, play, _, code = measured(tmp_path, monkeypatch, "rounds=2\nprecision=5%\n", {"cassandra": [0], "hbase": [0]})
+    assert (len(play.trials), code, made.has_ended) == (4, 1, False)
+
+
+def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> tuple[Played, int]:
+    signals = Signals()
+    play = Played(rates, signals)
+    with played(monkeypatch, play):
+        monkeypatch.setattr(runner, "Signals", lambda: signals)
+        monkeypatch.setattr(experiment, "RESULTS", made.folder.parent)  # the lock of others
+        code = runner.resume(str(made.folder), None, False, Console(file=io.StringIO()))
+    return play, code
+
+
+@pytest.mark.parametrize("before", ["04", "07"])
+def test_ctrl_c_leaves_the_table_of_what_is_complete_and_resume_goes_on_to_the_precision(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a round that was planned from the beginning, and in one that was added."""
+    text = "rounds=3\nprecision=5%\nrounds.max=5\n"
+    made, play, said, code = measured(
+        tmp_path, monkeypatch, text, {"cassandra": UNSTEADY, "hbase": STEADY}, before=before
+    )
+    assert (code, len(play.trials), made.has_ended) == (130, int(before) - 1, False)
+    assert "1 cassandra" in said.partition("after round")[2]
+    assert "--resume" in said
+    assert facts(made)["status"] == "interrupted"
+    left = [trial.name for trial in made.trials if made.state(trial) == "interrupted"]
+    again, code = resumed(made, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    assert (again.trials[: len(left)], code) == (left, 0)
+    assert len(play.trials) + len(again.trials) == 10
+    assert (facts(made)["rounds_ended"], facts(made)["status"]) == ("rounds.max", "done")
+    nothing, code = resumed(made, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    assert (nothing.trials, code) == ([], 0)
+
+
+def test_killed_between_two_rounds_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _, _, _ = measured(
+        tmp_path, monkeypatch, "rounds=3\nprecision=5%\nrounds.max=4\n", {"cassandra": UNSTEADY, "hbase": STEADY}
+    )
+    last = [trial for trial in made.trials if trial.round == 4]
+    made.update(rounds_ended=None, plan=facts(made)["plan"][:6], trials=facts(made)["trials"][:6])
+    for trial in last:
+        shutil.rmtree(made.trial_folder(trial))
+    again, code = resumed(made, monkeypatch, {"cassandra": UNSTEADY, "hbase": STEADY})
+    assert (again.trials, code) == ([trial.name for trial in last], 0)
+
+
+def test_the_servers_that_are_kept_are_those_of_the_very_last_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, play, said, _ = measured(
+        tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=3\n", {"cassandra": UNSTEADY, "hbase": STEADY},
+        keep=True,
+    )  # fmt: skip
+    assert play.kept == ["04-hbase", "06-hbase"]
+    assert play.stops == 1  # of round 2, before round 3
+    assert "hbase round 3 stays up" in said
+
+
+def test_each_point_of_a_matrix_must_be_exact_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, play, _, _ = measured(
+        tmp_path, monkeypatch, "rounds=2\nprecision=5%\nrounds.max=3\nmatrix.requestdistribution=uniform,zipfian\n",
+        {"cassandra": STEADY, "hbase": UNSTEADY},
+    )  # fmt: skip
+    assert len(play.trials) == 12
+    assert [trial.round for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
+    assert play.trials[-1] == "12-hbase-requestdistribution=zipfian"
+    assert facts(made)["rounds_ended"] == "rounds.max"
+
+
+def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    signals = Signals()
+    chosen = loaded(tmp_path, "rounds=3\n")
+    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
+    said = io.StringIO()
+    console = Console(file=said, force_terminal=True, width=100, height=50)
+    with played(monkeypatch, Played({"cassandra": STEADY, "hbase": UNSTEADY}, signals)):
+        measurement = runner._Measurement(made, made.trials, runner.Options(), signals, console)
+        shown = []
+        show = measurement.progress.table
+
+        def watched(*given: Any) -> None:
+            show(*given)
+            renderable = measurement.progress._render()
+            with (plain := Console(file=io.StringIO(), width=100)).capture() as captured:
+                plain.print(renderable)
+            shown.append(captured.get())
+
+        monkeypatch.setattr(measurement.progress, "table", watched)
+        measurement.carry_out()
+    assert [text.count("after round") for text in shown] == [1, 1]
+    assert "after round 2 of 3" in shown[1]
+    assert "1 cassandra" in shown[0] or "1 hbase" in shown[0]
+    # It was transient: the screen in the end stands alone.
+    assert said.getvalue().rpartition("stopping")[2].count("3 rounds, 3 s each") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("precision=0", "precision=0: must be a percentage such as 5% from 0.1 to 50 percent, or none"),
+        ("precision=0%", "precision=0%: must be a percentage"),
+        ("precision=5", "precision=5: must be a percentage"),
+        ("precision=60%", "precision=60%: must be a percentage"),
+        ("precision=5%\nbudget=-1", "budget=-1: must be a time such as 60s, 5m or 2h from 1 to"),
+        ("precision=5%\nbudget=0", "budget=0: must be a time"),
+        ("precision=5%\nrounds.max=0", "rounds.max=0: must be a whole number from 1 to 1000"),
+        ("precision=5%\nrounds=3\nrounds.max=2", "rounds.max=2 with rounds=3"),
+        ("budget=10m", "budget=600: without a precision there are as many rounds as rounds=1 says"),
+        ("rounds=3\nrounds.max=5", "add precision=5%, or leave out rounds.max"),
+        ("matrix.precision=5%,none", "precision is one for the whole experiment"),
+    ],
+)  # fmt: skip
+def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError) as refused:
+        loaded(tmp_path, text + "\n")
+    assert message in str(refused.value)
+
+
+def test_rounds_that_are_given_by_hand_are_as_many(tmp_path: Path) -> None:
+    chosen = scenario.load(ROOT / "workloads/workloadA")
+    assert (chosen.precision, chosen.budget, chosen.number("rounds"), chosen.most_rounds) == (0.05, 600, 3, 10)
+    by_hand = scenario.load(ROOT / "workloads/workloadA", {"rounds": "2"})
+    assert (by_hand.precision, by_hand.most_rounds) == (None, 2)
+    both = scenario.load(ROOT / "workloads/workloadA", {"rounds": "20", "precision": "2%"})
+    assert (both.precision, both.most_rounds) == (0.02, 20)
+    (tmp_path / "again").write_text(by_hand.text())
+    assert scenario.load(tmp_path / "again").most_rounds == 2
+
+
+def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
+    needs = [Needs("cassandra", 10**9, 1.0, 0.0, 0, False)]
+
+    small = SMALL.replace("cassandra,hbase", "cassandra").replace("duration=3\n", "duration=300\n")
+
+    def line(more: str) -> str:
+        (tmp_path / "small").write_text(small + more)
+        chosen = scenario.load(tmp_path / "small")
+        console = Console(file=io.StringIO(), width=500)
+        sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
+        assert isinstance(console.file, io.StringIO)
+        return next(line for line in console.file.getvalue().splitlines() if line.startswith("in all"))
+
+    assert "at most" not in line("rounds=3\n")
+    assert "for 3 rounds, at most 56 min until ± 5 % (at most 9 rounds)" in line(
+        "rounds=3\nprecision=5%\nrounds.max=9\n"
+    )
+    assert (
+        "for 3 rounds, at most 30 min until ± 5 % (at most 10 rounds, further ones within a budget of 30 min)"
+        in line("rounds=3\nprecision=5%\nbudget=30m\n")
+    )
+    assert len(plan.trials(scenario.load(tmp_path / "small"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("short", "said"),
+    [
+        (Shortfall("hbase", "run", 0.09, 3, 4), "hbase ± 9 % after 3 rounds, about 4 more for ± 5 %"),
+        (Shortfall("hbase", "run", 0.0623, 3, 1), "hbase ± 6.2 % after 3 rounds, about 1 more for ± 5 %"),
+        (Shortfall("a", "read", 5.0, 2, None), "a read beyond ± 100 % after 2 rounds, more than 100 more for ± 5 %"),
+        (Shortfall("hbase", "run", None, 1, None), "hbase without an interval after 1 round"),
+    ],
+)  # fmt: skip
+def test_what_was_not_reached_is_a_sentence(short: Shortfall, said: str) -> None:
+    assert words(short, 0.05) == said
+
+
+@given(st.lists(st.floats(100, 1000), min_size=3, max_size=8), st.floats(0.02, 0.5))
+def test_so_many_more_are_the_fewest_that_do(samples: list[float], half: float) -> None:
+    mean, deviation = float(np.mean(samples)), float(np.std(samples, ddof=1))
+
+    def reached(n: int) -> float:
+        return statistics.student_t(n - 1, statistics.LATER_LOOK) * deviation / mean / float(np.sqrt(n))
+
+    found = statistics.more(samples, half)
+    if found is None:
+        assert reached(len(samples) + statistics.MOST_MORE) > half
+    else:
+        assert reached(len(samples) + found) <= half * (1 + 1e-9)
+        assert found == 1 or reached(len(samples) + found - 1) > half
+
+
+@pytest.fixture(name="truth", scope="module")
+def _truth() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("truth", ROOT / "benchmarks/truth.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["truth"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("scatter", [0.02, 0.05, 0.07, 0.1, 0.15])
+def test_intervals_hold_the_truth_also_where_rounds_end_because_of_them(truth: ModuleType, scatter: float) -> None:
+    of = truth.simulate(np.random.default_rng(17), 4000, 10, np.ones(1), (scatter,))
+
+    def held(name: str) -> float:
+        rule = next(rule for rule in truth.rules(3, 10) if rule.name == name)
+        rounds = truth.ended(rule, of, 0.05, 3)
+        assert 3 <= rounds.min() <= rounds.max() <= 10
+        means, halves = truth.halves_in_the_end(rule, of, rounds, 3)
+        return float((np.abs(means - 1) <= halves).mean())
+
+    assert held("ours") > 0.935
+    if scatter == 0.07:
+        assert held("naive") < 0.92  # what the wider t is for
+    assert held("ours") >= held("naive") - 0.005
