@@ -161,6 +161,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     experiment.update(
         id=folder.name,
         scenario=chosen.name,
+        title=chosen.title,
         scenario_sha256=manifest.checksum(experiment.scenario_file),
         systems=chosen.systems,
         plan=[trial.name for trial in experiment.trials],
