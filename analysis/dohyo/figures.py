@@ -96,3 +96,13 @@ COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "errors": ("errors", whole),
     "not found": ("not_found", whole),
 }
+
+
+def dollars(number: float) -> str:
+    """Three digits."""
+    return f"${number:,.0f}" if number >= 100 else f"${number:.3g}"
+
+
+def head(column: str) -> str:
+    """A column's head with the unit of its numbers, where they are no counts and have none in its name."""
+    return f"{column} ms" if column in COLUMNS and COLUMNS[column][0].endswith("_ms") else column

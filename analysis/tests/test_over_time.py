@@ -3,13 +3,12 @@
 import pickle
 import random
 from itertools import pairwise
-from math import log2
 
 import pytest
 from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.hdr_log import Interval, Latencies, decode
-from dohyo.evidence.over_time import OverTime
+from dohyo.evidence.over_time import OverTime, heat_row_ms
 
 
 def interval(second: float, values: list[int], digits: int = 3) -> Interval:
@@ -40,12 +39,25 @@ def test_percentiles_of_a_second_are_those_of_all_clients_operations_within_a_hu
             true = exact[int(percentile * 40) - 1] / 1000
             assert true <= at <= true * 1.01
         assert sum(slot.heat.values()) == 4000
-        # Rows are 19 % apart; what lies below the end of one has been counted by then.
-        for below, above in pairwise(sorted(slot.heat)):
-            assert above / below == pytest.approx(2 ** (round(4 * log2(above / below)) / 4))
-        for end in slot.heat:
-            true = sum(value <= end * 1000 for value in exact)
-            assert abs(sum(n for row, n in slot.heat.items() if row <= end) - true) <= 0.03 * 4000
+        # What lies below the end of a row has been counted by then, to the last operation.
+        for last in slot.heat:
+            true = sum(value < round(heat_row_ms(last)[1] * 1000) for value in exact)
+            assert sum(n for row, n in slot.heat.items() if row <= last) == true
+
+
+def test_rows_of_a_heat_map_leave_no_stripe_between_them() -> None:
+    # Below 100 µs counters are further apart than rows of 19 % would be: each µs there is falls into some row.
+    over_time = OverTime()
+    over_time.add("READ", interval(0, [*range(1, 2000), *range(2000, 1_000_000, 50)]))
+    (slot,) = over_time.slots()
+    rows = [heat_row_ms(row) for row in sorted(slot.heat)]
+    assert rows[0][0] == 0.001
+    assert all(below[1] == above[0] for below, above in pairwise(rows))
+    # 8 µs are the eight neighbours of a slot; from 64 µs on a row is as high as it shall be, to the next counter.
+    assert [row for row in rows if row[0] < 0.05] == [
+        (0.001, 0.008), (0.008, 0.016), (0.016, 0.024), (0.024, 0.032), (0.032, 0.04), (0.04, 0.048), (0.048, 0.064),
+    ]  # fmt: skip
+    assert all(1.12 < high / low < 1.26 for low, high in rows if low >= 0.064)
 
 
 def test_long_runs_have_longer_slots_and_lose_nothing() -> None:

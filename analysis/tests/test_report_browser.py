@@ -45,13 +45,59 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     quiet.open(page, width, scheme=scheme)
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
     assert quiet.value(f"{PANELS}.length") > 8
-    drawn = (
-        f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas') && !panel.classList.contains('empty')).length"
-    )
+    drawn = f"{PANELS}.filter(panel => !panel.querySelector('svg, canvas') && !panel.closest('figure').hidden).length"
     assert quiet.value(drawn) == 0
     assert quiet.value(f"{PANELS}.filter(panel => panel.querySelector('svg path, canvas')).length") > 8
     assert quiet.value("document.documentElement.scrollWidth") <= width
     assert quiet.value("document.documentElement.dataset.theme") == scheme
+
+
+def wide(experiment: Path) -> Path:
+    """What makes the table of results wide: a matrix, batches, long names, large numbers, and prices."""
+    for number, batch in enumerate(("1", "1000"), start=1):
+        point = {"batchsize": batch, "fieldlength": "1000000", "variant": "uncompressed"}
+        folder = trial(experiment, number, "cassandra", trial_point=point, trial_system="mysql-innodb")
+        edit_json(folder / "conditions.json", usd_per_hour={"node1": 10.868})
+        for run in (1, 2):
+            reads(folder / f"run-{run}/node1", [99_000 + run] * 8, 130_000)
+    return experiment
+
+
+def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -> None:
+    (page,) = files.write(wide(tmp_path))
+    quiet.open(page, 1280)
+    heads = quiet.value("[...document.querySelectorAll('#results thead th')].map(head => head.innerText)")
+    assert len(heads) >= 17
+    widths = "(table => [table.scrollWidth, table.clientWidth])(document.querySelector('#results .scroll'))"
+    needed, there = quiet.value(widths)
+    assert needed <= there
+
+
+def test_what_a_part_has_nothing_of_is_left_out(quiet: Browser, tmp_path: Path) -> None:
+    (page,) = files.write(two_systems(tmp_path))
+    quiet.open(page)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    seen = (
+        "[...document.querySelectorAll('#percentiles figure')].filter(figure => figure.offsetHeight)"
+        ".map(figure => figure.querySelector('figcaption').textContent)"
+    )
+    assert not any("INSERT" in title for title in quiet.value(seen))
+    quiet.value("""{
+        const select = document.querySelector('select[data-chart=percentiles]');
+        select.value = '1';
+        select.dispatchEvent(new Event('change'));
+    }""")
+    quiet.wait(f"{seen}.length > 0 && {seen}.every(title => title.includes('INSERT'))")
+
+
+def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, tmp_path: Path) -> None:
+    (page,) = files.write(two_systems(tmp_path))
+    quiet.open(page)
+    where = (
+        "[...document.querySelectorAll('.key')].map(key => [key.closest('section').id, key.innerText.split(/\\s+/)])"
+    )
+    systems = ["cassandra", "hbase"]
+    assert quiet.value(where) == [[name, systems] for name in ("over-time", "percentiles", "rows")]
 
 
 def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
@@ -73,7 +119,9 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
         return [len({tuple(row[column] for column in columns) for row in each}) for each in tables]
 
     # Two systems with two runs.
-    assert marks("throughput", "symbol") == [4]
+    assert marks("verdict", "symbol") == [4]
+    # A bar and a tick of each system.
+    assert marks("verdict", "rect") == [4]
     assert marks("over-time", "line") == expected("over-time", "series") == [4, 4]
     assert marks("percentiles", "line") == expected("percentiles", "system")
     assert marks("percentiles", "line")[:2] == [2, 2]
@@ -120,7 +168,7 @@ def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) ->
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
     points = "[...document.querySelectorAll('#{} .mark-symbol.role-mark path')].map(path => {})"
     # One that was discarded, and two that count, of each system.
-    strokes = quiet.value(points.format("throughput", "path.getAttribute('stroke')"))
+    strokes = quiet.value(points.format("verdict", "path.getAttribute('stroke')"))
     assert (len(strokes), strokes.count(GREY)) == (6, 2)
     # Filled: all bounds held.
     filled = quiet.value(points.format("probes", "path.getAttribute('fill-opacity')"))

@@ -55,6 +55,16 @@ def test_every_scenario_is_valid_and_described(path: Path) -> None:
     assert len(scenario.description(path)) > 20
 
 
+def test_the_title_is_what_the_file_says_and_names_other_operations(tmp_path: Path) -> None:
+    said = "Workload A: half reads, half updates of single fields, popular records first"
+    path = WORKLOADS / "workloadA"
+    assert scenario.load(path, {"recordcount": "1000", "rounds": "1"}).title == said
+    changed = {"readproportion": "0.9", "requestdistribution": "uniform"}
+    assert scenario.load(path, changed).title == f"{said}, with readproportion=0.9, requestdistribution=uniform"
+    assert load(tmp_path, SMALL, "readproportion=0.5").title == ""
+    assert load(tmp_path, f"#  My mix (a test)\n{SMALL}").title == "My mix"
+
+
 @pytest.mark.parametrize(
     ("name", "mix", "distribution"),
     [

@@ -115,6 +115,7 @@ ec2 'if True:
   for i in ours("instances"):
       host = hosts[tag(i, "Name")]
       assert (host["ansible_host"], host["dohyo_address"]) == (i["PublicIpAddress"], i["PrivateIpAddress"]), host
+      assert float(host["dohyo_usd_per_hour"]) == 2.717, host
       assert f"UserKnownHostsFile=\"{work}/inventory/known_hosts.txt\"" in host["ansible_ssh_common_args"].replace(
           "{{ inventory_dir }}", f"{work}/inventory"), host
       assert "StrictHostKeyChecking=yes" in host["ansible_ssh_common_args"] and host["dohyo_devices"], host

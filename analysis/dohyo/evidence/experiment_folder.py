@@ -19,8 +19,8 @@ FACTS = "experiment.json"
 LOCK = ".lock"
 # What is read of them, and its JSON type; anything of it may be missing.
 _OF_FACTS = {
-    "id": str, "scenario": str, "status": str, "started": str, "inventory": str, "systems": list, "plan": list,
-    "trials": list, "matrix": dict, "hosts": dict, "host": dict, "versions": dict, "named": bool,
+    "id": str, "scenario": str, "title": str, "status": str, "started": str, "inventory": str, "systems": list,
+    "plan": list, "trials": list, "matrix": dict, "hosts": dict, "host": dict, "versions": dict, "named": bool,
 }  # fmt: skip
 _OF_STATE = {"status": str, "reason": str, "started": str, "manifest": str}
 _WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false"}

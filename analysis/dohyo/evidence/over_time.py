@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 # Half an hour by the second; of a longer run a slot is 2, 4, … seconds: a screen has no more points across. A slot
 # takes 4 to 20 kB.
 MOST_SLOTS = 1800
-# Rows of a heat map: each is 19 % higher than the one below.
+# Rows of a heat map: each is 19 % higher than the one below, and as high as one counter of a slot where that is more.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
 _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as it divides
@@ -38,14 +39,14 @@ class Slot:
     :ivar seconds: its length
     :ivar operations: how many began in it, as far as intervals tell: each counts where its interval begins
     :ivar percentiles_ms: by percentile (0..100)
-    :ivar heat: operations by upper end of the latency in ms, which is 2 ** (n / `HEAT_ROWS_PER_DOUBLING`) µs
+    :ivar heat: operations by row of the heat map, see `heat_row_ms`
     """
 
     start: float
     seconds: float
     operations: int
     percentiles_ms: dict[float, float]
-    heat: dict[float, int]
+    heat: dict[int, int]
 
 
 class OverTime:
@@ -115,13 +116,21 @@ class OverTime:
             self._slot(position // 2).merge(counts)
 
 
-def _heat(counts: Counters) -> dict[float, int]:
+def heat_row_ms(row: int) -> tuple[float, float]:
+    """Both ends, in ms, of the latencies in a row of the heat map.
+
+    They are ends of counters, so that a row has all of a counter or nothing, and no row is so low that it has none.
+    """
+    low, high = _heat_ends_us()[row]
+    return max(low, 1) / 1000, high / 1000
+
+
+def _heat(counts: Counters) -> dict[int, int]:
     used = counts.counts.nonzero()[0]
     rows = _heat_rows()[counts.first + used]
     begins = np.flatnonzero(np.diff(rows, prepend=-1))  # rows are in order
     sums = np.add.reduceat(counts.counts[used], begins)
-    ends = [2 ** (row / HEAT_ROWS_PER_DOUBLING) / 1000 for row in rows[begins].tolist()]
-    return dict(zip(ends, sums.tolist(), strict=True))
+    return dict(zip(rows[begins].tolist(), sums.tolist(), strict=True))
 
 
 @cache
@@ -137,3 +146,10 @@ def _heat_rows() -> Integers:
     highest = [_highest_us(index) for index in range(standard_layout().counts_len // _NEIGHBOURS + 1)]
     doublings = np.log2(np.array(highest) + 1.0)
     return np.ceil(np.round(doublings * HEAT_ROWS_PER_DOUBLING, 6)).astype(np.int64)
+
+
+@cache
+def _heat_ends_us() -> dict[int, tuple[int, int]]:
+    """For each row that has counters its ends; there is none between two counters that are further apart than rows."""
+    highest = {int(row): _highest_us(index) + 1 for index, row in enumerate(_heat_rows())}
+    return dict(zip(highest, pairwise([0, *highest.values()]), strict=True))

@@ -37,6 +37,8 @@ class Panel:
     :ivar data: name of its table in the chart
     :ivar says: what it shows, in a sentence, for those who cannot see it
     :ivar cursor: x is the time in seconds, under the cursor that all such panels share
+    :ivar domains: of scales that differ from part to part: part -> channel -> domain
+    :ivar heads: columns of its tables in words, with their units, where they have some
     """
 
     title: str
@@ -44,6 +46,14 @@ class Panel:
     data: str
     says: str
     cursor: bool = False
+    domains: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
+    heads: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables that it draws."""
+        layers = (layer["data"]["name"] for layer in self.spec.get("layer", []) if "data" in layer)
+        return list(dict.fromkeys([self.data, *layers]))
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,7 @@ class Chart:
 
     :ivar name: of its anchor and its files
     :ivar by_part: the tables have a column `part`, and one part is shown at a time
+    :ivar legend: systems are told apart by colour, shape and dashes alone
     :ivar missing: why there is nothing to draw, if so
     """
 
@@ -61,6 +72,7 @@ class Chart:
     panels: list[Panel] = field(default_factory=list)
     tables: Mapping[str, Table] = field(default_factory=dict)
     by_part: bool = False
+    legend: bool = False
     missing: str | None = None
 
     @property
@@ -68,7 +80,15 @@ class Chart:
         """Those that there are, in order."""
         if not self.by_part:
             return []
-        return list(dict.fromkeys(part for table in self.tables.values() for part in table.get("part", [])))
+        return self._distinct("part")
+
+    @property
+    def systems(self) -> list[str]:
+        """Those that it shows."""
+        return self._distinct("system")
+
+    def _distinct(self, column: str) -> list[str]:
+        return list(dict.fromkeys(value for table in self.tables.values() for value in table.get(column, [])))
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
@@ -86,6 +106,10 @@ def rows(of: Table, part: str | None = None) -> list[dict[str, Any]]:
 def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Spec:
     """The panel's specification with the data in it, as a file needs it; the page does the same in its script."""
     spec = {**panel.spec, "data": {"values": rows(tables[panel.data], part)}}
+    for channel, domain in panel.domains.get(part or "", {}).items():
+        of_channel = spec["encoding"][channel]
+        in_common = {**of_channel, "scale": {**of_channel.get("scale", {}), "domain": domain}}
+        spec["encoding"] = {**spec["encoding"], channel: in_common}
     if "layer" in spec:
         filled = [
             {**layer, "data": {"values": rows(tables[layer["data"]["name"]], part)}} if "data" in layer else layer
@@ -99,9 +123,9 @@ def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Sp
 ROW_AXIS: Spec = {"labelExpr": "split(datum.label, ' · ')", "labelFontSize": 11, "labelLineHeight": 12}
 
 
-def rows_high(labels: Sequence[str]) -> int:
-    """Height in pixels of a chart with a row for each label."""
-    return 30 * len(labels)
+def rows_high(labels: Sequence[str], lines: int = 1) -> int:
+    """Height in pixels of a chart with a row for each label, which has so many lines of text beside it."""
+    return (15 + 15 * lines) * len(labels)
 
 
 def by_system(systems: Sequence[str]) -> Spec:
@@ -138,6 +162,8 @@ def config(*, dark: bool, legend: bool) -> Spec:
     return {
         "background": "transparent" if dark or not legend else "white",
         "font": _FONT,
+        # Half of the last label of an axis.
+        "padding": {"left": 5, "top": 5, "right": 14, "bottom": 5},
         "view": {"stroke": None},
         "range": {
             "category": DARK_COLOURS if dark else LIGHT_COLOURS,

@@ -21,7 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from dohyo import folders
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.json_values import read_object
-from dohyo.figures import size
+from dohyo.figures import head, size
 from dohyo.report import drawing, measured
 from dohyo.report.charts import charts as all_charts
 from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
@@ -30,7 +30,7 @@ from dohyo.report.matrix import matrix
 from dohyo.report.measured import Measured
 from dohyo.summary.foreign import REPORT
 from dohyo.summary.results import Summary
-from dohyo.tables import comparison_table, conditions, published_table, table
+from dohyo.tables import comparison_table, conditions, published_table, screen, table
 from dohyo.tables.cluster_table import Grid
 from dohyo.tables.verdict import verdict
 
@@ -48,6 +48,13 @@ _FILES = {
     "experiment.json": "when, where and with which versions",
     "figures/results.tex": "the tables for LaTeX",
 }
+
+
+# A ranking of more than these, with its runs, scrolls, so that what it comes to is in sight.
+_MOST_ROWS = 60
+# More systems than this are counted in a title.
+_MOST_NAMED = 2
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True)
@@ -84,12 +91,26 @@ class Report:
         return verdict(self.summary).sentence
 
     @property
+    def title(self) -> str:
+        """What was measured, of which systems, and on how many hosts: "Workload A: …, four systems on one host"."""
+        what = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
+        names = measured.systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
+        systems = " and ".join(names) if len(names) <= _MOST_NAMED else f"{_in_words(len(names))} systems"
+        count = self.summary.host_count
+        hosts = f" on {_in_words(count)} host{'' if count == 1 else 's'}" if count else ""
+        return f"{what}{';' if ',' in what else ','} {systems}{hosts}" if systems else what
+
+    @property
     def under_way(self) -> str:
         """That it is not over yet, in words; empty where it is."""
         if self.process is None:
             return ""
         ended = sum(trial.status not in ("pending", "running") for trial in self.summary.trials)
         return f"still being measured: {ended} of {len(self.summary.trials)} trials are over"
+
+
+def _in_words(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
 
 
 def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
@@ -113,21 +134,25 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
     ran = [trial for trial in summary.compared if trial.rows]
     by_system = [(name, [trial for trial in ran if trial.system == name]) for name in measured.systems_of(ran)]
     return environment().get_template("report.html.j2").render(
+        title=report.title,
         name=summary.name,
+        measured=screen.what_and_where(summary)[1:],
         facts=report.facts,
         under_way=report.under_way,
         machine=machine(report.facts),
         verdict=verdict(summary),
         comparisons=_comparisons(report.material),
         summary=summary,
-        systems=[
-            {"name": name, "number": number % len(SHAPES)} for number, name in enumerate(report.systems)
-        ],
+        tall=sum(len(next(iter(each.values()))) for each in report.charts[0].tables.values()) > _MOST_ROWS,
+        most_reasons=screen.MOST_REASONS,
+        numbers={name: number % len(SHAPES) for number, name in enumerate(report.systems)},
         symbols=_symbols(),
         results=table.results_grid(summary),
         legend=table.legend(summary),
         grids=table.other_grids(summary),
-        remarks=table.remarks(summary),
+        warnings=table.warnings(summary),
+        settings=table.settings(summary),
+        findings=table.findings(summary),
         common=conditions.common([trials for _, trials in by_system]) if by_system else [],
         different=conditions.different([trials for _, trials in by_system]) if by_system else [],
         condition_systems=[name for name, _ in by_system],
@@ -167,6 +192,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["head"] = head
+    made.filters["of"] = lambda key, mapping: mapping[key]
     made.filters["transposed"] = lambda columns: zip(*columns, strict=True)
     return made
 
@@ -200,7 +227,7 @@ def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:
                 "parts": chart.parts,
                 "tables": {name: _packed(each) for name, each in chart.tables.items()},
                 "panels": [
-                    {"spec": panel.spec, "data": panel.data, "cursor": panel.cursor, "says": panel.says}
+                    {"spec": panel.spec, "data": panel.data, "cursor": panel.cursor, "domains": panel.domains}
                     for panel in chart.panels
                 ],
             }

@@ -191,6 +191,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     experiment.update(
         id=folder.name,
         scenario=chosen.name,
+        title=chosen.title,
         scenario_sha256=manifest.checksum(experiment.scenario_file),
         systems=chosen.systems,
         matrix={key: list(values) for key, values in chosen.matrix.items()},

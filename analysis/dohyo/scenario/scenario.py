@@ -25,6 +25,8 @@ VARIANT = "variant"
 # What a file says for the full size alone, beside what it says for any machine.
 FULL = "full."
 MOST_TRIALS = 10_000
+# Ends of the keys that decide what an operation is.
+_OF_OPERATIONS = ("proportion", "distribution", "workload")
 CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression")
 
 
@@ -39,6 +41,8 @@ class Scenario:
     name: str
     values: Mapping[str, str]
     role_variables: Mapping[str, Any]
+    # What its file says of it, and what of the operations was changed since; empty where the file says nothing.
+    title: str = field(default="", compare=False)
     # Counts as they were before ``scale`` made them smaller; empty where it did not.
     full: Mapping[str, str] = field(default_factory=dict)
     # What recordcount was computed from, where it was.
@@ -189,9 +193,17 @@ def scenario_files() -> dict[str, Path]:
 
 
 def description(path: Path) -> str:
-    """The first comment line of a property file."""
+    """The first line of a property file, if it is a comment."""
     with path.open(encoding="utf-8") as file:
-        return file.readline().lstrip("#! ").rstrip()
+        line = file.readline()
+    return line.lstrip("#! ").rstrip() if line[:1] in ("#", "!") else ""
+
+
+def _title(path: Path, changes: Mapping[str, str]) -> str:
+    """A file's description without what it puts in brackets, and with the operations that are not those of the file."""
+    said = re.sub(r" *\([^)]*\)", "", description(path))
+    other = [f"{key}={value}" for key, value in changes.items() if key.endswith(_OF_OPERATIONS)]
+    return f"{said}, with {', '.join(other)}" if said and other else said
 
 
 def find(name: str) -> Path:
@@ -269,7 +281,7 @@ def load(
                     assignments[key] = _checked(key, value, named)
             except BadInputError as error:
                 raise BadInputError(f"{source}: {error}") from error
-    whole = _sorted_out(name, assignments)
+    whole = replace(_sorted_out(name, assignments), title=_title(path, changes or {}))
     _check_systems(whole)
     for published_file in whole.published:
         published.load(published_file)  # a broken one shall show before anything is measured

@@ -6,6 +6,7 @@ The schema of `summary.json` is described in docs/summary-json.md.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
@@ -64,6 +65,7 @@ class Conditions:
     memory: str | None = None  # of a server without a heap: its own bound on caches or data
     jdk: str | None = None
     gc: str | None = None
+    usd_per_hour: float | None = None  # what all hosts of the servers cost, by the inventory
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,11 @@ class Trial:
         """Whether a row is beside what was to be measured: of the load before it, or of runs that do not count."""
         return row.discarded or (row.phase == LOAD and not self.load_is_measured)
 
+    def usd_per_million(self, ops_per_second: float | None) -> float | None:
+        """US dollars for a million operations at this rate, of the servers' hosts alone; None: not known."""
+        price = self.conditions.usd_per_hour
+        return price / 3600 / ops_per_second * 1e6 if price is not None and ops_per_second else None
+
     @property
     def serving(self) -> set[str]:
         """The hosts on which servers of it ran."""
@@ -133,6 +140,12 @@ class Pair:
         """Whether the interval holds 1 and is so wide that it does not even tell that the two are alike."""
         wide = self.low is not None and self.high is not None and (self.low < 1 / WIDEST_TIE or self.high > WIDEST_TIE)
         return bool(self.tie) and wide
+
+    @property
+    def inverse(self) -> Pair:
+        """The other one by this one."""
+        low, high = (None if end is None else 1 / end if end else math.inf for end in (self.high, self.low))
+        return replace(self, of=self.to, to=self.of, ratio=1 / self.ratio, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -193,6 +206,13 @@ class Summary:
     def dimensions(self) -> list[str]:
         """Those of the matrix, in order."""
         return list(dict.fromkeys(key for trial in self.trials for key in trial.point))
+
+    @property
+    def host_count(self) -> int:
+        """On how many hosts servers ran, the most of any trial; 0: not known."""
+        return max((len(trial.serving) for trial in self.trials), default=0) or max(
+            (trial.conditions.nodes or 0 for trial in self.trials), default=0
+        )
 
     def is_sound(self, *, skipped: bool = False) -> bool:
         """Whether there are valid numbers of every trial, every search has found a rate, and everything could be read.

@@ -7,6 +7,7 @@ A trial gets numbers only when all its clients report a valid run and their logs
 from __future__ import annotations
 
 import copy
+import math
 import re
 import statistics
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -555,6 +556,7 @@ class _Evidence:
             measured_seconds=statistics.fmean(seconds)
             if seconds and (phases[0].kind != LOAD or self._load_is_measured)
             else None,
+            usd_per_hour=_price(facts),
         )
 
     def _settings_of(self, kind: str) -> dict[str, Any]:
@@ -645,6 +647,16 @@ def _read_before_write(reports: Sequence[Mapping[str, Any]]) -> bool | None:
     values = {report.get("readbeforewrite") for report in reports}
     value = values.pop() if len(values) == 1 else None
     return value if isinstance(value, bool) else None
+
+
+def _price(facts: Mapping[str, Any]) -> float | None:
+    """Of all hosts of the servers together, if that of each is known. Inventories have numbers and text."""
+    try:
+        prices = [float(each) for each in mapping(facts.get("usd_per_hour")).values()]
+    except (TypeError, ValueError):
+        return None
+    total = sum(prices)
+    return total if total > 0 and math.isfinite(total) and min(prices) > 0 else None
 
 
 def _target(reports: Sequence[Mapping[str, Any]]) -> float | None:

@@ -89,6 +89,8 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("memory", f"{of.memory}", ("memory",))
     yield Condition("JDK", f"{of.jdk}", ("jdk",))
     yield Condition("collector", f"{of.gc}", ("gc",))
+    if of.usd_per_hour is not None:
+        yield Condition("price", f"${of.usd_per_hour:,.2f} per hour for the servers' hosts", ("usd_per_hour",))
 
 
 def _number(count: int | None, what: str) -> str:

@@ -6,7 +6,6 @@ The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns. What has no
 from __future__ import annotations
 
 import io
-import math
 import re
 import shlex
 import statistics
@@ -153,7 +152,7 @@ def _print_table(summary: Summary, console: Console, width: int) -> None:
     places = [place for section in sections for place in section.places]
     columns = _columns(summary, places, sections[0].ranked) if places else []
     table, left_out = _fitted(sections, columns, console, width)
-    facts = _facts(summary)
+    facts = what_and_where(summary)
     if "zeros" in left_out:
         facts.append("no errors")
     heading = ""
@@ -351,7 +350,7 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
     places.sort(key=lambda place: -place.rate.mean)
     best, *_ = [place.trial.name for place in places] or [""]
     pairs = {
-        pair.to: _inverse(pair)
+        pair.to: pair.inverse
         for pair in summary.comparisons
         if (pair.phase, pair.operation, pair.of) == (phase, OVERALL, best)
     }
@@ -413,13 +412,7 @@ def _alone(section: _Section) -> _Place:
     """The best of a section, by the second of it."""
     best = section.places[0]
     pair = section.places[1].pair if len(section.places) > 1 else None
-    return replace(best, name=f"{section.title}  {best.name}".strip(), pair=pair and _inverse(pair))
-
-
-def _inverse(pair: Pair) -> Pair:
-    """The other one by this one."""
-    low, high = (None if end is None else 1 / end if end else math.inf for end in (pair.high, pair.low))
-    return replace(pair, of=pair.to, to=pair.of, ratio=1 / pair.ratio, low=low, high=high)
+    return replace(best, name=f"{section.title}  {best.name}".strip(), pair=pair and pair.inverse)
 
 
 def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
@@ -447,12 +440,12 @@ def _skipped(summary: Summary) -> list[str]:
     return [f"not measured: {', '.join(names)} (./run.sh --list says how)"] if names else []
 
 
-def _facts(summary: Summary) -> list[str]:
-    """What was measured, where, and how often."""
+def what_and_where(summary: Summary) -> list[str]:
+    """What was measured, its name first, where, and how often."""
     name = re.sub(r"^\d{8}-\d{6}-", "", summary.name)
     ran = [trial for trial in summary.trials if trial.rows] or summary.trials
     conditions = [trial.conditions for trial in ran]
-    facts = [name, _hosts(ran)]
+    facts = [name, _hosts(summary, ran)]
     records, record_bytes = ({getattr(each, key) for each in conditions} for key in ("recordcount", "record_bytes"))
     if None not in records and records:
         many = f"{min(records):,}" if len(records) == 1 else f"{min(records):,} to {max(records):,}"
@@ -474,11 +467,9 @@ def _facts(summary: Summary) -> list[str]:
     return [*filter(None, facts), times]
 
 
-def _hosts(trials: Sequence[Trial]) -> str:
+def _hosts(summary: Summary, trials: Sequence[Trial]) -> str:
     """How many hosts had servers, and their processors."""
-    count = max((len(trial.serving) for trial in trials), default=0) or max(
-        (trial.conditions.nodes or 0 for trial in trials), default=0
-    )
+    count = summary.host_count
     if not count:
         return ""
     cpus = {use.cpus for trial in trials for use in trial.hosts if use.cpus}

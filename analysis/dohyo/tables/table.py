@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo.evidence.rows import LOAD, RUN, Row
-from dohyo.figures import COLUMNS, UNKNOWN, half_interval, point_name
+from dohyo.figures import COLUMNS, UNKNOWN, dollars, half_interval, head, point_name
 from dohyo.operations import INTENDED, OVERALL, order
 from dohyo.summary.results import Summary, Trial
 from dohyo.tables import (
@@ -29,7 +29,8 @@ from dohyo.tables import (
 )
 from dohyo.tables.cluster_table import Grid, grids
 
-_RATES = ("operations", "records", "op/s", "rec/s", "±")
+_PRICE = "$/M op"
+_RATES = ("operations", "records", "op/s", "rec/s", "±", _PRICE)
 _LATENCIES = ("mean", "p50", "p95", "p99", "p99.9", "max")
 _FAILURES = ("errors", "not found")
 # At 120 columns everything stands in one line; narrower terminals get two tables, of rates and of latencies, or three.
@@ -43,6 +44,7 @@ _LEGEND = (
     "Errors and not found count records."
 )
 
+_PRICE_LEGEND = f" {_PRICE}: US dollars for a million operations, of the servers' hosts alone."
 _WITHIN_A_RUN = (
     " \N{PLUS-MINUS SIGN} is half of the 95 % interval within the run: it says nothing of what differs from run to run."
 )
@@ -142,7 +144,7 @@ def results_grid(summary: Summary) -> Grid:
     ]
     whole = [[*line.keys, *each] for line, each in zip(lines, cells, strict=True)]
     aside = tuple(position for position, line in enumerate(lines) if line.aside)
-    return Grid("Results", [*heads, *columns], whole, keys=len(heads), aside=aside)
+    return Grid("Results", [*heads, *map(head, columns)], whole, keys=len(heads), aside=aside)
 
 
 def comparison_grids(summary: Summary) -> list[Grid]:
@@ -155,23 +157,30 @@ def other_grids(summary: Summary) -> list[Grid]:
     return [*_searches(summary)[0], *_grids(summary)]
 
 
-def remarks(summary: Summary) -> list[tuple[bool, str]]:
-    """What a reader must know beside the numbers, in words, and whether it is a deviation from what was asked for."""
+def warnings(summary: Summary) -> list[tuple[bool, str]]:
+    """What weakens the numbers, in words, and whether it is worse than that: not what was asked for, or broken."""
     events = [
         (trial.status != "ok", f"{label(trial, summary)}: {event}")
         for trial in summary.trials
         for event in trial.events
     ]
-    canary = [summary.canary.headline(), *summary.canary.sentences()] if summary.canary is not None else []
     return [
         *((True, text) for text in _said(summary, lambda trial: trial.deviations)),
-        *((False, text) for text in canary),
-        *((False, text) for text in _searches(summary)[1]),
-        *((False, text) for text in _said(summary, lambda trial: trial.notes)),
-        *events,
+        *((True, text) for text in summary.warnings),
+        *((False, text) for text in (summary.canary.sentences() if summary.canary else [])),
         *((False, text) for text in summary.notes),
-        *((True, f"warning: {warning}") for warning in summary.warnings),
+        *events,
     ]
+
+
+def settings(summary: Summary) -> list[str]:
+    """What systems and hosts say of themselves beside the conditions."""
+    return _said(summary, lambda trial: trial.notes)
+
+
+def findings(summary: Summary) -> list[str]:
+    """What the searches came to, and whether the hosts were the same."""
+    return [*_searches(summary)[1], *([summary.canary.headline()] if summary.canary else [])]
 
 
 def label(trial: Trial, summary: Summary) -> str:
@@ -245,7 +254,7 @@ def _lines(summary: Summary) -> list[_Line]:
 
     for row, _, trial in sorted(entries, key=place):
         if is_shown(row, trial):
-            result.append(_Line(_keys(_operation(row), trial, summary), _cells(row), aside=trial.is_aside(row)))
+            result.append(_Line(_keys(_operation(row), trial, summary), _cells(row, trial), aside=trial.is_aside(row)))
     for trial in summary.compared:
         if trial.reason is not None or not trial.rows:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
@@ -276,10 +285,17 @@ def _operation(row: Row) -> str:
     return f"[{which}] {row.operation}" if which else row.operation
 
 
-def _cells(row: Row) -> dict[str, str]:
+def _cells(row: Row, trial: Trial) -> dict[str, str]:
     cells = {head: write(getattr(row, name)) for head, (name, write) in COLUMNS.items()}
     if row.ops_per_second_high is not None and row.ops_per_second:
         cells["±"] = half_interval(row.ops_per_second, row.ops_per_second_high)
+    # Of all operations together: a type of several has only a part of the hosts.
+    alone = not any(
+        is_shown(each, trial) for each in trial.rows if (each.phase, each.operation) == (row.phase, OVERALL)
+    )
+    price = trial.usd_per_million(row.ops_per_second)
+    if price is not None and not row.operation.startswith(INTENDED) and (row.operation == OVERALL or alone):
+        cells[_PRICE] = dollars(price)
     return cells
 
 
@@ -288,7 +304,7 @@ def _shown(lines: Sequence[_Line], columns: Sequence[str]) -> list[str]:
     that are something else.
     """
     known = [line.cells for line in lines if line.reason is None]
-    left_out = set() if any("±" in cells for cells in known) else {"±"}
+    left_out = {column for column in ("±", _PRICE) if not any(column in cells for cells in known)}
     for records, operations in (("records", "operations"), ("rec/s", "op/s")):
         if all(cells[records] in (cells[operations], UNKNOWN) for cells in known):
             left_out.add(records)
@@ -523,14 +539,16 @@ def _conditions_markdown(summary: Summary) -> list[str]:
 def legend(summary: Summary) -> str:
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
+    priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
+    known = _LEGEND + (_PRICE_LEGEND if priced else "")
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     if not repeats or repeats == [1]:
-        return _LEGEND + (_WITHIN_A_RUN if samples else "") + discarded
+        return known + (_WITHIN_A_RUN if samples else "") + discarded
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str) if sampled != "batches"]
     spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {' or '.join(over)}" if over else ""
     counts = " or ".join(map(str, repeats))
-    return f"{_LEGEND} Rates are means of {counts} repeats{spread}; counts are sums.{discarded}"
+    return f"{known} Rates are means of {counts} repeats{spread}; counts are sums.{discarded}"
 
 
 def _words(name: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from dohyo.evidence.over_time import HEAT_ROWS_PER_DOUBLING
+from dohyo.evidence.over_time import heat_row_ms
 from dohyo.report.grammar import Chart, Panel, Spec, Table, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
@@ -18,6 +19,7 @@ def chart(material: Material) -> Chart:
     """One panel for each system, of the first run that counts; several on top of each other would hide their pauses."""
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
+    every: list[dict[str, Any]] = []
     for system in material.systems:
         rows: list[dict[str, Any]] = []
         shown: set[str] = set()
@@ -34,13 +36,17 @@ def chart(material: Material) -> Chart:
         if rows:
             name = f"heat-{len(panels)}"
             tables[name] = table(rows, _COLUMNS)
+            every += rows
             low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
             says = f"Latencies of {system} over time, between {low:,.3g} and {high:,.3g} ms."
             panels.append(Panel(system, _spec(), name, says))
+    domains = {part: _domains([row for row in every if row["part"] == part]) for part in _parts(every)}
+    panels = [replace(panel, domains=domains) for panel in panels]
     return Chart(
         "heat",
         "Heat map of latency",
-        "When were calls slow? A column is a stretch of the first run, a cell the share of its calls that took this.",
+        "When were calls slow? A column is a stretch of the first run, a cell the share of its calls that took this."
+        " Axes and colours are the same for all systems.",
         panels,
         tables,
         by_part=True,
@@ -48,28 +54,45 @@ def chart(material: Material) -> Chart:
     )
 
 
+def _parts(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(row["part"] for row in rows))
+
+
+def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """From the least to the most of all systems, by channel."""
+    shares = [row["share"] for row in rows]
+    return {
+        "x": [0, max(row["end"] for row in rows)],
+        "y": [min(row["low"] for row in rows), max(row["high"] for row in rows)],
+        "color": [min(shares), max(shares)],
+    }
+
+
 def _rows(part: str, run: MeasuredRun) -> list[dict[str, Any]]:
-    end = run.slots[-1].start + run.slots[-1].seconds
+    # The few calls that a client begins after the last whole second of the window have no column.
+    slots = [slot for slot in run.slots if slot.start < len(run.throughput)] or run.slots
+    end = slots[-1].start + slots[-1].seconds
     # Whole slots, so that no cell has more of them than another one.
-    width = run.slots[-1].seconds * max(1, -(-end // (run.slots[-1].seconds * _MOST_CELLS)))
-    cells: dict[tuple[int, float], int] = {}
+    width = slots[-1].seconds * max(1, -(-end // (slots[-1].seconds * _MOST_CELLS)))
+    cells: dict[tuple[int, int], int] = {}
     totals: dict[int, int] = {}
-    for slot in run.slots:
+    for slot in slots:
         column = int(slot.start // width)
         totals[column] = totals.get(column, 0) + slot.operations
-        for upper, count in slot.heat.items():
-            cells[column, upper] = cells.get((column, upper), 0) + count
+        for row, count in slot.heat.items():
+            cells[column, row] = cells.get((column, row), 0) + count
     return [
         {
             "part": part,
             "begin": significant(column * width, 7),
             "end": significant((column + 1) * width, 7),
-            "low": significant(upper / 2 ** (1 / HEAT_ROWS_PER_DOUBLING), 4),
-            "high": significant(upper, 4),
+            "low": significant(low, 4),
+            "high": significant(high, 4),
             "share": significant(count / totals[column], 2),
             "operations": count,
         }
-        for (column, upper), count in sorted(cells.items())
+        for (column, row), count in sorted(cells.items())
+        for low, high in [heat_row_ms(row)]
     ]
 
 
@@ -90,7 +113,7 @@ def _spec() -> Spec:
                 "field": "low",
                 "type": "quantitative",
                 "scale": {"type": "log", "nice": False},
-                "title": "ms, log scale",
+                "title": "latency in ms, log scale",
                 "axis": {"grid": False},
             },
             "y2": {"field": "high"},
@@ -106,8 +129,8 @@ def _spec() -> Spec:
                 {"field": "begin", "title": "second"},
                 {"field": "low", "title": "from ms"},
                 {"field": "high", "title": "to ms"},
-                {"field": "operations", "title": "calls"},
-                {"field": "share", "format": ".2~%"},
+                {"field": "operations", "title": "calls", "format": ","},
+                {"field": "share", "title": "share of the calls", "format": ".2~%"},
             ],
         },
     }

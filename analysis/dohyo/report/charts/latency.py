@@ -96,7 +96,7 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
                         },
                         "scale": {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]},
                     },
-                    "tooltip": [{"field": field} for field in ("label", "percentile", "value")],
+                    "tooltip": [{"field": "label"}, {"field": "percentile"}, {"field": "value", "title": "ms"}],
                 },
             },
         ],
@@ -105,4 +105,4 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
     says = "; ".join(f"{label} {percentile} {milliseconds(value)} ms" for (label, percentile), value in at.items())
     title = operation_title(operation)
     which = title if phase == RUN else f"{phase}: {title}"
-    return Panel(which, spec, name, f"Latency of {title}: {says}")
+    return Panel(which, spec, name, f"Latency of {title}: {says}", heads={"value": "ms"})

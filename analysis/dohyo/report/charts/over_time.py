@@ -74,16 +74,16 @@ def chart(material: Material) -> Chart:
     if doing:
         question += (
             " A tick in the rows of the servers is a second with a GC pause, a compaction or a flush, darker the longer"
-            " it lasted; what a system's logs do not tell has no row."
+            f" it lasted; what a system's logs do not tell has no row{_without(material, doing)}."
         )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
-        for column, title in (("cpu", "Processors, share not idle"), ("disk", "Busiest disk, share of the time")):
+        for column, title in (("cpu", "Processors, not idle"), ("disk", "Busiest disk, share of the time")):
             if any(row[column] is not None for row in hosts):
-                panels.append(_panel(material, "hosts", column, title, "share", hosts))
+                panels.append(_panel(material, "hosts", column, title, "%", hosts))
     elif clients:
         question += " Processors and disks are left out: there is no hosts.csv, for the hosts were not sampled."
-    return Chart("over-time", "Over time", question, panels, tables, by_part=True, missing=missing)
+    return Chart("over-time", "Over time", question, panels, tables, by_part=True, legend=True, missing=missing)
 
 
 def _in_order(material: Material) -> list[MeasuredRun]:
@@ -149,9 +149,13 @@ def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, fl
         "system": line["system"],
         "series": f"{line['system']} round {line['round']} {run} on {line['host']}",
         "time": significant(max(0.0, time), 7),
-        "cpu": significant(line["cpu"], 3),
-        "disk": significant(line["disk"], 3),
+        "cpu": _percent(line["cpu"]),
+        "disk": _percent(line["disk"]),
     }
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else significant(100 * share, 3)
 
 
 def _thinned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -218,20 +222,33 @@ def _doing(trial: Trial, kind: str) -> str:
     return f"{trial.system} · {_DOING[kind]}"
 
 
-def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
-    """A row for each system and each kind of work that is known of it, also where there was none."""
+def _labels(material: Material, known: set[str]) -> list[str]:
+    labels = [f"{system} · {kind}" for system in material.systems for kind in _DOING.values()]
+    return [label for label in labels if label in known]
+
+
+def _without(material: Material, rows: list[dict[str, Any]]) -> str:
+    """What the logs would have told, and did not."""
     known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
     known |= {
         _doing(trial, each.kind)
         for trial in material.summary.trials
         for server in trial.servers
         for each in server.background
-    } | {row["doing"] for row in rows}
-    labels = [f"{system} · {kind}" for system in material.systems for kind in _DOING.values()]
-    labels = [label for label in labels if label in known]
+    }
+    none = _labels(material, known - {row["doing"] for row in rows})
+    return f", and there were no {', '.join(label.replace(' · ', ' ') for label in none)}" if none else ""
+
+
+def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
+    """A row for each system and each kind of work that there was."""
+    labels = _labels(material, {row["doing"] for row in rows})
+    of_part: dict[str, set[str]] = {}
+    for row in rows:
+        of_part.setdefault(row["part"], set()).add(row["doing"])
     title = "Servers: GC pauses, compactions and flushes"
     spec: Spec = {
-        "height": rows_high(labels),
+        "height": {"step": rows_high([""])},
         "params": [_ZOOM],
         "layer": [{"mark": {"type": "rect", "clip": True, "aria": False}}],
         "encoding": {
@@ -241,7 +258,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
                 "field": "doing",
                 "type": "nominal",
                 "title": "servers",  # of the column below the cursor; the rows' labels say it themselves
-                "scale": {"domain": labels, "paddingInner": 0.2},
+                "scale": {"paddingInner": 0.2},
                 "axis": {
                     **ROW_AXIS,
                     "title": None,
@@ -265,17 +282,18 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
     }
     counted = Counter(row["doing"] for row in rows)
     says = (
-        f"{title} over time, a row for each that is known: "
+        f"{title} over time: "
         + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} slots of time" for label in labels)
         + "."
     )
-    return Panel(title, spec, "servers", says, cursor=True)
+    domains = {part: {"y": _labels(material, found)} for part, found in of_part.items()}
+    return Panel(title, spec, "servers", says, cursor=True, domains=domains)
 
 
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
     values = [row[column] for row in rows if row[column] is not None]
-    # Lines of an hour by the second would be a grey band; a share always has the same axis, with room above 1.
-    axis, words = scale(values) if unit != "share" else ({"type": "linear", "domain": [0, 1.05]}, "")
+    # Lines of an hour by the second would be a grey band; a share always has the same axis, with room above 100.
+    axis, words = scale(values) if unit != "%" else ({"type": "linear", "domain": [0, 105]}, "")
     if column == "operations":
         # A second of standstill has no place on a log scale, and is the most important of all.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""

@@ -56,6 +56,7 @@ def chart(material: Material) -> Chart:
         panels,
         tables,
         by_part=True,
+        legend=True,
         missing=None if panels else "There are no histogram logs; the table has what is known.",
     )
 

@@ -50,6 +50,7 @@ def chart(material: Material) -> Chart | None:
         panels,
         tables,
         by_part=True,
+        legend=True,
         missing=None if panels else "No search has a valid probe.",
     )
 

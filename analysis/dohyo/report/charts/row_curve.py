@@ -49,6 +49,7 @@ def chart(material: Material) -> Chart:
         [panel] if rows else [],
         {"rows": table(rows, _COLUMNS)} if rows else {},
         by_part=True,
+        legend=True,
         missing=None if rows else "No load was recorded second by second.",
     )
 

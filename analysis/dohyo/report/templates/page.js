@@ -56,20 +56,22 @@
     drawn.get(holder)?.finalize();
     drawn.delete(holder);
     holder.replaceChildren();
-    holder.classList.toggle("empty", rows.length === 0);
-    if (rows.length === 0) {
-      holder.textContent = "nothing was recorded here";
-      return;
-    }
+    // Nothing of this kind was recorded in this part.
+    holder.closest("figure").hidden = rows.length === 0;
+    if (rows.length === 0) return;
     const axis = { labelLimit: Math.max(90, Math.min(260, holder.clientWidth * 0.5)) };
     const config = { ...report.themes[colours], axisY: axis };
     // A layer may name a table of its own.
     const layer = panel.spec.layer
       ?.map((each) => (each.data ? { ...each, data: { values: rowsOf(chart.tables[each.data.name], part) } } : each))
       .filter((each) => !each.data || each.data.values.length > 0);
+    const encoding = { ...panel.spec.encoding };
+    for (const [channel, domain] of Object.entries(panel.domains[part] ?? {})) {
+      encoding[channel] = { ...encoding[channel], scale: { ...encoding[channel].scale, domain } };
+    }
     const params = panel.cursor && [{ name: "zoom", value: zooms.get(holder.dataset.panel) }];
     const spec = {
-      width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, ...(layer && { layer }), ...(params && { params }), config,
+      width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, encoding, ...(layer && { layer }), ...(params && { params }), config,
     };
     // A chart that is drawn again meanwhile takes the place of this one.
     const into = holder.appendChild(element("div"));

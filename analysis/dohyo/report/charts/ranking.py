@@ -1,0 +1,185 @@
+"""Who is ahead, and by how much: a bar for each mean rate, its interval, every run as a point, the ratios beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dohyo.evidence.rows import PROBE, RUN
+from dohyo.figures import dollars, half_interval, point_name, rate
+from dohyo.operations import OVERALL
+from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, shape, table
+from dohyo.report.material import Material
+from dohyo.report.measured import significant
+from dohyo.summary.comparison import at_points
+from dohyo.summary.ranking import Rate, decisive, throughput
+from dohyo.summary.results import Trial
+from dohyo.tables.comparison_table import interval, ratio, samples_words
+
+_MEANS = ("label", "system", "mean", "low", "high", "beside")
+_RUNS = ("label", "system", "run", "counts", "value")
+_YES, _NO = "yes", "no: discarded"
+# An interval far beyond the rates themselves would leave no room for them.
+_WIDEST = 1.5
+# Pixels of a line of the text beside a bar.
+_LINE = 15
+
+
+def chart(material: Material) -> Chart:
+    """One panel for each phase, the maxima of searches first, as they decide."""
+    summary = material.summary
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    every: list[Rate] = []
+    cut = False
+    searched = any(trial.search for trial in summary.trials)
+    for phase in [*([PROBE] if searched else []), *material.phases]:
+        ranked = [each for together in at_points(summary.compared) for each in _ranked(material, together, phase)]
+        if ranked:
+            name = f"ranking-{len(panels)}"
+            means = [_mean(material, phase, *each) for each in ranked]
+            runs = [row for trial, _ in ranked for row in _runs(material, phase, trial)]
+            tables[name], tables[f"{name}-runs"] = table(means, _MEANS), table(runs, _RUNS)
+            panels.append(_panel(material, phase, name, means, runs, ranked))
+            cut = cut or any((row["high"] or 0) > _end(means, runs) for row in means)
+            every += [rate for _, rate in ranked]
+    over = samples_words(rate.sampled for rate in every if rate.low is not None)
+    discarded = any(_NO in each.get("counts", []) for each in tables.values())
+    said = [
+        "Bar: mean rate; point: one run",
+        f"line: 95 % interval over {over}" if over else "the intervals are not known",
+        "one that reaches the edge goes on" if cut else "",
+        f"\N{MULTIPLICATION SIGN}: by the best{' of the same point' if summary.dimensions else ''}"
+        if summary.comparisons
+        else "",
+        "hollow and grey: discarded, counts nowhere" if discarded else "",
+    ]
+    missing = None if panels else "No trial has valid numbers."
+    return Chart("ranking", "Ranking", f"{'; '.join(filter(None, said))}.", panels, tables, missing=missing)
+
+
+def _ranked(material: Material, trials: Sequence[Trial], phase: str) -> list[tuple[Trial, Rate]]:
+    """Those of a point that have valid numbers, the best first."""
+    summary = material.summary
+    if phase == PROBE:
+        found = [(trial, rate) for trial in trials for key, rate in decisive(summary, trial).items() if key[0] == PROBE]
+    else:
+        found = [(trial, rate) for trial in trials if (rate := throughput(summary, trial, phase))]
+    return sorted(found, key=lambda each: -each[1].mean)
+
+
+def _mean(material: Material, phase: str, trial: Trial, of: Rate) -> dict[str, Any]:
+    pair = next(
+        (
+            pair.inverse
+            for pair in material.summary.comparisons
+            if (pair.phase, pair.operation, pair.figure, pair.to) == (phase, OVERALL, of.figure, trial.name)
+        ),
+        None,
+    )
+    half = "" if of.high is None or not of.mean else half_interval(of.mean, of.high, least=0.95)
+    # Beyond 100 % the drawn interval says enough.
+    beside = [f"{rate(of.mean)} {of.unit}" + (f" \N{PLUS-MINUS SIGN} {half}" if half.endswith("%") else "")]
+    if pair:
+        beside.append(ratio(pair) if pair.low is None else f"{ratio(pair)} {interval(pair)}")
+    if (price := trial.usd_per_million(of.row.ops_per_second)) is not None:
+        beside.append(f"{dollars(price)} per million operations")
+    return {
+        "label": material.label(trial),
+        "system": trial.system,
+        **{name: significant(getattr(of, name)) for name in ("mean", "low", "high")},
+        "beside": "\n".join(beside),
+    }
+
+
+def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
+    """One for each run, those that were discarded first."""
+    runs = [
+        run
+        for run in material.measured.runs
+        if (run.trial.system, point_name(run.trial.point)) == (trial.system, point_name(trial.point))
+        and (run.phase, run.trial.status) == (phase, "ok")
+        and run.rate is not None
+    ]
+    return [
+        {
+            "label": material.label(trial),
+            "system": trial.system,
+            "run": run.name,
+            "counts": _NO if run.discarded else _YES,
+            "value": significant(run.rate),
+        }
+        for run in sorted(runs, key=lambda run: not run.discarded)
+    ]
+
+
+def _end(means: list[dict[str, Any]], runs: list[dict[str, Any]]) -> float:
+    """Of the axis."""
+    most: float = max([row["mean"] for row in means] + [row["value"] for row in runs])
+    return max(most, min(_WIDEST * most, max(row["high"] or 0 for row in means)))
+
+
+def _panel(
+    material: Material,
+    phase: str,
+    name: str,
+    means: list[dict[str, Any]],
+    runs: list[dict[str, Any]],
+    ranked: list[tuple[Trial, Rate]],
+) -> Panel:
+    labels = [row["label"] for row in means]
+    units = " or ".join(dict.fromkeys(rate.unit for _, rate in ranked))
+    # A bar has its length from 0 on.
+    axis = {"type": "linear", "domain": [0, _end(means, runs) or 1], "nice": False, "clamp": True}
+    x = {"type": "quantitative", "scale": axis, "title": units, "axis": {"tickCount": 6, "labelOverlap": True}}
+    colour = by_system(material.systems)
+    point: Spec = {
+        "x": {**x, "field": "value"},
+        "shape": shape(material.systems),
+        "tooltip": [{"field": "label"}, {"field": "run"}, {"field": "value", "title": units, "format": ",.4~g"}],
+    }
+    bar: Spec = {
+        "mark": {"type": "bar", "opacity": 0.35, "height": {"band": 0.6}, "aria": False},
+        "encoding": {"x": {**x, "field": "mean"}, "color": colour},
+    }
+    line: Spec = {
+        "mark": {"type": "tick", "thickness": 2, "size": 20, "aria": False},
+        "encoding": {"x": {**x, "field": "mean"}, "color": colour},
+    }
+    ends: Spec = {
+        "transform": [{"filter": {"field": "low", "valid": True}}],
+        "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
+        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
+    }
+    beside: Spec = {
+        "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 12, "lineBreak": "\n", "lineHeight": _LINE,
+                 "dy": {"expr": f"-{_LINE / 2} * (length(split(datum.beside, '\\n')) - 1)"}, "aria": False},
+        "encoding": {"x": {"value": "width"}, "text": {"field": "beside", "type": "nominal"}},
+    }  # fmt: skip
+    of_runs = {"data": {"name": f"{name}-runs"}}
+    discarded: Spec = {
+        **of_runs,
+        "transform": [{"filter": {"field": "counts", "equal": _NO}}],
+        "mark": {"type": "point", "filled": False, "size": 45, "color": GREY},
+        "encoding": point,
+    }
+    counted: Spec = {
+        **of_runs,
+        "transform": [{"filter": {"field": "counts", "equal": _YES}}],
+        "mark": {"type": "point", "filled": True, "size": 40},
+        "encoding": {**point, "color": colour},
+    }
+    # Vega complains of a layer without anything to draw.
+    intervals = [ends] if any(row["low"] is not None for row in means) else []
+    kinds = {row["counts"] for row in runs}
+    points = [layer for kind, layer in ((_NO, discarded), (_YES, counted)) if kind in kinds]
+    spec: Spec = {
+        "height": rows_high(labels, lines=max(row["beside"].count("\n") + 1 for row in means)),
+        "encoding": {"y": {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS}},
+        "layer": [bar, line, *intervals, *points, beside],
+    }
+    heads = {"mean": f"mean, {units}", "low": f"from, {units}", "high": f"to, {units}", "value": units}
+    says = "; ".join(row["label"] + ": " + row["beside"].replace("\n", ", ") for row in means)
+    alone = len(material.phases) == 1 and not any(trial.search for trial in material.summary.trials)
+    title = {RUN: "" if alone else "measured run", PROBE: "the highest rate under its bound"}.get(phase, phase)
+    return Panel(title, spec, name, f"Mean rates, the best first: {says}", heads=heads)
