@@ -105,3 +105,28 @@ def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
     assert "hbase (trial 2 of 2)" in shown
     assert "settling" in shown
     assert "a line that stays" in shown
+
+
+# As Maven 3.8 says it.
+MAVEN = """[INFO] Scanning for projects...
+Downloading from central: https://repo.example/m2/org/x/parent/1/parent-1.pom
+Downloaded from central: https://repo.example/m2/org/x/parent/1/parent-1.pom (512 B at 2.1 kB/s)
+Downloading from central: https://repo.example/m2/org/x/a/1/a-1.jar
+Downloaded from central: https://repo.example/m2/org/x/a/1/a-1.jar (7.5 MB at 3.1 MB/s)
+Downloading from central: https://repo.example/m2/ch/b/b-2.jar
+"""
+
+
+def test_what_is_fetched_while_systems_are_installed_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "maven.log"
+    assert progress.fetching(log) == ""
+    log.write_text(MAVEN)
+    monkeypatch.setattr(progress, "_MAVEN", log)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0)
+    output = io.StringIO()
+    with Progress(TRIALS, Console(file=output)) as display:
+        display.tick()
+        assert output.getvalue().endswith(" left · fetching b-2.jar (2 files, 8 MB so far)\n")
+        display.trial(1, TRIALS)
+        display.tick()
+    assert "fetching" not in output.getvalue().splitlines()[-1]

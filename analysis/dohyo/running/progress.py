@@ -1,5 +1,6 @@
 """What people see while an experiment works: phase, system, elapsed and remaining time, current rate and p99."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -14,6 +15,7 @@ from rich.text import Text
 from dohyo.ansible.playbook import Event
 from dohyo.evidence.hdr_log import IntervalTail, Second
 from dohyo.evidence.rows import PROBE
+from dohyo.places import LOCAL_HOME
 from dohyo.planning.plan import Trial, canary_seconds
 from dohyo.scenario import phases, search
 from dohyo.scenario.scenario import Scenario
@@ -27,6 +29,11 @@ _GUESSED_RECORDS_PER_SECOND = 15_000
 _LOOK = 3.0
 # Between two phases Ansible needs a moment for its tasks.
 _AROUND_A_RUN = 8.0
+
+# What Maven says while roles have it fetch their servers; empty when it is done.
+_MAVEN = LOCAL_HOME / "install" / "maven.log"
+_FETCHES = re.compile(r"Download(ing|ed) from \S+ \S*/([^/\s]+)(?: \((\d+(?:\.\d+)?) (kB|MB|B))?")
+_MB = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
 
 _WORDS = {
     "deploy": "provisioning",
@@ -128,6 +135,7 @@ class Progress:
         self._next_poll = self._began
         self._second: Second | None = None
         self._records = 0
+        self._fetching = ""
         self._live: Live | None = None
         self._table = Text()
 
@@ -193,6 +201,9 @@ class Progress:
     def tick(self) -> None:
         """To be called often: reads the clients' logs, and prints the line that is due without a terminal."""
         now = time.monotonic()
+        if self._phase == "deploy" and now >= self._next_poll:
+            self._next_poll = now + 1
+            self._fetching = fetching(_MAVEN)
         if self._tail is not None and now >= self._next_poll:
             self._next_poll = now + 1
             for second in self._tail.poll():
@@ -243,7 +254,7 @@ class Progress:
 
     def _rate(self) -> str:
         if self._second is None:
-            return ""
+            return f" · {self._fetching}" if self._phase == "deploy" and self._fetching else ""
         p99 = f" · p99 {self._second.p99_ms:.2f} ms" if self._second.p99_ms is not None else ""
         done = self._records / self._scenario.number("recordcount")
         loaded = f" · {min(done, 1):.0%} of the records" if self._phase == "load" else ""
@@ -252,6 +263,18 @@ class Progress:
     def _render(self) -> RenderableType:
         # The table comes last: of what is too high for the terminal its end is cut off.
         return Group(Text(self._where(), "bold cyan"), Text(f"  {self._times()}{self._rate()}"), self._table)
+
+
+def fetching(log: Path) -> str:
+    """What Maven is fetching, and how much it has fetched before; empty when it fetches nothing."""
+    try:
+        found = _FETCHES.findall(log.read_text("utf-8", "replace"))
+    except OSError:
+        return ""
+    if not found:
+        return ""
+    sizes = [float(number) * _MB[unit] for done, _, number, unit in found if done == "ed" and unit]
+    return f"fetching {found[-1][1]} ({len(sizes)} files, {sum(sizes):,.0f} MB so far)"
 
 
 def clock(seconds: float) -> str:
