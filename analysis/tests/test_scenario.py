@@ -59,9 +59,9 @@ def test_the_title_is_what_the_file_says_and_names_other_operations(tmp_path: Pa
     said = "Workload A: half reads, half updates of single fields, popular records first"
     path = WORKLOADS / "workloadA"
     assert scenario.load(path, {"recordcount": "1000", "rounds": "1"}).title == said
-    changed = {"readproportion": "0.9", "requestdistribution": "uniform"}
-    assert scenario.load(path, changed).title == f"{said}, with readproportion=0.9, requestdistribution=uniform"
-    assert load(tmp_path, SMALL, "readproportion=0.5").title == ""
+    changed = {"readproportion": "0.9", "updateproportion": "0.1"}
+    assert scenario.load(path, changed).title == f"{said}, with readproportion=0.9, updateproportion=0.1"
+    assert load(tmp_path, SMALL, "requestdistribution=uniform").title == ""
     assert load(tmp_path, f"#  My mix (a test)\n{SMALL}").title == "My mix"
 
 
