@@ -329,21 +329,21 @@ class _Measurement:
         experiment = self.experiment
         if experiment.scenario.most_rounds == 1 or not experiment.is_there():
             return []
+        further: list[Trial] = []
         try:
             complete = {trial.name for trial in experiment.trials if trial.round <= number}
             summary = summarise(experiment.folder, only=complete)
-            further = []
             if is_last and not experiment.has_ended:
                 further = rounds.further(experiment, summary, time.monotonic() - (self.began or 0))
                 experiment.add(further)
+                self.todo += further
             for trial in further:
                 self._write_variables(trial, keep=False)
+            if further or not is_last:
+                said = rounds.heading(experiment.scenario, number, summary)
+                self.progress.table(partial(screen.ranking, summary), said)
         except Exception as error:
             self._say(self._unexpected(error))
-            return []
-        self.todo += further
-        if further or not is_last:
-            self.progress.table(partial(screen.ranking, summary), rounds.heading(experiment.scenario, number, summary))
         return further
 
     def _in_state(self, *statuses: Status) -> list[Trial]:
