@@ -216,8 +216,10 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     )
     seen: list[dict[str, Any]] = []
     assert play(str(playbook), None, tmp_path, check=never, watch=seen.append) is None
-    assert [event["event"] for event in seen] == ["phase", "end"]
-    assert seen[0]["client_dirs"] == ["somebody", 7, {"near": 2}]
+    assert [event["event"] for event in seen] == ["task", "task", "phase", "end"]
+    assert (seen[0]["task"], seen[0]["action"]) == ("files", "files")
+    assert seen[0]["began"] < seen[0]["time"] <= seen[1]["began"]
+    assert seen[2]["client_dirs"] == ["somebody", 7, {"near": 2}]
     assert (tmp_path / "theirs-was-there").exists()
 
 

@@ -278,7 +278,7 @@ def test_a_wrong_size_in_an_inventory_is_named(tmp_path: Path) -> None:
 def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
     needs = Needs("a", GIB, 2000, 0, 0, True)
     timed = load(tmp_path, recordcount=6_000_000, repeats=3, warmuptime=60, duration=600, replication=2)
-    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == 10 + 60 + 500 + 3 * 660
+    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == 4 + 60 + 500 + 3 * 660
     counted = load(tmp_path, operationcount=60_000, duration=0)
     assert Sizes(counted, Hosts(2), [needs]).run_seconds() == 5
     assert Sizes(load(tmp_path, operationcount=60_000, duration=0, target=100), Hosts(2), [needs]).run_seconds() == 600
@@ -289,7 +289,7 @@ def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> Non
     values = {"phases": "update,read", "read.duration": 100, "insert.target": 10, "insert.batchsize": 10, "repeats": 2}
     sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
     assert sizes.load_seconds(needs) == 10
-    assert sizes.trial_seconds(needs) == 10 + 60 + 10 + 2 * (30 + 100)
+    assert sizes.trial_seconds(needs) == 4 + 60 + 10 + 2 * (30 + 100)
 
 
 def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
     # What a run would take is not waited for.
     loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
     sizes = Sizes(loaded, Hosts(1), [needs])
-    assert sizes.trial_seconds(needs) == 10 + 60 + 100
+    assert sizes.trial_seconds(needs) == 4 + 60 + 100
     console = Console(file=io.StringIO(), width=300)
     sizing.show(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes], console)
     assert isinstance(console.file, io.StringIO)
@@ -333,7 +333,7 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
     text = console.file.getvalue()
     assert "24 trials: cassandra at 8 points, hbase at 4 points, in each of 2 rounds" in text
     assert text.count("start, load, settle, 1 × (0 s warm-up + 30 s), stop") == 1
-    assert "24-cassandra-recordcount=5000000-batchsize=10-cassandra_heap=2g  16 min  2.147 GB     10 GB" in text
+    assert "24-cassandra-recordcount=5000000-batchsize=10-cassandra_heap=2g  15 min  2.147 GB     10 GB" in text
     assert "at the largest points 2.147 GB of memory and 10 GB of disk on each host" in text
     larger = Sizes(points[-1].scenario, Hosts(1, GIB), points[-1].needs)
     with pytest.raises(BadInputError, match="on the hosts at recordcount=5000000 batchsize=10 cassandra_heap=2g with"):
