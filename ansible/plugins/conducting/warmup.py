@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from math import sqrt
 from statistics import fmean, linear_regression
 
 # What a client with warmup=steady writes once a second: seconds since the agreed instant, and its operations until then.
@@ -12,8 +13,8 @@ LOG = "warmup.txt"
 LEAST = 5
 # The rate of the later half of what is looked at differs from that of the earlier one by at most this share.
 MOST_CHANGE = 0.05
-# It rises or falls by at most this share of its mean per second.
-MOST_SLOPE = 0.01
+# It rises or falls by at most this share of its mean per second, also where the standard error of that is added.
+MOST_SLOPE = 0.02
 
 
 def is_steady(rates: Sequence[float]) -> bool:
@@ -24,11 +25,14 @@ def is_steady(rates: Sequence[float]) -> bool:
     if len(rates) < LEAST:
         return False
     last = rates[-max(LEAST, len(rates) // 2) :]
-    mean = fmean(last)
     half = len(last) // 2
-    change = abs(fmean(last[-half:]) - fmean(last[:half]))
-    slope = abs(linear_regression(range(len(last)), last).slope)
-    return mean > 0 and change <= MOST_CHANGE * mean and slope <= MOST_SLOPE * mean
+    mean = fmean(last)
+    change = fmean(last[-half:]) - fmean(last[:half])
+    slope, begin = linear_regression(range(len(last)), last)
+    left = sum((rate - begin - slope * second) ** 2 for second, rate in enumerate(last))
+    spread = len(last) * (len(last) ** 2 - 1) / 12  # of the seconds around their mean
+    error = sqrt(left / (len(last) - 2) / spread)
+    return mean > 0 and abs(change) <= MOST_CHANGE * mean and abs(slope) + error <= MOST_SLOPE * mean
 
 
 class Progress:
