@@ -436,7 +436,9 @@ def test_a_file_has_two_sizes(tmp_path: Path) -> None:
 
 
 def test_warm_ups_are_fixed_unless_a_scenario_says_otherwise(tmp_path: Path) -> None:
-    steady = {name for name, path in scenario.scenario_files().items() if "warmup=steady" in path.read_text(encoding="utf-8")}
+    steady = {
+        name for name, path in scenario.scenario_files().items() if "warmup=steady" in path.read_text(encoding="utf-8")
+    }
     assert steady == {"updateOnly", *(f"workload{letter}" for letter in "ABCDEF")}
     chosen = load(tmp_path, SMALL, "phases=update,read", "warmuptime=10", "duration=30", "read.warmup=steady")
     update, read = plan.phases_of(chosen)["trial_phases"]
