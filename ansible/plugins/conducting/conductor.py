@@ -175,10 +175,7 @@ class Conductor:
                 if host.client is not None and host.client.state == "launched":
                     host.client.state = "ready"
             case "log":
-                if host.client is not None:
-                    host.client.grew = max(host.client.grew, now)
-                    if message["file"] == LOG:
-                        self._progress.add(name, message["text"])
+                self._log_grew(host, message, now)
             case "ended":
                 self._client_ended(host, message, now)
             case "server":
@@ -345,6 +342,12 @@ class Conductor:
             client.state, client.reason = "failed", message["words"]
             self.events.append((client.at, host.name, f"its client failed: {message['words']}"))
             self.fail(f"the client on {host.name} failed: {message['words']}", now)
+
+    def _log_grew(self, host: Host, message: Message, now: float) -> None:
+        if host.client is not None:
+            host.client.grew = max(host.client.grew, now)
+            if message["file"] == LOG:
+                self._progress.add(host.name, message["text"])
 
     def _server_ended(self, host: Host, message: Message) -> None:
         at = message["at"] - host.clock.best.offset

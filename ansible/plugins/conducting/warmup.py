@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import sqrt
 from statistics import fmean, linear_regression
 
-# What a client with warmup=steady writes once a second: seconds since the agreed instant, and its operations until then.
+# What a client with warmup=steady writes once a second: seconds since the agreed instant, its operations until then.
 LOG = "warmup.txt"
 # Seconds: no warm-up ends before.
 LEAST = 5
@@ -60,5 +60,5 @@ class Progress:
 
     def rates(self) -> list[float]:
         """Operations of all clients together in each of these seconds."""
-        total = [sum(at) for at in zip(*self._done.values())]
+        total = [sum(at) for at in zip(*self._done.values(), strict=False)]
         return [after - before for before, after in pairwise(total)]
