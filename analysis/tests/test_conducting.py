@@ -33,7 +33,7 @@ class Stage:
             for host in AHEAD
             if host in clients + servers
         }
-        self.conductor = Conductor(Plan(agents, warmup=2, duration=10, bound=100, **plan), self.now)
+        self.conductor = Conductor(Plan(agents, **{"warmup": 2, "duration": 10, "bound": 100, **plan}), self.now)
 
     def step(self, seconds: float = 0.0) -> None:
         """Lets time pass, and all agents that live answer."""

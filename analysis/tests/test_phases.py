@@ -119,6 +119,8 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=a/b", "'a/b' must be of lower-case letters"),
         ("discard=2 repeats=2", "discard=2 with repeats=2: nothing would be left"),
         ("settle=never", "settle=never: must be one of load, phases"),
+        ("warmup=soon", "warmup=soon: must be one of fixed, steady"),
+        ("insert.warmup=steady", "insert.warmup: cannot be of one phase, because the load inserts every record once"),
     ],
 )  # fmt: skip
 def test_what_no_phase_can_be_is_said(tmp_path: Path, assignments: str, expected: str) -> None:
@@ -134,6 +136,9 @@ def test_what_a_trial_goes_through_in_words(tmp_path: Path) -> None:
     )
     assert plan.course(load(tmp_path, SMALL, *times, "phases=update,read", "read.operationcount=10k")) == (
         "2 × (update 10 s warm-up + 30 s, read 10 s warm-up + 10,000 operations)"
+    )
+    assert plan.course(load(tmp_path, SMALL, *times, "phases=update,read", "read.warmup=steady")) == (
+        "2 × (update 10 s warm-up + 30 s, read at most 10 s warm-up + 30 s)"
     )
 
 
@@ -428,3 +433,14 @@ def test_a_file_has_two_sizes(tmp_path: Path) -> None:
     assert load(tmp_path, text, "batchsize=3", full=True).matrix == {}
     with pytest.raises(BadInputError, match="has one size only"):
         load(tmp_path, SMALL, full=True)
+
+
+def test_warm_ups_are_fixed_unless_a_scenario_says_otherwise(tmp_path: Path) -> None:
+    steady = {
+        name for name, path in scenario.scenario_files().items() if "warmup=steady" in path.read_text(encoding="utf-8")
+    }
+    assert steady == {"updateOnly", *(f"workload{letter}" for letter in "ABCDEF")}
+    chosen = load(tmp_path, SMALL, "phases=update,read", "warmuptime=10", "duration=30", "read.warmup=steady")
+    update, read = plan.phases_of(chosen)["trial_phases"]
+    assert (update["properties"].get("warmup"), update["warmup"]) == (None, 10)
+    assert (read["properties"]["warmup"], read["warmup"]) == ("steady", 10)

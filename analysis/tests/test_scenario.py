@@ -45,6 +45,7 @@ def test_workload_a_says_what_it_promises() -> None:
         "fieldcount": "10",
         "fieldlength": "100",
         "threadcount": "8",
+        "warmup": "steady",
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, edit_json, reads, rendered, trial, write_json
+from evidence import DATA, clients_json, edit_json, reads, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.conducted import Client, Node
@@ -21,6 +21,7 @@ from dohyo.evidence.rows import Row
 from dohyo.summary import in_parallel
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
+from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.files import write
 
@@ -391,3 +392,30 @@ def test_clients_read_by_several_processes_come_to_the_same(tmp_path: Path, monk
     together = summarise(tmp_path)
     assert any("run-2/node3/READ.hdr:1: " in warning for warning in together.warnings)
     assert together == alone
+
+
+def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) -> None:
+    def measured(number: int, system: str, *runs: tuple[float, bool | None]) -> None:
+        folder = trial(tmp_path, number, system, repeats=len(runs), trial_warmup=30)
+        for run, (seconds, steady) in enumerate(runs, start=1):
+            content = clients_json(("node1",), warmup_seconds=seconds, warmup_steady=steady)
+            write_json(folder / f"run-{run}/clients.json", content)
+            edit_json(folder / f"run-{run}/node1/client.json", warmup_seconds=seconds)
+
+    measured(1, "cassandra", (30.0, False), (10.0, True))
+    measured(2, "hbase", (30.0, None), (30.0, None))
+    summary = summarise(tmp_path)
+    cassandra, hbase = summary.trials
+    assert (cassandra.warmups, cassandra.cold) == ({"run-1": 30.0, "run-2": 10.0}, ["run-1"])
+    assert (cassandra.conditions.warmup_seconds, hbase.conditions.warmup_seconds) == (20.0, 30.0)
+    assert hbase.cold == []
+    note = (
+        "not steady when the warm-up ended: the throughput of cassandra in 1 of 2 runs, after 30 s; give a longer"
+        " warmuptime"
+    )
+    assert note in summary.notes
+    assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in judged(summary).reasons]
+    assert note in " ".join(rendered(summary).split())
+    # A warm-up of a fixed length says nothing, and neither does one that was long enough.
+    write_json(tmp_path / "raw/01-cassandra/run-1/clients.json", clients_json(("node1",), warmup_steady=True))
+    assert not [each for each in summarise(tmp_path).notes if each.startswith("not steady")]

@@ -76,7 +76,7 @@ def course(scenario: Scenario) -> str:
     for name in scenario.phases:
         phase = scenario.of(name)
         window = f"{phase.duration} s" if phase.duration else f"{phase.number('operationcount'):,} operations"
-        windows[name] = f"{phase.warmup} s warm-up + {window}"
+        windows[name] = f"{phase.warmup_words} + {window}"
     if scenario.phases == [phases.RUN]:
         runs = windows[phases.RUN]
     elif len(set(windows.values())) == 1:

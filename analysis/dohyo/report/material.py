@@ -54,15 +54,21 @@ class Material:
         values = {(key, trial.point.get(key)) for key in self.summary.dimensions for trial in self.summary.trials}
         return {key for key in self.summary.dimensions if len({value for name, value in values if name == key}) > 1}
 
-    def trial(self, system: str, point: str) -> Trial | None:
-        """The first trial of a system at a point, in the words of `figures.point_name`."""
-        found = (each for each in self.summary.trials if (each.system, point_name(each.point)) == (system, point))
+    def trial(self, system: str, point: str, round_: str) -> Trial | None:
+        """The trial of a system at a point, in the words of `figures.point_name`, in a round."""
+        found = (
+            each
+            for each in self.summary.trials
+            if (each.system, point_name(each.point), str(each.round or 1)) == (system, point, round_)
+        )
         return next(found, None)
 
-    def warmup(self, trial: Trial, phase: str) -> float:
-        """Seconds from the agreed instant to the measured window."""
+    def warmup(self, trial: Trial, phase: str, run: int | str | None) -> float:
+        """Seconds from the agreed instant to the measured window of a run, by its number."""
         if phase == LOAD:
             return 0.0
+        if (own := trial.warmups.get(f"{phase}-{run}")) is not None:
+            return own
         return float(trial.by_phase.get(phase, {}).get("warmup_seconds", trial.conditions.warmup_seconds) or 0.0)
 
     def place(self, phase: str) -> int:

@@ -35,7 +35,7 @@ _FIXED_GROUPS = {
     "Records": "all phases work on the records that the load has made",
     "Only read by the stock client": "only the stock client reads it",
 }
-_DIFFER = {"duration", "warmuptime"}
+_DIFFER = {"duration", "warmup", "warmuptime"}
 _FIXED = {
     "client_heap": "the memory is set aside before the servers are started",
     "dataintegrity": _FIXED_GROUPS["Records"],
@@ -44,7 +44,7 @@ _FIXED = {
     "mysql.connections": "its role reads it when the servers are started",
 }
 # The load asks for nothing, and ends when all records are there.
-_NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmuptime", "readbeforewrite"}
+_NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmup", "warmuptime", "readbeforewrite"}
 
 
 def split(text: str) -> list[str]:

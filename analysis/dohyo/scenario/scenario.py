@@ -116,8 +116,13 @@ class Scenario:
 
     @property
     def warmup(self) -> int:
-        """Seconds before the measured window."""
+        """Seconds before the measured window; with warmup=steady the most."""
         return self.number("warmuptime")
+
+    @property
+    def warmup_words(self) -> str:
+        """The warm-up, for people."""
+        return f"{'at most ' if self['warmup'] == 'steady' and self.warmup else ''}{self.warmup} s warm-up"
 
     @property
     def duration(self) -> int:

@@ -110,5 +110,5 @@ def words(scenario: Scenario) -> str:
     settings = asked(scenario)
     if settings is None:
         return ""
-    window = f"{_run(scenario).warmup} s warm-up + {settings.duration} s"
+    window = f"{_run(scenario).warmup_words} + {settings.duration} s"
     return f"at most {settings.probes} × ({window}) for the highest rate with {settings.slo}"

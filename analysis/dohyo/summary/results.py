@@ -59,7 +59,7 @@ class Conditions:
     scale: float | None = None  # share of the scenario's records and operations, where it was not all of them
     full_recordcount: int | None = None  # what that is a share of
     record_bytes: int | None = None
-    warmup_seconds: float | None = None
+    warmup_seconds: float | None = None  # mean over the repeats
     measured_seconds: float | None = None  # mean over the repeats, of the client that took longest
     heap: str | None = None
     memory: str | None = None  # of a server without a heap: its own bound on caches or data
@@ -86,6 +86,8 @@ class Trial:
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first
+    warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
+    cold: list[str] = field(default_factory=list)  # runs that were still not steady when warmuptime ended
     load: LoadCurve | None = None  # rows against seconds
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)

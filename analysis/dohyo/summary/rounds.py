@@ -50,6 +50,7 @@ class Rounds:
         first = next((trial for trial in self.trials if trial.status == "ok"), self.trials[0])
         every = [trial.conditions for trial in self.trials]
         windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
+        warmups = [each.warmup_seconds for each in every if each.warmup_seconds is not None]
         return replace(
             first,
             name=f"{first.system} {point_name(first.point)}".rstrip(),
@@ -59,6 +60,7 @@ class Rounds:
             conditions=replace(
                 first.conditions,
                 measured_seconds=statistics.fmean(windows) if windows else None,
+                warmup_seconds=statistics.fmean(warmups) if warmups else None,
                 start_skew_ms=furthest(each.start_skew_ms for each in every),
                 end_skew_ms=furthest(each.end_skew_ms for each in every),
                 clock_error_ms=furthest(each.clock_error_ms for each in every),
@@ -68,6 +70,8 @@ class Rounds:
             rows=[self._over_rounds(row) for row in rows_of(self.measured)],
             trends=self._trends(),
             # These are of each round: the servers were others.
+            warmups={},
+            cold=[],
             clients=[],
             nodes=[],
             servers=[],

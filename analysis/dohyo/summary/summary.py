@@ -135,7 +135,7 @@ def summarise(
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
-        notes=_notes(trials) + _unsteady(merged or trials),
+        notes=_notes(trials) + _cold(trials) + _unsteady(merged or trials),
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
@@ -243,6 +243,23 @@ def _unsteady(trials: Sequence[Trial]) -> list[str]:
     ]
 
 
+def _cold(trials: Sequence[Trial]) -> list[str]:
+    """Whose throughput was still rising, falling or jumping when the longest warm-up that the scenario allows ended."""
+    runs: dict[str, list[bool]] = {}
+    longest = 0.0
+    for trial in trials:
+        name = " ".join(filter(None, (trial.system, point_name(trial.point))))
+        runs.setdefault(name, []).extend(run in trial.cold for run in trial.warmups)
+        longest = max([longest, *(trial.warmups[run] for run in trial.cold)])
+    found = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
+    if not found:
+        return []
+    return [
+        f"not steady when the warm-up ended: the throughput of {', '.join(found)}, after {longest:.0f} s; give a longer"
+        " warmuptime"
+    ]
+
+
 class _Evidence:
     """Reads one trial's folder."""
 
@@ -330,6 +347,8 @@ class _Evidence:
             rows=result,
             load_is_measured=self._load_is_measured,
             trends=_trends(counted) if status == "ok" else {},
+            warmups={phase.name: self._warmup(phase) for phase in runs},
+            cold=[phase.name for phase in counted if phase.conducted.warmup_steady is False] if status == "ok" else [],
             load=next(
                 (phase.inserted.curve(phase.run.records, phase.run.seconds) for phase in load if phase in shown), None
             ),
@@ -552,7 +571,9 @@ class _Evidence:
             scale=number(self._settings.get("trial_scale")),
             full_recordcount=whole(mapping(self._settings.get("trial_full")).get("recordcount")),
             record_bytes=self._record_bytes(),
-            warmup_seconds=number(settings.get("warmup")),
+            warmup_seconds=statistics.fmean(map(self._warmup, phases))
+            if phases and phases[0].kind != LOAD
+            else number(settings.get("warmup")),
             measured_seconds=statistics.fmean(seconds)
             if seconds and (phases[0].kind != LOAD or self._load_is_measured)
             else None,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .clock import HostClock, Reading
+from .warmup import LEAST, LOG, Progress, is_steady
 
 Message = dict[str, Any]
 
@@ -30,6 +31,8 @@ STOP_SECONDS = 14.0
 FINISH_SECONDS = 5.0
 # One client alone begins that soon; it only has to notice its start file.
 ALONE_SECONDS = 0.2
+# From "the rate is steady" to the measured window, at least: the hosts are busy now, and a client looks every 50 ms.
+NOTICE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class Plan:
     :ivar agents: by host, what its agent is told to begin with: ``tool``, ``client`` (None without one), ``servers``
     :ivar start_delay: from "all are ready" to the agreed instant, so that all hear of it in time
     :ivar launch_interval: between the launches of two clients
-    :ivar warmup: from the agreed instant to the measured window
+    :ivar warmup: from the agreed instant to the measured window, and
+    :ivar steady: whether that is the most, and the window begins as soon as the rate is steady
     :ivar duration: length of the measured window; None where clients end by their count of operations
     :ivar bound: from the agreed instant to when a client must have ended
     :ivar patience: a host that answers no ping for so long has vanished
@@ -51,6 +55,7 @@ class Plan:
     start_delay: float = 2
     launch_interval: float = 0
     warmup: float = 0
+    steady: bool = False
     duration: float | None = None
     bound: float = 21600
     patience: float = SILENCE_SECONDS
@@ -130,6 +135,8 @@ class Conductor:
             for name, begin in plan.agents.items()
         }
         self.agreed: float | None = None
+        self.measure: float | None = None  # when the window begins
+        self.steady: bool | None = None  # whether the rate was, by then; None where nobody asked, or could tell
         self.failure = ""
         self.events: list[tuple[float, str, str]] = []  # when, host, what
         self.over = False
@@ -138,6 +145,8 @@ class Conductor:
         self._deadline: float | None = None  # of stopping, or of the agents' last words
         self._finishing = False
         self._next_launch = now
+        self._progress = Progress(self._clients())
+        self._judged = 0  # seconds of it
         for name, begin in plan.agents.items():
             self._send(name, "begin", **begin)
             self._ping(self.hosts[name], now)
@@ -166,8 +175,7 @@ class Conductor:
                 if host.client is not None and host.client.state == "launched":
                     host.client.state = "ready"
             case "log":
-                if host.client is not None:
-                    host.client.grew = now
+                self._log_grew(host, message, now)
             case "ended":
                 self._client_ended(host, message, now)
             case "server":
@@ -249,18 +257,42 @@ class Conductor:
 
     def _agree(self, now: float) -> None:
         self.agreed = now + (self.plan.start_delay if len(self._clients()) > 1 else ALONE_SECONDS)
-        begin = self.agreed + self.plan.warmup
-        end = begin + self.plan.duration if self.plan.duration is not None else None
+        self.measure = self.agreed + self.plan.warmup
         for host in self._living():
             host.reading = host.clock.best
             offset = host.reading.offset
-            window = [begin + offset, end + offset if end is not None else None]
-            self._send(host.name, "start", at=self.agreed + offset, window=window)
+            self._send(host.name, "start", at=self.agreed + offset, window=self._window(offset))
             if host.client is not None:
-                host.client.state, host.client.grew = "running", begin
+                host.client.state, host.client.grew = "running", self.measure
+
+    def _window(self, offset: float) -> list[float | None]:
+        assert self.measure is not None  # noqa: S101 - for the type checker
+        begin = self.measure + offset
+        return [begin, begin + self.plan.duration if self.plan.duration is not None else None]
+
+    def _warm_up(self, now: float) -> None:
+        """Lets the window begin when the rate is steady."""
+        assert self.agreed is not None  # noqa: S101 - for the type checker
+        assert self.measure is not None  # noqa: S101 - for the type checker
+        latest = self.agreed + self.plan.warmup
+        if not self.plan.steady or self.measure < latest or now >= latest or self._progress.seconds <= self._judged:
+            return
+        self._judged = self._progress.seconds
+        if self._judged >= LEAST:
+            self.steady = is_steady(self._progress.rates())
+        soon = now + max(NOTICE_SECONDS, self.plan.start_delay if len(self._clients()) > 1 else 0)
+        if not self.steady or soon >= latest:
+            return
+        self.measure = soon
+        for host in self._living():
+            if host.reading is not None:
+                self._send(host.name, "measure", window=self._window(host.reading.offset))
+            if host.client is not None:
+                host.client.grew = soon
 
     def _watch(self, now: float) -> None:
         assert self.agreed is not None  # noqa: S101 - for the type checker
+        self._warm_up(now)
         for host in self._living():
             client = host.client
             if client is None or client.state != "running":
@@ -310,6 +342,12 @@ class Conductor:
             client.state, client.reason = "failed", message["words"]
             self.events.append((client.at, host.name, f"its client failed: {message['words']}"))
             self.fail(f"the client on {host.name} failed: {message['words']}", now)
+
+    def _log_grew(self, host: Host, message: Message, now: float) -> None:
+        if host.client is not None:
+            host.client.grew = max(host.client.grew, now)
+            if message["file"] == LOG:
+                self._progress.add(host.name, message["text"])
 
     def _server_ended(self, host: Host, message: Message) -> None:
         at = message["at"] - host.clock.best.offset

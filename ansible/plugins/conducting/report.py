@@ -55,6 +55,8 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
     result: dict[str, Any] = {
         "agreed": agreed,
         "offset_limit_ms": skew_limit_ms,
+        "warmup_seconds": after_start(conductor.measure),
+        "warmup_steady": conductor.steady,
         "clients": {name: client_row(name, client) for name, client in clients.items()},
         "nodes": {name: node_row(name, host.node) for name, host in conductor.hosts.items() if host.node is not None},
         "start_skew_ms": milliseconds(max(starts) - min(starts) if starts else None),

@@ -48,6 +48,10 @@ options:
     description: Seconds from the agreed instant to the measured window.
     type: float
     required: true
+  steady:
+    description: I(warmup) is the most; the window begins as soon as the rate of all clients together is steady.
+    type: bool
+    default: false
   duration:
     description: Seconds of the measured window; 0 where the clients end by their number of operations.
     type: float

@@ -123,7 +123,7 @@ def _events(material: Material) -> list[dict[str, Any]]:
             phase = LOAD if event.run is None else event.phase
             if event.at is None or (trial.name, phase, event.run) not in drawn:
                 continue
-            time = max(0.0, event.at - material.warmup(trial, phase))
+            time = max(0.0, event.at - material.warmup(trial, phase, event.run))
             row = {"part": material.part(phase, trial), "system": trial.system, "time": significant(time, 7)}
             rows.append({**row, "what": f"{trial.system}, {event}"})
     return rows
@@ -136,10 +136,10 @@ def _place(run: MeasuredRun) -> _Place:
 
 def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, float | None]) -> dict[str, Any] | None:
     """On the clients' axis, which is the measured window; None for what mostly lies outside of it."""
-    trial = material.trial(line["system"], line["point"])
+    trial = material.trial(line["system"], line["point"], str(line["round"]))
     if line["time"] is None or trial is None:
         return None
-    time = line["time"] - material.warmup(trial, line["phase"])
+    time = line["time"] - material.warmup(trial, line["phase"], line["run"])
     end = ends.get((line["system"], line["point"], line["round"], line["phase"], line["run"]))
     if time < -_MOSTLY or (end is not None and time > end - _MOSTLY):
         return None
@@ -188,7 +188,7 @@ def _mean(rows: list[dict[str, Any]], column: str) -> float | None:
 def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any]]:
     """One row for each slot of time in which a server paused, compacted or flushed."""
     width = round(run.slots[0].seconds)
-    warmup = material.warmup(run.trial, run.phase)
+    warmup = material.warmup(run.trial, run.phase, run.number)
     # kind -> slot -> host -> what of the slot
     slots: dict[str, dict[int, dict[str, list[tuple[float, float]]]]] = {}
     for span in run.trial.spans:

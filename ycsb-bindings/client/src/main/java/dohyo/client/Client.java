@@ -135,9 +135,11 @@ public final class Client {
         throw new RunInvalidException(abort.reason());
       }
       Window window = window(agreed);
+      Warmup warmup = run.steady() && run.warmupSeconds() > 0 && !gate.isOpen()
+          ? new Warmup(gate.folder(), window, statistics, abort) : null;
       reporter.begin(window);
       crew.release(window);
-      long cpu = watch(crew, reporter, window);
+      long cpu = watch(crew, reporter, window, warmup);
       Results.Timing timing = timing(crew, window, gate.isOpen() ? null : agreed, connectSeconds, cpu);
       return report(new Results(run, reporter, statistics, timing, crew.cleanup()));
     } finally {
@@ -148,18 +150,27 @@ public final class Client {
   private Window window(Instant agreed) {
     long begin = System.nanoTime() + Duration.between(Instant.now(), agreed).toNanos();
     long measure = begin + (long) (run.warmupSeconds() * 1e9);
-    long end = run.measuredSeconds() == 0 ? Long.MAX_VALUE : measure + (long) (run.measuredSeconds() * 1e9);
-    return new Window(begin, measure, end);
+    long length = run.measuredSeconds() == 0 ? Long.MAX_VALUE : (long) (run.measuredSeconds() * 1e9);
+    return new Window(begin, measure, length);
   }
 
   /** Ticks until all threads have ended; gives back the processor time of the measured window, in nanoseconds. */
-  private long watch(Crew crew, Reporter reporter, Window window) throws IOException, InterruptedException {
+  private long watch(Crew crew, Reporter reporter, Window window, Warmup warmup)
+      throws IOException, InterruptedException {
     OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
     long cpuAtMeasure = -1;
     long next = window.measure();
     boolean ended = false;
+    Warmup open = warmup;
     while (!ended) {
-      ended = crew.awaitEnd(Math.max(1, Math.min(next - System.nanoTime(), TimeUnit.SECONDS.toNanos(TICK_SECONDS))));
+      long longest = open != null ? Warmup.POLL_NANOS : TimeUnit.SECONDS.toNanos(TICK_SECONDS);
+      ended = crew.awaitEnd(Math.max(1, Math.min(next - System.nanoTime(), longest)));
+      if (open != null && (System.nanoTime() - window.measure() >= 0 || open.look())) {
+        open.end();
+        open = null;
+        reporter.measure();
+        next = window.measure();
+      }
       long now = System.nanoTime();
       if (cpuAtMeasure < 0 && now - window.measure() >= 0) {
         cpuAtMeasure = system.getProcessCpuTime();
@@ -185,7 +196,7 @@ public final class Client {
     Double skew = agreed == null ? null : (crew.firstSent() - window.begin()) / 1e6;
     Double finished = agreed == null || crew.lastFinished() == 0 ? null : (crew.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
-        run.warmupSeconds(), measured, cpu / 1e9, Utils.getGCTotalTime());
+        (window.measure() - window.begin()) / 1e9, measured, cpu / 1e9, Utils.getGCTotalTime());
   }
 
   private int report(Results outcome) throws IOException {

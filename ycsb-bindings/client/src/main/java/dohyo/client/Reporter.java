@@ -67,12 +67,17 @@ final class Reporter {
   /** Fixes the times; called before the threads begin. */
   void begin(Window window) {
     this.window = window;
+    lastSuccess = window.begin();
+    measure();
+  }
+
+  /** Fixes when measuring begins; called again, before that, when it is to be earlier. */
+  void measure() {
     long untilMeasure = TimeUnit.NANOSECONDS.toMillis(window.measure() - System.nanoTime());
     measureStartMillis = System.currentTimeMillis() + untilMeasure;
     intervalStartMillis = measureStartMillis;
     statusAt = window.measure();
     nextStatus = window.measure() + statusNanos;
-    lastSuccess = window.begin();
   }
 
   /** One look: interval histograms, logs, stall check, and the status line when it is due. */

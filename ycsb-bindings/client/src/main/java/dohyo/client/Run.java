@@ -15,7 +15,8 @@ import dohyo.workload.RecordWorkload;
  * @param inflight        operations in flight per thread
  * @param target          operations per second over all threads, 0 for as fast as possible
  * @param operations      operations (of the load: records) at the most, 0 for no bound
- * @param warmupSeconds   time before the measured window
+ * @param warmupSeconds   time before the measured window, at the most
+ * @param steady          whether it ends earlier when the throughput of all clients is steady
  * @param measuredSeconds length of the measured window, 0 where only the count bounds it
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load: its rows must be there
  * @param timeoutMillis   last bound on one operation
@@ -23,8 +24,8 @@ import dohyo.workload.RecordWorkload;
  * @param insertRetries   how often a failed insert of the load is sent again
  */
 record Run(Settings settings, RecordWorkload workload, boolean load, int threads, int inflight, double target,
-    long operations, double warmupSeconds, double measuredSeconds, double maxErrorRate, long timeoutMillis,
-    double stallSeconds, int insertRetries) {
+    long operations, double warmupSeconds, boolean steady, double measuredSeconds, double maxErrorRate,
+    long timeoutMillis, double stallSeconds, int insertRetries) {
 
   /** The workload of stock YCSB that {@link RecordWorkload} stands in for. */
   private static final String CORE_WORKLOAD = "site.ycsb.workloads.CoreWorkload";
@@ -58,6 +59,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
         settings.decimal("target", 0, 0, 1e12),
         operations,
         load ? 0 : settings.decimal("warmuptime", 0, 0, 1e8),
+        settings.choice("warmup", "fixed", "steady").equals("steady"),
         seconds,
         load ? 0 : settings.decimal("maxerrorrate", 0.001, 0, 1),
         Binding.operationTimeout(settings),

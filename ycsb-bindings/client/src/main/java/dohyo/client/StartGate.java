@@ -68,13 +68,27 @@ final class StartGate {
     return null;
   }
 
-  private static Instant checked(String text) throws RunInvalidException {
-    Instant agreed;
+  /** The gate's folder, {@code null} without a gate. */
+  Path folder() {
+    return folder;
+  }
+
+  /**
+   * Reads an instant.
+   *
+   * @param text what a file of that name holds
+   * @throws RunInvalidException if that is not milliseconds since 1970
+   */
+  static Instant instant(String text, String file) throws RunInvalidException {
     try {
-      agreed = Instant.ofEpochMilli(Long.parseLong(text));
+      return Instant.ofEpochMilli(Long.parseLong(text));
     } catch (NumberFormatException e) {
-      throw new RunInvalidException("the start file holds '" + text + "', not milliseconds since 1970");
+      throw new RunInvalidException("the " + file + " file holds '" + text + "', not milliseconds since 1970");
     }
+  }
+
+  private static Instant checked(String text) throws RunInvalidException {
+    Instant agreed = instant(text, "start");
     long late = agreed.until(Instant.now(), ChronoUnit.MILLIS);
     if (late > 0) {
       throw new RunInvalidException("the agreed start instant had passed " + late

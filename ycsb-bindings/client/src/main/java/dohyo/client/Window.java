@@ -4,19 +4,51 @@ package dohyo.client;
  * The measured window in {@link System#nanoTime}: operations that start in it are measured, and nothing starts after
  * it. An operation that was started in the window is measured to its end, however long that takes, so slow answers
  * near the end are not lost.
- *
- * @param begin   when the threads begin to send, which is the start of the warm-up
- * @param measure when measuring begins
- * @param end     when it ends; {@link Long#MAX_VALUE} where only the count of operations bounds the run
  */
-record Window(long begin, long measure, long end) {
+final class Window {
+  private final long begin;
+  private final long length;
+  private volatile long measure;
+
+  /**
+   * Makes a window.
+   *
+   * @param begin   when the threads begin to send, which is the start of the warm-up
+   * @param measure when measuring begins, unless the warm-up ends earlier
+   * @param length  how long it lasts, in nanoseconds; {@link Long#MAX_VALUE} where only the count of operations bounds
+   *                the run
+   */
+  Window(long begin, long measure, long length) {
+    this.begin = begin;
+    this.measure = measure;
+    this.length = length;
+  }
+
+  long begin() {
+    return begin;
+  }
+
+  long measure() {
+    return measure;
+  }
+
+  /**
+   * Lets measuring begin at another time.
+   *
+   * @return false if that time has passed already, so that operations may have counted by either
+   */
+  boolean measureFrom(long time) {
+    measure = time;
+    return System.nanoTime() - time < 0;
+  }
+
   boolean isOver(long now) {
-    return end != Long.MAX_VALUE && now - end >= 0;
+    return length != Long.MAX_VALUE && now - measure >= length;
   }
 
   /** That time, or the end where it comes first. */
   long earlier(long time) {
-    return isOver(time) ? end : time;
+    return isOver(time) ? measure + length : time;
   }
 
   boolean isMeasured(long started) {

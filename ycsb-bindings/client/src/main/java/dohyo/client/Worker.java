@@ -58,7 +58,7 @@ final class Worker {
     waitFor(window.begin());
     while (next != null && !abort.isSet() && measured < quota) {
       long due = pacer.hasTarget() ? pacer.nextDue() : 0;
-      if (pacer.hasTarget() && !waitFor(window.earlier(due)) || !makeRoom()) {
+      if (pacer.hasTarget() && !waitFor(due) || !makeRoom()) {
         break;
       }
       long now = System.nanoTime();
@@ -91,14 +91,16 @@ final class Worker {
     }
   }
 
-  /** Takes answers until a time; false if the run was given up meanwhile. */
+  /** Takes answers until a time, or the end of the window; false if the run was given up meanwhile. */
   private boolean waitFor(long due) {
     while (!abort.isSet()) {
       long now = System.nanoTime();
-      if (now - due >= 0) {
+      // Asked anew each time: the window may have been moved.
+      long until = window.earlier(due);
+      if (now - until >= 0) {
         return true;
       }
-      Operation answered = completions.poll(Math.min(due, now + GLANCE_NANOS));
+      Operation answered = completions.poll(Math.min(until, now + GLANCE_NANOS));
       if (answered != null) {
         finish(answered);
       }

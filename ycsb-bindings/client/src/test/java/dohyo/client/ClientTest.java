@@ -322,6 +322,60 @@ class ClientTest {
     assertTrue(err.contains("had passed"), err);
   }
 
+  private int warm() throws IOException {
+    Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 2000));
+    return client("-p", "startgate=" + folder, "-p", "warmuptime=40", "-p", "warmup=steady",
+        "-p", "maxexecutiontime=1", "-p", "memory.delay=1", "-threads", "2", "-p", "hdrhistogram.fileoutput=true",
+        "-p", "hdrhistogram.output.path=" + folder + "/");
+  }
+
+  @Test
+  void aWarmUpEndsAtTheInstantThatIsTold() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Path log = folder.resolve("warmup.txt");
+    Thread conductor = new Thread(() -> {
+      try {
+        while (!Files.exists(log) || Files.size(log) == 0) {
+          Thread.sleep(20);
+        }
+        Path told = Files.writeString(folder.resolve("measure.new"), "" + (System.currentTimeMillis() + 1000));
+        Files.move(told, folder.resolve("measure"));
+      } catch (IOException | InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    });
+    conductor.start();
+    assertEquals(0, warm(), err);
+    conductor.join();
+    double seconds = summary().get("warmup_seconds").asDouble();
+    assertTrue(seconds >= 1 && seconds < 40, "" + seconds);
+    assertEquals(1, summary().get("measured_seconds").asDouble());
+    List<String> lines = Files.readAllLines(log);
+    assertTrue(lines.get(0).matches("[1-9]\\d*\\.\\d{3} [1-9]\\d*"), lines.get(0));
+    long until = Long.parseLong(lines.get(0).split(" ")[1]);
+    assertTrue(until <= summary().get("warmup_operations").asLong());
+    assertEquals(summary().get("operations").asLong(), line("READ", "Operations") + line("UPDATE", "Operations"));
+  }
+
+  @Test
+  void aWarmUpWithoutAnInstantLastsAsLongAsItSays() throws Exception {
+    for (String how : List.of("fixed", "steady")) {
+      assertEquals(0, client("-load"), err);
+      assertEquals(0, client("-p", "warmup=" + how, "-p", "warmuptime=0.5", "-p", "operationcount=100"), err);
+      assertEquals(0.5, summary().get("warmup_seconds").asDouble());
+      assertFalse(Files.exists(folder.resolve("warmup.txt")));
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1000, had passed before this client learned of it", "soon, the measure file holds 'soon'"})
+  void anInstantOfTheWindowThatIsNoneEndsTheRun(String measure, String message) throws Exception {
+    assertEquals(0, client("-load"), err);
+    Files.writeString(folder.resolve("measure"), measure);
+    assertEquals(4, warm());
+    assertTrue(err.contains(message), err);
+  }
+
   @Test
   void integrityIsChecked() {
     assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
@@ -339,6 +393,7 @@ class ClientTest {
       "threadcount=many | threadcount=many: must be a whole number from 1 to 100000",
       "requestdistribution=zipf | requestdistribution=zipf: must be one of uniform, zipfian, latest",
       "batchsize=2000 | batchsize=2000: a batch holds different records",
+      "warmup=soon | warmup=soon: must be one of fixed, steady",
       "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
       "keysalt=md5 | keysalt=md5: must be one of none, crc32",
       "workload=site.ycsb.workloads.TimeSeriesWorkload | run other workload classes with site.ycsb.Client",

@@ -1,0 +1,71 @@
+"""Warm-ups of several real clients, each with an agent of its own, that end together."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.places import ANSIBLE, JDK, ROOT
+
+sys.path.insert(0, str(ANSIBLE / "plugins"))
+from conducting.agents import clock, conduct  # type: ignore[import-not-found]
+from conducting.conductor import Conductor, Plan  # type: ignore[import-not-found]
+from conducting.report import report  # type: ignore[import-not-found]
+from conducting.warmup import LEAST  # type: ignore[import-not-found]
+
+BUNDLE = ROOT / "ycsb-bindings/client/target/bundle"
+HOSTS = ("host1", "host2", "host3")
+MOST = 120
+
+
+def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the conductor and what the clients say of a run with a warm-up of at most so many seconds."""
+    (home / "bin").mkdir(parents=True)
+    for tool in ("service/files/service", "client/files/agent"):
+        shutil.copy(ANSIBLE / "roles" / tool, home / "bin")
+    told = {}
+    for number, host in enumerate(HOSTS):
+        folder = home / "client/run-1" / host
+        properties = {
+            "recordcount": 10_000, "clients": len(HOSTS), "clientnumber": number, "target": 100,
+            "warmup": warmup, "warmuptime": most, "maxexecutiontime": 2, "startgate": folder,
+            "client.summary": folder / "client.json", "hdrhistogram.fileoutput": "true",
+            "hdrhistogram.output.path": f"{folder}/",
+        }  # fmt: skip
+        command = [JDK / "bin/java", "-Xmx32m", "-cp", f"{BUNDLE}/*", "dohyo.client.Client", "-db", "noop"]
+        client = {
+            "name": f"client-{host}",
+            "folder": str(folder),
+            "properties": "".join(f"{key}={value}\n" for key, value in properties.items()),
+            "secrets": str(home / "secret" / host),
+            "secret_properties": "",
+            "command": [*map(str, command), "-P", "client.properties", "-t"],
+        }
+        told[host] = {"tool": str(home / "bin/service"), "client": client, "servers": ""}
+    plan = Plan(told, start_delay=4, warmup=most, steady=warmup == "steady", duration=2, bound=most + 120, patience=60)
+    conductor = Conductor(plan, clock())
+    conduct(conductor, {host: [sys.executable, str(home / "bin/agent")] for host in HOSTS}, lambda *_: None)
+    outcome = report(conductor, 1000, measured=True)
+    assert outcome["valid"], outcome["failure"]
+    return outcome, [json.loads((home / "client/run-1" / host / "client.json").read_text()) for host in HOSTS]
+
+
+def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> None:
+    outcome, clients = conducted(tmp_path, "steady", MOST)
+    assert outcome["warmup_steady"] is True
+    assert LEAST <= outcome["warmup_seconds"] < MOST
+    for client in clients:
+        # Instants are told in milliseconds; what else differs is how exactly a busy host reads its two clocks.
+        assert client["warmup_seconds"] == pytest.approx(outcome["warmup_seconds"], abs=0.5)
+        assert (client["measured_seconds"], client["valid"]) == (2, True)
+        assert client["warmup_operations"] > client["operations"] > 0
+
+
+@pytest.mark.parametrize(("warmup", "most"), [("fixed", 7), ("steady", 2)])
+def test_a_fixed_or_a_short_warm_up_is_as_long_as_it_says(tmp_path: Path, warmup: str, most: float) -> None:
+    outcome, clients = conducted(tmp_path, warmup, most)
+    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (most, None)
+    assert [client["warmup_seconds"] for client in clients] == [most] * 3

@@ -1,0 +1,172 @@
+"""When a warm-up is over: the rule, and what the conductor of the clients does with it."""
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins"))
+from conducting.conductor import NOTICE_SECONDS  # type: ignore[import-not-found]
+from conducting.warmup import LEAST, LOG, Progress, is_steady  # type: ignore[import-not-found]
+from test_conducting import AHEAD, Stage
+
+RATES = st.lists(st.floats(1, 1e6), min_size=LEAST, max_size=60)
+
+
+@given(st.floats(1, 1e6), st.integers(0, 60))
+def test_an_even_rate_is_steady_as_soon_as_anything_is(rate: float, seconds: int) -> None:
+    assert is_steady([rate] * seconds) == (seconds >= LEAST)
+
+
+@given(RATES, st.integers(-8, 8))
+def test_it_does_not_matter_how_fast_a_system_is(rates: list[float], power: int) -> None:
+    # Powers of two change no digit.
+    assert is_steady(rates) == is_steady([rate * 2.0**power for rate in rates])
+
+
+@given(st.integers(LEAST, 30), st.floats(1, 1e6))
+def test_a_rate_that_falls_is_as_unsteady_as_one_that_rises(seconds: int, rate: float) -> None:
+    rising = [rate * (1 + 0.05 * second) for second in range(seconds)]
+    assert not is_steady(rising)
+    assert not is_steady(rising[::-1])
+
+
+@given(st.integers(LEAST, 29), st.floats(0.3, 1))
+def test_a_rate_that_jumps_is_not_steady_though_its_mean_is(seconds: int, jump: float) -> None:
+    assert not is_steady([1 + jump * (-1) ** second for second in range(seconds)])
+
+
+@given(st.integers(10, 40))
+def test_a_plateau_counts_only_where_it_is_as_long_as_what_was_before(seconds: int) -> None:
+    rise = [100.0 + 100 * second for second in range(seconds)]
+    assert not is_steady([*rise, *rise[-1:] * (seconds // 4)])
+    assert is_steady([*rise, *rise[-1:] * (seconds + 1)])
+
+
+def test_a_system_that_does_nothing_is_not_steady() -> None:
+    assert not is_steady([0.0] * 30)
+
+
+def test_clients_are_added_up_by_the_second_though_their_lines_come_late() -> None:
+    progress = Progress(["host1", "host2"])
+    progress.add("host1", "1.000 100\n2.000 200\n")
+    assert progress.seconds == 0
+    progress.add("host2", "1.250 125\n")
+    assert progress.seconds == 1
+    # Two seconds in one line: what is between is not known, and is taken for even.
+    progress.add("host2", "3.500 350\n")
+    progress.add("host1", "3.010 301\n")
+    assert progress.rates() == pytest.approx([200, 200, 200])
+
+
+class Warm(Stage):
+    """Clients that tell what they do in a warm-up of at most `warmup` seconds."""
+
+    def __init__(self, warmup: float = 30, **also: Any) -> None:
+        super().__init__(**{"steady": True, "warmup": warmup, "bound": 1000, **also})
+        self.measures: dict[str, dict[str, Any]] = {}
+        self.done = dict.fromkeys(("host1", "host2"), 0.0)
+
+    def _answer(self, host: str, message: dict[str, Any]) -> None:
+        super()._answer(host, message)
+        if message["do"] == "measure":
+            self.measures[host] = {**message, "when": self.now}
+
+    def work(self, rates: list[float], which: tuple[str, ...] = ("host1", "host2")) -> None:
+        """Each second both clients do so many operations."""
+        for rate in rates:
+            second = self.now + 1 - self.conductor.agreed
+            self.step(1)
+            for host in which:
+                self.done[host] += rate
+                self.say(host, "log", file=LOG, text=f"{second:.3f} {self.done[host]:.0f}\n")
+            self.step()
+
+    def begin(self) -> None:
+        self.ready()
+        self.step(self.conductor.agreed - self.now)
+
+
+def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
+    stage = Warm()
+    stage.begin()
+    stage.work([50, 300, 400, 500, 500])
+    assert stage.measures == {}
+    stage.work([500, 500, 500, 500, 500])
+    measure = stage.conductor.measure
+    assert set(stage.measures) == set(AHEAD)  # of host3 the servers alone: what they use is measured
+    for host, told in stage.measures.items():
+        assert told["window"] == pytest.approx([measure + AHEAD[host], measure + 10 + AHEAD[host]], abs=1e-3)
+        assert measure - told["when"] >= NOTICE_SECONDS
+    outcome = stage.report()
+    assert outcome["warmup_steady"] is True
+    assert LEAST <= outcome["warmup_seconds"] < 13
+    # Told once: what comes after that changes nothing.
+    stage.work([10, 1000, 10])
+    assert stage.conductor.measure == measure
+    assert stage.report()["warmup_steady"] is True
+
+
+def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
+    stage = Warm(warmup=20)
+    stage.begin()
+    for second in range(30):
+        stage.work([500], ("host1",))
+        stage.done["host2"] += 100 * second
+        at = stage.now - stage.conductor.agreed
+        stage.say("host2", "log", file=LOG, text=f"{at:.3f} {stage.done['host2']:.0f}\n")
+    outcome = stage.report()
+    assert stage.measures == {}
+    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (20, False)
+
+
+def test_what_is_never_steady_is_measured_when_warmuptime_ends() -> None:
+    stage = Warm(warmup=20)
+    stage.begin()
+    stage.work([100, 900] * 12)
+    outcome = stage.report()
+    assert stage.measures == {}
+    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (20, False)
+    assert stage.conductor.failure == ""
+
+
+@pytest.mark.parametrize("warmup", [0, 3, LEAST])
+def test_a_short_warm_up_is_as_long_as_it_was_meant_to_be(warmup: float) -> None:
+    stage = Warm(warmup=warmup)
+    stage.begin()
+    stage.work([500] * 8)
+    outcome = stage.report()
+    assert stage.measures == {}
+    assert outcome["warmup_seconds"] == warmup
+    # It was too short to tell.
+    assert outcome["warmup_steady"] is None
+
+
+def test_a_warm_up_that_cannot_end_earlier_may_have_been_steady_all_the_same() -> None:
+    stage = Warm(warmup=LEAST + 2)
+    stage.begin()
+    stage.work([500] * 9)
+    outcome = stage.report()
+    assert stage.measures == {}
+    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (LEAST + 2, True)
+
+
+def test_a_fixed_warm_up_is_as_long_as_it_says() -> None:
+    stage = Warm(steady=False)
+    stage.begin()
+    stage.work([500] * 20)
+    outcome = stage.report()
+    assert stage.measures == {}
+    assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (30, None)
+
+
+def test_a_client_that_is_silent_in_its_window_hangs_also_when_that_began_earlier() -> None:
+    stage = Warm(warmup=600)
+    stage.begin()
+    stage.work([500] * 12)
+    stage.step(60)
+    assert "hangs: it has reported nothing since" in stage.conductor.failure

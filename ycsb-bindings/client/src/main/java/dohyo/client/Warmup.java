@@ -1,0 +1,79 @@
+package dohyo.client;
+
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A warm-up that may end before {@code warmuptime} ({@code warmup=steady}). Whether the throughput of all clients is
+ * steady only whoever runs them can tell: this client writes once a second to {@code warmup.txt} in the gate's folder
+ * how many operations it has done, and finds there the file {@code measure} with the instant, in milliseconds since
+ * 1970, at which the measured window is to begin.
+ */
+final class Warmup {
+  /** How often it looks for the instant. */
+  static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+  private static final long LINE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  private final Window window;
+  private final List<ThreadStatistics> threads;
+  private final Abort abort;
+  private final Path instant;
+  private final PrintStream log;
+  private long nextLine;
+
+  /**
+   * Begins the log.
+   *
+   * @param folder the gate's folder
+   */
+  Warmup(Path folder, Window window, List<ThreadStatistics> threads, Abort abort) throws IOException {
+    this.window = window;
+    this.threads = threads;
+    this.abort = abort;
+    instant = folder.resolve("measure");
+    log = new PrintStream(Files.newOutputStream(folder.resolve("warmup.txt")), false, StandardCharsets.UTF_8);
+    nextLine = window.begin() + LINE_NANOS;
+  }
+
+  /**
+   * Writes a line when it is due, and lets the window begin when it is told to.
+   *
+   * @return whether that was now; the run is given up if the instant has passed already
+   */
+  boolean look() throws IOException {
+    long now = System.nanoTime();
+    if (now - nextLine >= 0) {
+      long done = threads.stream().mapToLong(ThreadStatistics::warmups).sum();
+      log.printf(Locale.ROOT, "%.3f %d%n", (now - window.begin()) / 1e9, done);
+      log.flush();
+      nextLine += LINE_NANOS * (1 + (now - nextLine) / LINE_NANOS);
+    }
+    if (!Files.exists(instant)) {
+      return false;
+    }
+    try {
+      Instant told = StartGate.instant(Files.readString(instant).strip(), "measure");
+      long nanos = Duration.between(Instant.now(), told).toNanos();
+      if (nanos <= 0 || !window.measureFrom(System.nanoTime() + nanos)) {
+        abort.set("the instant at which the measured window begins had passed before this client learned of it;"
+            + " agree on a later one");
+      }
+    } catch (RunInvalidException e) {
+      abort.set(e.getMessage());
+    }
+    return true;
+  }
+
+  void end() {
+    log.close();
+  }
+}
