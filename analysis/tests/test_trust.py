@@ -171,12 +171,12 @@ def test_screen_summary_and_report_say_the_same(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
     summary, found = read(tmp_path)
     report = page.html(page.gather(tmp_path, summary, found))
-    assert "Trust: <strong>do not use</strong>" in report
+    assert '<strong class="mark do-not-use">do not use</strong>' in report
     shown = " ".join(on_screen(summary).split())
     kept = " ".join(table.markdown(summary).split())
     for reason in judged(summary).reasons:
         plain = reason.text.replace("'", "&#39;")
-        assert f"<li>{plain}</li>" in report
+        assert f'<li class="{"bad" if reason.fatal else "weak"}">{plain}</li>' in report
         assert f"- {reason.text}" in shown
         assert f"- {reason.text}" in kept
     assert re.search(r"do not use: unequal durability\. Again: \.venv/bin/dohyo show x$", shown)
