@@ -186,7 +186,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
     page = (run.out / "report.html").read_text()
     measured = [system for system in trials if not reasons[system]]
     assert all(f"raw/{trials[system]['name']}/" in page for system in measured)
-    assert (run.out / "figures" / "throughput.svg").stat().st_size > 0
+    assert (run.out / "figures" / "ranking.svg").stat().st_size > 0
 
 
 @pytest.mark.everyday
