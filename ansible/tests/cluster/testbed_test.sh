@@ -117,7 +117,7 @@ ok 'a kill in the middle of up leaves nothing that down does not find'
 
 # Somebody else's processes in a cgroup of our name are not ended.
 testbed up 1
-foreign=$(find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*')
+foreign=$(find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -inum "$(cat "$state/cgroup")") # another checkout's may be up
 testbed down
 mkdir -- "$foreign"
 sleep 300 &
