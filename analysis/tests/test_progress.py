@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from dohyo.planning import plan
+from dohyo.planning.sizing import LOAD_RATE
 from dohyo.running import progress
 from dohyo.running.progress import Forecast, Progress, clock
 from dohyo.scenario.scenario import Scenario
@@ -56,6 +57,20 @@ def test_the_forecast_learns() -> None:
     assert forecast.remaining(0) == pytest.approx(expected)
 
 
+def test_the_forecast_learns_each_system_by_itself() -> None:
+    values = {**SCENARIO.values, "repeats": "1", "rounds": "2"}
+    trials = plan.trials(replace(SCENARIO, values=values))
+    forecast = Forecast(trials)
+    for trial, seconds in zip(trials, (20, 200), strict=False):
+        forecast.begin(trials[trials.index(trial) :])
+        forecast.enter("run", 1)
+        forecast.learn("run", seconds)
+    forecast.begin(trials[2:])
+    left = forecast.remaining(0)
+    forecast.begin(trials[3:])
+    assert left - forecast.remaining(0) == pytest.approx(forecast.remaining(0) - 180)
+
+
 def test_the_forecast_knows_where_it_is_when_servers_settle_before_every_phase() -> None:
     values = {**SCENARIO.values, "phases": "update,read", "settle": "phases", "systems": "hbase"}
     forecast = Forecast(trials := plan.trials(replace(SCENARIO, values=values)))
@@ -73,7 +88,7 @@ def test_the_forecast_of_a_load_alone() -> None:
     steps = [("start", 0), ("schema", 0), ("load", 0), ("settle", 0), ("stats", 0), ("stop", 0)]
     left = left_in_each_step(forecast, steps)
     assert left == sorted(left, reverse=True)
-    assert left[2] - left[3] == pytest.approx(30_000 / progress._GUESSED_RECORDS_PER_SECOND)
+    assert left[2] - left[3] == pytest.approx(30_000 / LOAD_RATE)
 
 
 def test_a_line_every_ten_seconds_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from dohyo.evidence.hdr_log import IntervalTail, Second
 from dohyo.evidence.rows import PROBE
 from dohyo.places import LOCAL_HOME
 from dohyo.planning.plan import Trial, canary_seconds
+from dohyo.planning.sizing import LOAD_RATE
 from dohyo.scenario import phases, search
 from dohyo.scenario.scenario import Scenario
 from dohyo.tables.screen import MOST_COLUMNS
@@ -24,8 +25,7 @@ from dohyo.tables.screen import MOST_COLUMNS
 # Without a terminal.
 SECONDS_BETWEEN_LINES = 10
 # First guesses in seconds, from two cores; each phase of a trial replaces them for the trials after it.
-_GUESSES = {"deploy": 30.0, "start": 20.0, "schema": 5.0, "settle": 10.0, "stop": 10.0}
-_GUESSED_RECORDS_PER_SECOND = 15_000
+_GUESSES = {"deploy": 30.0, "start": 15.0, "schema": 5.0, "settle": 10.0, "stop": 8.0}
 _LOOK = 3.0
 # Between two phases Ansible needs a moment for its tasks.
 _AROUND_A_RUN = 8.0
@@ -52,17 +52,20 @@ _Step = tuple[str, int]
 
 
 class Forecast:
-    """How long things take: guesses first, then what was seen, in proportion to the guesses."""
+    """How long things take: guesses first, then what was seen of the system, or of another one, in proportion to the
+    guesses."""
 
     def __init__(self, trials: Sequence[Trial]) -> None:
-        self._ratios: dict[str, float] = {}  # seen / guessed, by phase
+        self._ratios: dict[tuple[str, str], float] = {}  # seen / guessed, by system and phase; "": of the last system
         self._here: list[tuple[_Step, float]] = [(("deploy", 0), _GUESSES["deploy"])]
+        self._system = ""
         self._position = 0
-        self._after = [_guesses(trial.scenario) for trial in trials]
+        self._after = trials
 
     def begin(self, trials: Sequence[Trial]) -> None:
         """The first of these trials begins; the others are still to come."""
-        self._here, *self._after = (_guesses(trial.scenario) for trial in trials)
+        self._here, self._system = _guesses(trials[0].scenario), trials[0].system
+        self._after = trials[1:]
         self._position = 0
 
     def enter(self, phase: str, run: int) -> None:
@@ -75,18 +78,17 @@ class Forecast:
         """A phase has ended after that time; nothing is learned from one that is not a part of every trial."""
         (expected, _), guess = self._here[self._position]
         if phase == expected:
-            self._ratios[phase] = seconds / guess
+            self._ratios[self._system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
         """Seconds to the end of the experiment, of which some have passed in this phase."""
-        here, *rest = (self._expected(step) for step in self._here[self._position :])
-        return (
-            max(0.0, here - elapsed) + sum(rest) + sum(self._expected(step) for steps in self._after for step in steps)
-        )
+        here, *rest = self._expected(self._system, self._here[self._position :])
+        after = (second for trial in self._after for second in self._expected(trial.system, _guesses(trial.scenario)))
+        return max(0.0, here - elapsed) + sum(rest) + sum(after)
 
-    def _expected(self, step: tuple[_Step, float]) -> float:
-        (phase, _), guess = step
-        return guess * self._ratios.get(phase, 1.0)
+    def _expected(self, system: str, steps: Iterable[tuple[_Step, float]]) -> list[float]:
+        seen = self._ratios
+        return [guess * seen.get((system, phase), seen.get(("", phase), 1.0)) for (phase, _), guess in steps]
 
 
 def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
@@ -94,9 +96,9 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
     runs = {}
     for name in scenario.phases:
         phase = scenario.of(name)
-        seconds = phase.duration or phase.number("operationcount") / _GUESSED_RECORDS_PER_SECOND
+        seconds = phase.duration or phase.number("operationcount") / LOAD_RATE
         runs[name] = phase.warmup + seconds + _AROUND_A_RUN
-    load = scenario.number("recordcount") / _GUESSED_RECORDS_PER_SECOND
+    load = scenario.number("recordcount") / LOAD_RATE
     fixed = {phase: ((phase, 0), seconds) for phase, seconds in _GUESSES.items()}
     measured: list[tuple[_Step, float]] = []
     for run in range(1, scenario.repeats + 1):
