@@ -465,7 +465,7 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     text = page.html(page.gather(tmp_path, *read(tmp_path)))
     results = text.partition('<section id="results"')[2].partition("</section>")[0]
     greyed = re.findall(r'<tr class="aside"><th scope="row">([^<]+)<', results)
-    assert greyed == ["[discarded] OVERALL"] * 2 + ["[LOAD] INSERT"] * 2
+    assert greyed == ["[discarded] OVERALL"] * 2
     assert len(re.findall(r'<tr class="aside"><td>', text)) == 2  # the points as a table
     # They are nowhere else.
     assert shown(found["over-time"], "series", "measured run") == [

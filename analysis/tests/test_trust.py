@@ -85,6 +85,15 @@ def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -
     assert judged(with_failed("c", skipped=True)).mark == "solid"  # it was not tried
 
 
+@pytest.mark.parametrize(("status", "short"), [("interrupted", "a interrupted"), ("invalid", "invalid rounds of a")])
+def test_a_round_that_was_interrupted_is_not_an_invalid_one(status: Any, short: str) -> None:
+    good = of({"a": FAST, "b": SLOW})
+    merged = replace(good.trials[0], status=status)
+    rounds = [good.trials[0], replace(good.trials[0], name="2", rows=[], status=status), good.trials[1]]
+    cut = replace(good, trials=rounds, merged=[merged, good.trials[1]])
+    assert shorts(cut) == [short]
+
+
 def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> None:
     slower = of(
         {"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "disk_write", -0.3), drift("b", "memory", -0.1))

@@ -29,9 +29,9 @@ from dohyo.scenario.scenario import Caches, Scenario
 MIB = 2**20
 # A client's process beyond its heap (ansible/roles/client/tasks/preflight.yml).
 CLIENT_MIB = 200
-# Assumed for the estimate of time, from the run in README.md (2 cores with clients and server on them): what a trial
-# takes beside its load and its runs, and records of 1 KB per second that a host loads. Larger hosts load faster.
-TRIAL_SECONDS = 60
+# Assumed for the estimate of time (docs/sizing.md, 2 cores with clients and server on them): what a trial takes beside
+# its load and its runs, and records of 1 KB per second that a host loads. Larger hosts load faster.
+TRIAL_SECONDS = 30
 LOAD_RATE = 6000
 MOST_RECORDS = 2**62
 
@@ -328,7 +328,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds)}: an estimate from warm-ups and windows,"
         f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded"
-        " per second and host (README's figures of 2 cores; larger hosts are faster)"
+        " per second and host (figures of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
 

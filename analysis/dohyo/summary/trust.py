@@ -103,7 +103,11 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
             ),
         )  # fmt: skip
     # Of several rounds those that are valid count.
-    partly = [trial.name for trial in tried if trial.name in valued and trial.status != "ok"]
+    bad = {trial.name: {each.status for each in rounds_of(summary, trial)} - {"ok"} for trial in tried}
+    cut = [name for name, statuses in bad.items() if name in valued and statuses == {"interrupted"}]
+    if cut:
+        yield Reason(f"{len(cut)} of {len(tried)} were interrupted: {', '.join(cut)}.", f"{_few(cut)} interrupted")
+    partly = [name for name, statuses in bad.items() if name in valued and statuses and name not in cut]
     if partly:
         yield Reason(
             f"{len(partly)} of {len(tried)} have rounds that are not valid and do not count: {', '.join(partly)}.",

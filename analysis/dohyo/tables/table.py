@@ -43,6 +43,7 @@ _LEGEND = (
     "Latencies in ms, of operations that succeeded; failed ones have rows of their own (READ-FAILED). "
     "Errors and not found count records."
 )
+_LOADS = "Loads before the runs"
 
 _PRICE_LEGEND = f" {_PRICE}: US dollars for a million operations, of the servers' hosts alone."
 _WITHIN_A_RUN = (
@@ -60,7 +61,7 @@ class _Line:
     keys: tuple[str, ...]
     cells: dict[str, str]
     reason: str | None = None
-    aside: bool = False  # the load, and what does not count
+    aside: bool = False  # a run that does not count
 
     def has(self, columns: Sequence[str]) -> bool:
         """Whether anything is known in these columns."""
@@ -243,7 +244,7 @@ def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
 
 
 def _lines(summary: Summary) -> list[_Line]:
-    """By phase and operation, then by system, so that what is to be compared stands together; the load last."""
+    """By phase and operation, then by system, so that what is to be compared stands together."""
     result = []
     phases = list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows))
     entries = [(row, position, trial) for position, trial in enumerate(summary.compared) for row in trial.rows]
@@ -253,7 +254,7 @@ def _lines(summary: Summary) -> list[_Line]:
         return row.phase == LOAD, row.discarded, phases.index(row.phase), order(row.operation), position
 
     for row, _, trial in sorted(entries, key=place):
-        if is_shown(row, trial):
+        if is_shown(row, trial) and (row.phase != LOAD or trial.load_is_measured):
             result.append(_Line(_keys(_operation(row), trial, summary), _cells(row, trial), aside=trial.is_aside(row)))
     for trial in summary.compared:
         if trial.reason is not None or not trial.rows:
@@ -354,10 +355,22 @@ def _grids(summary: Summary) -> list[Grid]:
     trials = summary.trials
     return (
         load_curve_table.grids(_rounds_together(summary), name)
+        + _loads(summary)
         + grids(trials, name)
         + host_table.grids(trials, name)
         + server_table.grids(trials, name)
     )
+
+
+def _loads(summary: Summary) -> list[Grid]:
+    """How fast the records were loaded where that is not what is measured: its latencies are those of a bulk load."""
+    lines = [
+        [label(trial, summary), *(_cells(row, trial)[column] for column in ("records", "rec/s", "errors"))]
+        for trial in summary.compared
+        for row in trial.rows
+        if row.phase == LOAD and not trial.load_is_measured and is_shown(row, trial)
+    ]
+    return [Grid(_LOADS, ["system", "records", "rec/s", "errors"], lines)] if lines else []
 
 
 def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
