@@ -53,11 +53,12 @@ def test_yokozuna(tmp_path: Path) -> None:
         assert [file.parent.name for file in folder.glob("*/settled.json")] == ["read-1"]
 
 
-def test_hbase_cache(tmp_path: Path) -> None:
-    more = ["--set=a.batchsize=10", "--set=insert.threadcount=1"]
+def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -> None:
+    heaps = [f"--set=hbase_{part}_heap=256m" for part in ("master", "namenode", "datanode", "zookeeper")]
     (trial,) = measured(
         tmp_path, "hbase-cache", "--set=matrix.datasize=1MB", "--set=threadcount=2", "--repeats=2", "--duration=2s",
-        *more,
+        "--set=a.batchsize=10", "--set=insert.threadcount=1", "--set=hbase_version=2.5.13-hadoop3",
+        "--set=hbase_regionservers_per_host=2", "--set=hbase_prefetch=true", *heaps,
     )  # fmt: skip
     assert trial["point"] == {"datasize": "1MB"}
     assert {"c READ", "update-only UPDATE", "a READ", "a UPDATE", "f READ-MODIFY-WRITE"} <= operations(trial)
@@ -80,6 +81,23 @@ def test_hbase_cache(tmp_path: Path) -> None:
     assert "datasize phase | publ. | operations | publ. |" in page
     assert "| 1MB c |" in page
 
+    asked = [trial["conditions"][name] for name in ("version", "gc", "durability")]
+    assert asked == ["2.5.13-hadoop3", "G1 Old Generation, G1 Young Generation", "memory"]
+    assert trial["conditions"]["nodes"] == 1
+    notes = "; ".join(trial["notes"])
+    assert "region servers: 2, each with a heap of its own; hosts: 1" in notes
+    assert "regions per table: 8 (4 + 4)" in notes
+    assert "PREFETCH_BLOCKS_ON_OPEN" in notes
+    assert json.loads((folder / "settled.json").read_text())["block_cache_mb"] >= 1
+    assert server["figures"]["store_files"] >= 8  # HBase has some of its own
+    assert {None, "regionserver2"} <= {pauses["process"] for pauses in server["pauses"]}
+    assert {"regionserver.log", "regionserver2.log"} <= {
+        file.name for file in next((folder / "server").iterdir()).iterdir()
+    }
+    statistics = list((folder / "server").glob("*/stats/*/stats-*"))
+    assert statistics
+    assert not [file.name for file in statistics if "Exception:" in file.read_text()]
+
 
 def test_hbase_read_variants(tmp_path: Path) -> None:
     part = ["--set=matrix.variant=memstore,hfile-gz", "--set=threadcount=4"]
@@ -95,33 +113,6 @@ def test_hbase_read_variants(tmp_path: Path) -> None:
     assert (files["flushed"], files["store_files"], files["memstore_mb"]) == (True, 16, 0)
     in_memory, in_files = [trial["servers"][0]["figures"]["memstore_bytes"] for trial in trials]
     assert 0 <= in_files < in_memory
-
-
-def test_region_servers_of_one_host_in_an_older_version(tmp_path: Path) -> None:
-    heaps = [f"--set=hbase_{part}_heap=256m" for part in ("master", "namenode", "datanode", "zookeeper")]
-    (trial,) = measured(
-        tmp_path, "workloadC", "--systems=hbase", "--records=2000", "--set=threadcount=2",
-        "--set=hbase_version=2.5.13-hadoop3", "--set=hbase_regionservers_per_host=2", "--set=hbase_prefetch=true",
-        *heaps,
-    )  # fmt: skip
-    asked = [trial["conditions"][name] for name in ("version", "gc", "durability")]
-    assert asked == ["2.5.13-hadoop3", "G1 Old Generation, G1 Young Generation", "memory"]
-    assert trial["conditions"]["nodes"] == 1
-    notes = "; ".join(trial["notes"])
-    assert "region servers: 2, each with a heap of its own; hosts: 1" in notes
-    assert "regions per table: 8 (4 + 4)" in notes
-    assert "PREFETCH_BLOCKS_ON_OPEN" in notes
-    folder = tmp_path / "workloadC/raw" / trial["name"]
-    assert json.loads((folder / "settled.json").read_text())["block_cache_mb"] >= 1
-    (server,) = trial["servers"]
-    assert server["figures"]["store_files"] >= 8  # HBase has some of its own
-    assert {None, "regionserver2"} <= {pauses["process"] for pauses in server["pauses"]}
-    assert {"regionserver.log", "regionserver2.log"} <= {
-        file.name for file in next((folder / "server").iterdir()).iterdir()
-    }
-    statistics = list((folder / "server").glob("*/stats/run-1/stats-*"))
-    assert statistics
-    assert not [file.name for file in statistics if "Exception:" in file.read_text()]
 
 
 def test_gc_matrix(tmp_path: Path) -> None:
