@@ -373,7 +373,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
         return next(line for line in console.file.getvalue().splitlines() if line.startswith("in all"))
 
     assert "at most" not in line("rounds=3\n")
-    assert "for 3 rounds, at most 55 min until ± 5 % (at most 9 rounds)" in line(
+    assert "for 3 rounds, at most 50 min until ± 5 % (at most 9 rounds)" in line(
         "rounds=3\nprecision=5%\nrounds.max=9\n"
     )
     assert (
