@@ -122,18 +122,16 @@ def _load(trial: Trial, folder: Path) -> str:
         return ""
     asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
     load = asked["trial_load"]
-    asked["trial_load"] = {
-        **load,
-        "properties": {key: load["properties"][key] for key in _of_a_load(load["properties"])},
-    }
+    own = {key: value for key, value in load["properties"].items() if _is_of_a_load(key)}
+    asked["trial_load"] = {"threads": load["threads"], "properties": own}
     return hashlib.sha256(json.dumps([str(folder), asked], sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _of_a_load(given: Sequence[str]) -> list[str]:
-    """Those of a phase's properties that a load, which only inserts, does not leave out."""
-    known = properties.known()
-    mixes = {key for key in given if key in known and known[key].group == "Mix of operations"}
-    return [key for key in given if key == "dataintegrity" or key not in {*mixes, *phases.NOT_OF_THE_LOAD}]
+def _is_of_a_load(key: str) -> bool:
+    """Whether a property of a phase matters to a load, which only inserts."""
+    known = properties.find(key)
+    mixes = known is not None and known.group == "Mix of operations" and key != "dataintegrity"
+    return not mixes and key not in phases.NOT_OF_THE_LOAD
 
 
 def variables(trial: Trial, folder: Path, keep: bool, load: str = "") -> dict[str, Any]:
