@@ -1,19 +1,25 @@
 """Trials that share a load: which ones do, what lies on a host meanwhile, and how the evidence is read."""
 
+import io
 import json
 import os
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evidence import DATA, rendered, trial, write_json
+from rich.console import Console
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.planning import plan
+from dohyo.planning.sizing import Needs, Sizes, show
+from dohyo.running.progress import Forecast
 from dohyo.scenario import scenario
+from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 
@@ -224,3 +230,23 @@ def test_without_a_word_of_whose_it_is_the_load_is_missing(tmp_path: Path) -> No
     summary = summarise(tmp_path)
     assert [(each.status, each.reason) for each in summary.trials] == [("ok", None), ("invalid", "load: is missing")]
     assert "it loaded anew: there is no room for a second copy at /data" in summary.trials[1].notes
+
+
+def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> None:
+    file = tmp_path / "small"
+    file.write_text(TEXT + "rounds=2\n")
+    chosen = scenario.load(file)
+    trials = plan.trials(chosen)
+    forecast = Forecast(trials)
+    lengths = []
+    for number in range(len(trials)):
+        forecast.begin(trials[number:])
+        lengths.append(forecast.remaining(0))
+    each = [here - after for here, after in pairwise([*lengths, 0.0])]
+    # Two load, and two start from a copy.
+    load = chosen.number("recordcount") / 15_000
+    assert each == pytest.approx([each[2] + load, each[2] + load, each[2], each[2]])
+    said = io.StringIO()
+    needs = [Needs(system, 1, 2000.0, 0.0, 0, spread=False) for system in ("cassandra", "mysql-innodb")]
+    show(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)], Console(file=said, width=200))
+    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than there is" in said.getvalue()

@@ -110,14 +110,14 @@ def shared_loads(trials: Sequence[Trial], folder: Path) -> dict[str, str]:
     for trial in trials:
         place = (trial.system, id(trial.scenario))
         if place not in known:
-            known[place] = _load(trial, folder)
+            known[place] = load_of(trial, folder)
         loads[trial.name] = known[place]
     several = Counter(loads.values())
     return {name: load for name, load in loads.items() if load and several[load] > 1}
 
 
-def _load(trial: Trial, folder: Path) -> str:
-    """What the data depends on, as 16 digits; empty where it is not to be reused."""
+def load_of(trial: Trial, folder: Path) -> str:
+    """What a trial's data depend on, as 16 digits; empty where they are not to be reused."""
     if trial.scenario["reuse"] != "data" or not trial.scenario.phases:
         return ""
     asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}

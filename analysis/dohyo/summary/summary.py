@@ -533,7 +533,7 @@ class _Evidence:
                 f"one load, that of {by}: the servers of its trials started from copies, and no interval holds what"
                 " differs from load to load"
             )
-        elif note := self._kept.get("note"):
+        if note := self._kept.get("note"):
             yield f"it loaded anew: {note}"
 
     def _folders(self) -> list[Path]:
