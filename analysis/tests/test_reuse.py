@@ -198,6 +198,22 @@ def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     assert "no room for a second copy" in answer["note"]
 
 
+def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) -> None:
+    def owned(state: str, name: str) -> None:
+        given = {key: host.given[key] for key in ("deployment", "controller")}
+        folders = [[str(disk), f"dohyo/{name}"] for disk in host.data]
+        asked = {**given, "state": state, "folders": folders, "_ansible_tmpdir": str(host.data[0].parent)}
+        assert "msg" not in json.loads(answer_of(ANSIBLE / "plugins/modules/owned.py", asked))
+
+    for first, last in (("kept", "hbase"), ("hbase", "kept")):
+        host.ask("found")
+        owned("present", "hbase")
+        owned("absent", first)
+        assert [disk.is_dir() for disk in host.data] == [True, True]
+        owned("absent", last)
+        assert [disk.exists() for disk in host.data] == [False, False]
+
+
 def rounds(experiment: Path) -> list[Path]:
     """Two rounds, of which the second has no load of its own."""
     folders = [
