@@ -1,12 +1,16 @@
 """From a scenario to its trials, in order, and to the variables that ansible/trial.yml takes for each."""
 
+import hashlib
+import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dohyo.figures import point_name
-from dohyo.scenario import phases, search
+from dohyo.scenario import phases, properties, search
 from dohyo.scenario.scenario import Scenario
 
 # What a canary of one host takes, in seconds; that of several takes 3 more (docs/method.md).
@@ -86,11 +90,56 @@ def course(scenario: Scenario) -> str:
     return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", search.words(scenario))))
 
 
-def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
+# What of a trial's variables its load does not depend on: whatever is not in here makes another load.
+_NOT_OF_THE_LOAD = {
+    "trial_name", "trial_point", "trial_round", "trial_rounds", "trial_dir", "trial_phases", "trial_threads",
+    "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
+    "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale", "trial_full",
+    "trial_properties",  # trial_load has them, as the load does
+}  # fmt: skip
+
+
+def shared_loads(trials: Sequence[Trial], folder: Path) -> dict[str, str]:
+    """By name of a trial what tells its load from others, of those that share it with another one.
+
+    :param folder: the experiment's; two experiments share nothing
+    """
+    # The rounds of a point have one scenario.
+    known: dict[tuple[str, int], str] = {}
+    loads = {}
+    for trial in trials:
+        place = (trial.system, id(trial.scenario))
+        if place not in known:
+            known[place] = load_of(trial, folder)
+        loads[trial.name] = known[place]
+    several = Counter(loads.values())
+    return {name: load for name, load in loads.items() if load and several[load] > 1}
+
+
+def load_of(trial: Trial, folder: Path) -> str:
+    """What a trial's data depend on, as 16 digits; empty where they are not to be reused."""
+    if trial.scenario["reuse"] != "data" or not trial.scenario.phases:
+        return ""
+    asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
+    load = asked["trial_load"]
+    own = {key: value for key, value in load["properties"].items() if _is_of_a_load(key)}
+    asked["trial_load"] = {"threads": load["threads"], "properties": own}
+    return hashlib.sha256(json.dumps([str(folder), asked], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _is_of_a_load(key: str) -> bool:
+    """Whether a property of a phase matters to a load, which only inserts."""
+    known = properties.find(key)
+    mixes = known is not None and known.group == "Mix of operations" and key != "dataintegrity"
+    return not mixes and key not in phases.NOT_OF_THE_LOAD
+
+
+def variables(trial: Trial, folder: Path, keep: bool, load: str = "") -> dict[str, Any]:
     """The extra variables of ``ansible-playbook trial.yml``.
 
     :param folder: where the trial's evidence goes
     :param keep: leave the servers up at the end
+    :param load: what :func:`shared_loads` says of it
     """
     scenario = trial.scenario
     return {
@@ -115,6 +164,7 @@ def variables(trial: Trial, folder: Path, keep: bool) -> dict[str, Any]:
         "trial_strict": scenario["strict_conditions"] == "true",
         "trial_keep": keep,
         "trial_canary": scenario["canary"] == "true",
+        **({"trial_reuse": load} if load else {}),
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
         # What the trial is a part of, for the summary alone.
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),

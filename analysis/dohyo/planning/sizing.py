@@ -172,11 +172,14 @@ class Sizes:
             seconds += phase.warmup + (phase.duration or phase.number("operationcount") / rate)
         return seconds
 
-    def trial_seconds(self, needs: Needs) -> float:
-        """Estimated time of a trial: canary, start, load, settling, stop, the runs, and as many probes as may be."""
+    def trial_seconds(self, needs: Needs, *, loads: bool = True) -> float:
+        """Estimated time of a trial: canary, start, load, settling, stop, the runs, and as many probes as may be.
+
+        :param loads: it starts from no copy of another one's load
+        """
         runs = self.scenario.repeats * self.run_seconds()
         fixed = TRIAL_SECONDS + plan.canary_seconds(self.scenario)
-        return fixed + self.load_seconds(needs) + runs + sum(search.lengths(self.scenario))
+        return fixed + (self.load_seconds(needs) if loads else 0) + runs + sum(search.lengths(self.scenario))
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
@@ -303,6 +306,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     at = {(point_name(each.scenario.point), needs.system): (each, needs) for each in points for needs in each.needs}
     trials = plan.trials(scenario)
     courses = [_course(trial.scenario) for trial in trials]
+    shared = plan.shared_loads(trials, Path())
     if several := len(trials) > len(scenario.systems):
         say(_count_trials(scenario, trials))
     # What many trials have in common stands above their table once.
@@ -310,10 +314,14 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
     seconds = 0.0
+    copies: dict[str, float] = {}  # by load that trials share: disk
     for trial, course in zip(trials, courses, strict=True):
         sizes, needs = at[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
-        times = sizes.trial_seconds(needs)
+        load = shared.get(trial.name, "")
+        times = sizes.trial_seconds(needs, loads=load not in copies)
+        if load:
+            copies[load] = sizes.disk(needs)
         seconds += times
         cells = [about(times), size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
         rows.append([trial.name, *([] if once else [course]), *cells])
@@ -324,6 +332,12 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         memory = max(sizes.memory(needs) for sizes, needs in at.values())
         disk = max(sizes.disk(needs) for sizes, needs in at.values())
         say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
+    if copies:
+        kept, most = sum(copies.values()), max(each.disk(needs) for each, needs in at.values())
+        lacks = (
+            "" if hosts.disk is None or kept + most <= hosts.disk else ": more than there is, so that some load anew"
+        )
+        say(f"reuse=data: {_count(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds)}: an estimate from warm-ups and windows,"

@@ -16,7 +16,7 @@ from dohyo.ansible.playbook import Event
 from dohyo.evidence.hdr_log import IntervalTail, Second
 from dohyo.evidence.rows import PROBE
 from dohyo.places import LOCAL_HOME
-from dohyo.planning.plan import Trial, canary_seconds
+from dohyo.planning.plan import Trial, canary_seconds, load_of
 from dohyo.planning.sizing import LOAD_RATE
 from dohyo.scenario import phases, search
 from dohyo.scenario.scenario import Scenario
@@ -49,6 +49,7 @@ _WORDS = {
 
 # A phase and the number of its run, which is 0 for what is no run.
 _Step = tuple[str, int]
+_LOADING: _Step = ("load", 0)
 
 
 class Forecast:
@@ -60,13 +61,25 @@ class Forecast:
         self._here: list[tuple[_Step, float]] = [(("deploy", 0), _GUESSES["deploy"])]
         self._system = ""
         self._position = 0
-        self._after = trials
+        self._loaded: set[str] = set()  # loads that trials share and one of them has begun with
+        self._after = self._of_all(trials)
 
     def begin(self, trials: Sequence[Trial]) -> None:
         """The first of these trials begins; the others are still to come."""
-        self._here, self._system = _guesses(trials[0].scenario), trials[0].system
-        self._after = trials[1:]
+        (self._system, self._here), *self._after = self._of_all(trials)
+        self._loaded.add(load_of(trials[0], Path()))
         self._position = 0
+
+    def _of_all(self, trials: Sequence[Trial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
+        """The system and the steps of each; of trials that share a load the first one has it."""
+        loaded = set(self._loaded)
+        found = []
+        for trial in trials:
+            steps, load = _guesses(trial.scenario), load_of(trial, Path())
+            here = [each for each in steps if each[0] != _LOADING or not load or load not in loaded]
+            found.append((trial.system, here))
+            loaded.add(load)
+        return found
 
     def enter(self, phase: str, run: int) -> None:
         """A phase begins; what lies between it and the one before is over."""
@@ -83,7 +96,7 @@ class Forecast:
     def remaining(self, elapsed: float) -> float:
         """Seconds to the end of the experiment, of which some have passed in this phase."""
         here, *rest = self._expected(self._system, self._here[self._position :])
-        after = (second for trial in self._after for second in self._expected(trial.system, _guesses(trial.scenario)))
+        after = (seconds for system, steps in self._after for seconds in self._expected(system, steps))
         return max(0.0, here - elapsed) + sum(rest) + sum(after)
 
     def _expected(self, system: str, steps: Iterable[tuple[_Step, float]]) -> list[float]:
@@ -114,7 +127,7 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
     # The hosts are looked at before they are measured, which counts as a start already.
     canary = canary_seconds(scenario)
     hosts: list[tuple[_Step, float]] = [(("start", 0), _LOOK), (("canary", 0), canary)] if canary else []
-    before = [*hosts, fixed["start"], fixed["schema"], (("load", 0), load), fixed["settle"]]
+    before = [*hosts, fixed["start"], fixed["schema"], (_LOADING, load), fixed["settle"]]
     return [*before, *measured, fixed["stop"]]
 
 

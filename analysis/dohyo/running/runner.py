@@ -23,7 +23,7 @@ from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execut
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, SETUP, shown
 from dohyo.planning import sizing
-from dohyo.planning.plan import Trial, course, variables
+from dohyo.planning.plan import Trial, course, shared_loads, variables
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
 from dohyo.running import rounds
@@ -214,6 +214,7 @@ class _Measurement:
         self.kept: Trial | None = None
         # Why nothing more can be measured: a file could not be written.
         self.unwritten = ""
+        self.loads = shared_loads(experiment.possible, experiment.folder)
         self.progress = Progress(todo, console)
 
     def begin_again(self) -> None:
@@ -304,7 +305,7 @@ class _Measurement:
             keep = self.options.keep and trial is ready[-1]
             if left_by:
                 # The next system must have the machine for itself.
-                self._stop(f"of {left_by}")
+                self._stop(f"of {left_by}", keep_loads=True)
             self.progress.trial(number, ready)
             if self.began is None:
                 self.began = time.monotonic()
@@ -420,7 +421,7 @@ class _Measurement:
     def _write_variables(self, trial: Trial, keep: bool) -> dict[str, Any]:
         """Writes down what Ansible is asked for; the file is evidence, which nothing is played with."""
         folder = self.experiment.trial_folder(trial)
-        asked = variables(trial, folder, keep)
+        asked = variables(trial, folder, keep, self.loads.get(trial.name, ""))
         write_json(folder / "trial.json", asked)
         return asked
 
@@ -493,8 +494,11 @@ class _Measurement:
         self.failed_while = activities.get(failure.task if failure else "", self.progress.activity)
         return failure
 
-    def _stop(self, which: str = "") -> None:
-        """Stops all servers and clients that this checkout has started, whatever signals come."""
+    def _stop(self, which: str = "", *, keep_loads: bool = False) -> None:
+        """Stops all servers and clients that this checkout has started, whatever signals come.
+
+        :param keep_loads: further trials may start from them
+        """
         self.progress.stopping(which)
         folder = self.experiment.folder / "stop"
         failure = None
@@ -508,6 +512,7 @@ class _Measurement:
                     self.options.inventory,
                     folder,
                     check=lambda: None,
+                    variables={"stop_keeps_loads": keep_loads},
                     tick=self.progress.tick,
                     timeout=STOP_SECONDS,
                 )

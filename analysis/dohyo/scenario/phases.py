@@ -44,7 +44,7 @@ _FIXED = {
     "mysql.connections": "its role reads it when the servers are started",
 }
 # The load asks for nothing, and ends when all records are there.
-_NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmup", "warmuptime", "readbeforewrite"}
+NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmup", "warmuptime", "readbeforewrite"}
 
 
 def split(text: str) -> list[str]:
@@ -96,7 +96,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Proper
         reason = "the servers are started with a role's variables"
     else:
         reason = _FIXED.get(key) or ("" if key in _DIFFER else _FIXED_GROUPS.get(known.group, ""))
-        if phase == INSERT and (key in _NOT_OF_THE_LOAD or known.group == "Mix of operations"):
+        if phase == INSERT and (key in NOT_OF_THE_LOAD or known.group == "Mix of operations"):
             reason = "the load inserts every record once, and ends then"
     if known is None or reason:
         raise BadInputError(f"{phase}.{key}: cannot be of one phase, because {reason}; say {key} without a phase")

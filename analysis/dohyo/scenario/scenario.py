@@ -391,7 +391,7 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
 # What cannot be a dimension of the matrix.
 _OF_THE_EXPERIMENT = (
     "systems", "phases", "repeats", "discard", "rounds", "rounds.max", "precision", "budget", "canary",
-    "strict_conditions", "published",
+    "reuse", "strict_conditions", "published",
 )  # fmt: skip
 
 

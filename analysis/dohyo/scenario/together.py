@@ -33,6 +33,7 @@ def check(scenario: Scenario) -> None:
             " the larger one"
         )
     _check_rounds(scenario)
+    _check_reuse(scenario)
     _check_records(scenario)
     load = scenario.of(phases.INSERT)
     for phase in [phases.INSERT, *scenario.phases]:
@@ -62,6 +63,21 @@ def _check_rounds(scenario: Scenario) -> None:
         raise BadInputError(
             f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the most cannot be fewer than the"
             " least; make rounds.max larger, or rounds smaller"
+        )
+
+
+def _check_reuse(scenario: Scenario) -> None:
+    """Checks that what is reused is not what is measured, and is on disk."""
+    if scenario["reuse"] == "none":
+        return
+    if not scenario.phases:
+        raise BadInputError(
+            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is what is measured; leave reuse out"
+        )
+    if scenario["settle.flush"] == "false":
+        raise BadInputError(
+            f"reuse={scenario['reuse']} with settle.flush=false: servers that start from a copy have nothing in their"
+            " memory; leave one of the two out"
         )
 
 

@@ -10,7 +10,7 @@ import copy
 import math
 import re
 import statistics
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -272,6 +272,8 @@ class _Evidence:
         self._stated = self._read("state.json")
         self._settings = self._read("trial.json")
         self._properties = mapping(self._settings.get("trial_properties"))
+        # Which trial has loaded what its servers started from, where that may be another one's.
+        self._kept = self._read("kept.json") if self._settings.get("trial_reuse") else {}
         self._discard = whole(self._settings.get("trial_discard")) or 0
 
     def trial_or_why_not(self) -> Trial:
@@ -339,6 +341,7 @@ class _Evidence:
             deviations=[str(difference) for difference in listing(facts.get("differences"))],
             notes=[
                 *(str(note) for note in listing(facts.get("notes"))),
+                *self._reused(),
                 *self._settled(runs),
                 *servers.notes(),
                 *_busy(uses, counted),
@@ -384,8 +387,15 @@ class _Evidence:
     def _steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
         """What the trial did, one after the other."""
         in_time = sorted(runs, key=lambda run: (run.number or 0, self._planned.index(run.kind)))
+        # Servers that were started again from a copy of it have counted nothing of the load.
+        first = (
+            [Step(LOAD, LOAD, counts=False)]
+            if self._kept.get("load")
+            else [Step(phase.name, phase.kind, counts=not phase.discarded) for phase in load]
+        )
         return [
-            *(Step(phase.name, phase.kind, counts=not phase.discarded) for phase in [*load, *in_time]),
+            *first,
+            *(Step(phase.name, phase.kind, counts=not phase.discarded) for phase in in_time),
             *(Step(folder.name, PROBE, counts=False) for folder in self._numbered([PROBE])),
         ]
 
@@ -483,7 +493,8 @@ class _Evidence:
     def _lost(self, phases: Sequence[Phase]) -> list[str]:
         """What a trial that went well has left, and is no longer there as it was."""
         needed = [name for name in ("trial.json", "conditions.json") if not (self.folder / name).is_file()]
-        needed += [LOAD] if not any(phase.kind == LOAD for phase in phases) else []
+        by_another = self._kept.get("load") not in (None, self.folder.name)
+        needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in phases) else []
         missing = [f"{name}: is missing" for name in needed]
         return list(dict.fromkeys([*missing, *self._changed]))
 
@@ -514,6 +525,16 @@ class _Evidence:
         files = [self.folder, *(phase.folder for phase in runs)]
         settled = [read_object(folder / "settled.json", self._warn) for folder in files]
         return list(dict.fromkeys(str(note) for each in settled for note in listing(each.get("notes"))))
+
+    def _reused(self) -> Iterator[str]:
+        """What is to be said of a load that several trials share, or were to share."""
+        if by := self._kept.get("load"):
+            yield (
+                f"one load, that of {by}: the servers of its trials started from copies, and no interval holds what"
+                " differs from load to load"
+            )
+        if note := self._kept.get("note"):
+            yield f"it loaded anew: {note}"
 
     def _folders(self) -> list[Path]:
         """Those of the load, then those of each phase's runs."""

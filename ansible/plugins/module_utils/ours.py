@@ -170,7 +170,7 @@ def claim(
     there = read_mark(folder)
     check(folder, deployment, beside)
     # The first folder that is made goes again with the last one; what was there before stays.
-    wanted = {**mark, "made": there.get("made", "") if there else _first_missing(folder)}
+    wanted = {**mark, "made": there.get("made", "") if there else _made_with(folder, deployment)}
     if {**wanted, "at": there.get("at")} == there:
         return False
     around = os.path.dirname(folder)
@@ -197,6 +197,17 @@ def claim(
             if os.path.lexists(new):
                 os.unlink(new)
     return True
+
+
+def _made_with(folder: str, deployment: str) -> str:
+    """The first folder that is made for it, or was for one of ours beside it: whichever goes last takes it along."""
+    around = os.path.dirname(folder)
+    for name in _names(around):
+        mark = read_mark(os.path.join(around, name))
+        made = str(mark.get("made", ""))
+        if made and mark["deployment"] == deployment and (around + "/").startswith(made + "/"):
+            return made
+    return _first_missing(folder)
 
 
 def _first_missing(folder: str) -> str:

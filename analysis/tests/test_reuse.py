@@ -1,0 +1,268 @@
+"""Trials that share a load: which ones do, what lies on a host meanwhile, and how the evidence is read."""
+
+import io
+import json
+import os
+import shutil
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import DATA, rendered, trial, write_json
+from rich.console import Console
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+from dohyo.planning import plan
+from dohyo.planning.sizing import LOAD_RATE, Needs, Sizes, show
+from dohyo.running.progress import Forecast
+from dohyo.scenario import scenario
+from dohyo.scenario.hosts import Hosts
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
+
+sys.path.insert(0, str(ANSIBLE / "plugins"))
+from in_process import answer_of  # type: ignore[import-not-found]
+
+TEXT = "recordcount=1000\noperationcount=1000\nsystems=cassandra,mysql-innodb\nreuse=data\n"
+OWN = "0123456789ab"
+
+
+def loads(folder: Path, text: str) -> dict[str, str]:
+    """By name of a trial which load it shares."""
+    file = folder / "small"
+    file.write_text(text)
+    return plan.shared_loads(plan.trials(scenario.load(file)), folder)
+
+
+def test_rounds_of_a_system_share_a_load_and_experiments_do_not(tmp_path: Path) -> None:
+    found = loads(tmp_path, TEXT + "rounds=2\n")
+    assert list(found) == ["01-cassandra", "02-mysql-innodb", "03-cassandra", "04-mysql-innodb"]
+    assert found["01-cassandra"] == found["03-cassandra"] != found["02-mysql-innodb"] == found["04-mysql-innodb"]
+    (tmp_path / "other").mkdir()
+    assert {*loads(tmp_path / "other", TEXT + "rounds=2\n").values()}.isdisjoint(found.values())
+
+
+@pytest.mark.parametrize("text", ["", "rounds=2\nreuse=none\n", "rounds=2\nreuse=none\nphases=insert\n"])
+def test_what_nobody_shares_is_not_kept(tmp_path: Path, text: str) -> None:
+    kept = "\n".join(line for line in TEXT.splitlines() if not ("reuse" in text and "reuse" in line))
+    assert loads(tmp_path, f"{kept}\n{text}") == {}
+
+
+@pytest.mark.parametrize(
+    ("dimension", "loads_of_cassandra"),
+    [
+        ("target=100,200", 1),
+        ("readproportion=0.95", 1),
+        ("requestdistribution=uniform,zipfian", 1),
+        ("warmuptime=1,2", 1),
+        ("run.batchsize=1,10", 1),
+        ("batchsize=1,10", 2),
+        ("recordcount=1000,2000", 2),
+        ("fieldcount=1,2", 2),
+        ("dataintegrity=false,true", 2),
+        ("durability=memory,disk", 2),
+        ("compression=none,lz4", 2),
+        ("cassandra_compaction=SizeTieredCompactionStrategy,LeveledCompactionStrategy", 2),
+        ("cassandra_heap=1g,2g", 2),
+        ("insert.threadcount=1,2", 2),
+    ],
+)
+def test_points_share_a_load_where_they_differ_in_runs_alone(
+    tmp_path: Path, dimension: str, loads_of_cassandra: int
+) -> None:
+    key = dimension.partition("=")[0]
+    text = "".join(f"{line}\n" for line in TEXT.splitlines() if not line.startswith(f"{key}="))
+    found = loads(tmp_path, f"{text}rounds=2\nmatrix.{dimension}\n")
+    of_cassandra = {load for name, load in found.items() if "cassandra" in name.partition("=")[0].partition("-")[2]}
+    assert len(of_cassandra) == loads_of_cassandra
+
+
+@pytest.mark.parametrize("text", ["phases=insert\n", "settle.flush=false\n"])
+def test_what_cannot_be_reused_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInputError, match="reuse=data with"):
+        loads(tmp_path, TEXT + text)
+
+
+class Host:
+    """A host's data folders, and what the module does there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = [folder / "disk1", folder / "disk2"]
+        self.given: dict[str, Any] = {
+            "data": list(map(str, self.data)),
+            "role": "mysql",
+            "load": "0123456789abcdef",
+            "trial": "01-mysql",
+            "experiment": "/results/one",
+            "deployment": OWN,
+            "controller": {},
+            "need_mb": 0,
+        }
+
+    def ask(self, state: str, **other: Any) -> dict[str, Any]:
+        """What the module answers, or why it has failed."""
+        asked = {**self.given, "state": state, **other, "_ansible_tmpdir": str(self.data[0].parent)}
+        answer = json.loads(answer_of(ANSIBLE / "plugins/modules/kept_load.py", asked))
+        return {key: answer[key] for key in ("found", "trial", "note", "msg") if key in answer}
+
+    def files(self, place: str) -> dict[str, str]:
+        """What lies in a folder of both disks."""
+        return {
+            f"{disk.name}/{file.relative_to(disk / 'dohyo' / place)}": file.read_text()
+            for disk in self.data
+            for file in sorted((disk / "dohyo" / place).rglob("*"))
+            if file.is_file() and file.name != ".dohyo"
+        }
+
+    def load(self) -> None:
+        """What a server has written."""
+        for disk in self.data:
+            (disk / "dohyo/mysql/ycsb").mkdir(parents=True)
+            (disk / "dohyo/mysql/ycsb/table").write_text(f"rows of {disk.name}")
+            (disk / "dohyo/mysql/.dohyo").write_text("{}")
+
+    def wipe(self) -> None:
+        for disk in self.data:
+            shutil.rmtree(disk / "dohyo/mysql", ignore_errors=True)
+            (disk / "dohyo/mysql").mkdir(parents=True)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """One with a load that was kept."""
+    made = Host(tmp_path)
+    assert made.ask("found") == {"found": False, "trial": "", "note": ""}
+    made.load()
+    assert made.ask("room")["found"]
+    assert made.ask("kept")["found"]
+    return made
+
+
+def test_what_a_trial_changes_is_not_in_the_next_copy(host: Host) -> None:
+    wanted = {"disk1/ycsb/table": "rows of disk1", "disk2/ycsb/table": "rows of disk2"}
+    for _ in range(2):
+        # Asked by another trial.
+        assert host.ask("found", trial="02-mysql") == {"found": True, "trial": "01-mysql", "note": ""}
+        host.wipe()
+        assert host.ask("placed")["found"]
+        assert host.files("mysql") == wanted
+        for disk in host.data:
+            with (disk / "dohyo/mysql/ycsb/table").open("r+") as file:
+                file.write("changed in place")
+    assert not host.ask("found", load="f" * 16)["found"]
+
+
+def test_a_load_that_was_interrupted_is_removed(host: Host) -> None:
+    # The file that says how much it is comes last.
+    (host.data[1] / "dohyo/kept/mysql-0123456789abcdef.json").unlink()
+    assert host.ask("found") == {"found": False, "trial": "", "note": ""}
+    assert list(host.files("kept")) == ["disk1/mysql-0123456789abcdef/ycsb/table", "disk1/mysql-0123456789abcdef.json"]
+
+
+@pytest.mark.parametrize("harm", ["remove", "cut", "add"])
+def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
+    kept = host.data[1] / "dohyo/kept/mysql-0123456789abcdef/ycsb"
+    if harm == "remove":
+        (kept / "table").unlink()
+    elif harm == "cut":
+        os.truncate(kept / "table", 3)
+    else:
+        (kept / "more").write_text("")
+    assert host.ask("found")["found"]
+    host.wipe()
+    answer = host.ask("placed")
+    assert not answer["found"]
+    assert "not what was kept" in answer["note"]
+    assert host.files("kept") == {}
+
+
+def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_deployment(host: Host) -> None:
+    assert not host.ask("found", experiment="/results/two")["found"]
+    assert host.files("kept") == {}
+    answer = host.ask("found", experiment="/results/three", deployment="ba9876543210")
+    assert "belongs to deployment 0123456789ab" in answer["msg"]
+
+
+def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
+    beyond = 2**40
+    assert host.ask("found", need_mb=beyond) == {
+        "found": False, "trial": "", "note": "there was no room for it beside the trial's own data",
+    }  # fmt: skip
+    assert host.files("kept") == {}
+    host.load()
+    answer = host.ask("room", need_mb=beyond)
+    assert not answer["found"]
+    assert "no room for a second copy" in answer["note"]
+
+
+def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) -> None:
+    def owned(state: str, name: str) -> None:
+        given = {key: host.given[key] for key in ("deployment", "controller")}
+        folders = [[str(disk), f"dohyo/{name}"] for disk in host.data]
+        asked = {**given, "state": state, "folders": folders, "_ansible_tmpdir": str(host.data[0].parent)}
+        assert "msg" not in json.loads(answer_of(ANSIBLE / "plugins/modules/owned.py", asked))
+
+    for first, last in (("kept", "hbase"), ("hbase", "kept")):
+        host.ask("found")
+        owned("present", "hbase")
+        owned("absent", first)
+        assert [disk.is_dir() for disk in host.data] == [True, True]
+        owned("absent", last)
+        assert [disk.exists() for disk in host.data] == [False, False]
+
+
+def rounds(experiment: Path) -> list[Path]:
+    """Two rounds, of which the second has no load of its own."""
+    folders = [
+        trial(experiment, turn, "cassandra", trial_reuse="0" * 16, trial_round=turn, trial_rounds=2) for turn in (1, 2)
+    ]
+    shutil.rmtree(folders[1] / "load")
+    for folder in folders:
+        write_json(folder / "kept.json", {"load": "01-cassandra", "note": ""})
+    return folders
+
+
+def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
+    rounds(tmp_path)
+    summary = summarise(tmp_path)
+    assert [(each.status, each.reason) for each in summary.trials] == [("ok", None)] * 2
+    assert [any(row.phase == "load" for row in each.rows) for each in summary.trials] == [True, False]
+    (merged,) = summary.merged
+    (load,) = [row for row in merged.rows if (row.phase, row.operation) == ("load", "INSERT")]
+    assert load.records == json.loads((DATA / "dohyo/load/client.json").read_text())["records"]
+    (said,) = [text for text in table.settings(summary) if "one load, that of 01-cassandra" in text]
+    assert "no interval holds what differs from load to load" in said
+    assert summary.notes == summarise(tmp_path).notes
+    assert not [text for _, text in table.warnings(summary) if "one load" in text]
+    rendered(summary)
+
+
+def test_without_a_word_of_whose_it_is_the_load_is_missing(tmp_path: Path) -> None:
+    _, second = rounds(tmp_path)
+    write_json(second / "kept.json", {"load": None, "note": "there is no room for a second copy at /data"})
+    summary = summarise(tmp_path)
+    assert [(each.status, each.reason) for each in summary.trials] == [("ok", None), ("invalid", "load: is missing")]
+    assert "it loaded anew: there is no room for a second copy at /data" in summary.trials[1].notes
+
+
+def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> None:
+    file = tmp_path / "small"
+    file.write_text(TEXT + "rounds=2\n")
+    chosen = scenario.load(file)
+    trials = plan.trials(chosen)
+    forecast = Forecast(trials)
+    lengths = []
+    for number in range(len(trials)):
+        forecast.begin(trials[number:])
+        lengths.append(forecast.remaining(0))
+    each = [here - after for here, after in pairwise([*lengths, 0.0])]
+    # Two load, and two start from a copy.
+    load = chosen.number("recordcount") / LOAD_RATE
+    assert each == pytest.approx([each[2] + load, each[2] + load, each[2], each[2]])
+    said = io.StringIO()
+    needs = [Needs(system, 1, 2000.0, 0.0, 0, spread=False) for system in ("cassandra", "mysql-innodb")]
+    show(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)], Console(file=said, width=200))
+    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than there is" in said.getvalue()

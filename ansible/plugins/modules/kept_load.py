@@ -1,0 +1,214 @@
+"""Ansible module: keeps the data of a load on a host, so that later trials with the same load start from a copy."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.ours import MARK, NotOursError, claim, path_of, read_mark, read_object, remove_inside, shown
+
+DOCUMENTATION = r"""
+module: kept_load
+short_description: Keep the data of a load, and put copies of it in place
+description:
+  - What is kept lies in C(dohyo/kept) of every data folder, which carries our mark. A file beside it, written last,
+    says how much it is; what has none was interrupted and is removed.
+  - It is copied and not hard-linked, since servers change files in place (pages, indexes, logs). Where the file
+    system can, a copy shares its blocks until they are changed (reflinks).
+options:
+  state:
+    description:
+      - C(found) removes what is of other experiments or half made, and, where I(need_mb) are not free, all others or
+        all; then it says in C(found) whether I(load) is there.
+      - C(room) says in C(found) whether there is room for a second copy of what lies in the data folders.
+      - C(kept) moves the data folders of servers that were stopped away as I(load).
+      - C(placed) copies I(load) into the empty data folders; it says in C(found) whether it is whole there.
+    choices: [found, room, kept, placed]
+    required: true
+  data: {description: The folders that the user has named., type: list, elements: path, required: true}
+  role: {description: Whose data it is; it lies in C(dohyo/ROLE) of each., type: str, required: true}
+  load: {description: What tells this load from others of the role., type: str, required: true}
+  trial: {description: Name of the trial that has loaded it., type: str, default: ""}
+  experiment: {description: Folder of the experiment; nothing is shared between two., type: str, required: true}
+  deployment: {description: Whose mark it is., type: str, required: true}
+  controller: {description: Who marks the folders; see the lookup C(controller)., type: dict, default: {}}
+  need_mb: {description: What must be free on each disk., type: int, default: 0}
+"""
+
+EXAMPLES = r"""
+- name: Look for a load that was kept
+  kept_load:
+    state: found
+    data: [/data]
+    role: mysql
+    load: 0123456789abcdef
+    experiment: /results/x
+    deployment: 0123456789ab
+"""
+
+RETURN = r"""
+found: {description: Whether it is there, type: bool, returned: success}
+trial: {description: Which trial has loaded it, type: str, returned: success}
+note: {description: Why it is not; empty where it was never there, type: str, returned: success}
+"""
+
+
+def amount(folder: str) -> dict[str, int]:
+    """How many files there are in a folder, and their bytes; without our mark."""
+    files, size = 0, 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if name != MARK:
+                files += 1
+                size += os.lstat(os.path.join(place, name)).st_size
+    return {"files": files, "bytes": size}
+
+
+def free_mb(folder: str) -> int:
+    """Free space in MiB of the file system that holds, or would hold, this path."""
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    return shutil.disk_usage(folder).free // 2**20
+
+
+class Disk:
+    """One of the data folders."""
+
+    def __init__(self, base: str, given: dict[str, Any]) -> None:
+        self.own = path_of(base, f"dohyo/{given['role']}")
+        self.kept = path_of(base, "dohyo/kept")
+        self.name = f"{given['role']}-{given['load']}"
+        self.given = given
+
+    @property
+    def load(self) -> str:
+        """The data, where it is kept."""
+        return path_of(self.kept, self.name)
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """What is known of the load that is kept; empty where none is, or where that was interrupted."""
+        return read_object(f"{self.load}.json") if os.path.isdir(self.load) else {}
+
+    def begin(self) -> None:
+        """Mark the folder, and remove what is of no use."""
+        if read_mark(self.kept).get("experiment") != self.given["experiment"]:
+            self.remove("*")
+        who = {key: self.given["controller"].get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
+        mark = {"deployment": self.given["deployment"], "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
+        claim(self.kept, {**mark, "experiment": self.given["experiment"]}, self.given["deployment"])
+        for name in os.listdir(self.kept):
+            stem = name.removesuffix(".json")
+            if name != MARK and not all(
+                os.path.exists(os.path.join(self.kept, each)) for each in (stem, f"{stem}.json")
+            ):
+                self.remove(name)
+
+    def make_room(self) -> bool:
+        """Remove what else is kept, where a trial needs the room, and the load itself last.
+
+        Returns whether anything had to go.
+        """
+        gone = False
+        for name in sorted(os.listdir(self.kept), key=lambda each: each.startswith(self.name)):
+            if name != MARK and free_mb(self.kept) < self.given["need_mb"]:
+                self.remove(name)
+                gone = True
+        return gone
+
+    def remove(self, pattern: str) -> None:
+        """Remove what is kept."""
+        remove_inside(self.kept, pattern, self.given["deployment"])
+
+    def has_room(self) -> bool:
+        """Whether a copy fits, and once more as much for what servers do with it."""
+        return free_mb(self.own) >= 2 * amount(self.own)["bytes"] // 2**20 + self.given["need_mb"]
+
+    def keep(self) -> None:
+        """Move the data away. Nothing of it counts before `certify`."""
+        self.remove(f"{self.name}*")
+        os.rename(self.own, self.load)
+        if os.path.lexists(os.path.join(self.load, MARK)):
+            os.unlink(os.path.join(self.load, MARK))
+
+    def certify(self) -> None:
+        """Write down that the load is whole."""
+        with open(f"{self.load}.json", "w", encoding="utf-8") as file:
+            json.dump({"trial": self.given["trial"], **amount(self.load)}, file)
+
+    def place(self) -> str:
+        """Copy the load; returns why that has failed."""
+        known = self.whole
+        copied = subprocess.run(
+            ["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        # What is still to be written shall not meet the trial.
+        subprocess.run(["sync", "-f", self.own], capture_output=True, check=False)
+        if copied.returncode:
+            return copied.stderr.strip().partition("\n")[0] or f"cp ended with exit code {copied.returncode}"
+        there = amount(self.own)
+        if any(there[key] != known.get(key) for key in there):
+            return f"{self.load} has {there}, and not what was kept"
+        return ""
+
+
+def answer(given: dict[str, Any]) -> dict[str, Any]:
+    """Do what is asked for."""
+    disks = [Disk(base, given) for base in given["data"]]
+    note = ""
+    if given["state"] == "found":
+        for disk in disks:
+            disk.begin()
+        gone = [disk.make_room() for disk in disks]
+        if any(gone):
+            note = "there was no room for it beside the trial's own data"
+    elif given["state"] == "room":
+        if not all(disk.has_room() for disk in disks):
+            return {"found": False, "trial": "", "note": f"there is no room for a second copy at {given['data'][0]}"}
+        return {"found": True, "trial": "", "note": ""}
+    elif given["state"] == "kept":
+        for disk in disks:
+            disk.keep()
+        for disk in disks:
+            disk.certify()
+    elif problems := [problem for disk in disks if (problem := disk.place())]:
+        for disk in disks:
+            disk.remove(f"{disk.name}*")
+        note = f"its copy is not whole: {shown(problems[0])}"
+    found = all(disk.whole for disk in disks)
+    return {"found": found, "trial": disks[0].whole["trial"] if found else "", "note": "" if found else note}
+
+
+def main() -> None:
+    """Read the parameters, do it, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["found", "room", "kept", "placed"], "required": True},
+            "data": {"type": "list", "elements": "path", "required": True},
+            "role": {"type": "str", "required": True},
+            "load": {"type": "str", "required": True},
+            "trial": {"type": "str", "default": ""},
+            "experiment": {"type": "str", "required": True},
+            "deployment": {"type": "str", "required": True},
+            "controller": {"type": "dict", "default": {}},
+            "need_mb": {"type": "int", "default": 0},
+        },
+    )
+    try:
+        module.exit_json(changed=module.params["state"] != "room", **answer(module.params))
+    except NotOursError as error:
+        module.fail_json(msg=shown(str(error)))
+    except OSError as error:
+        module.fail_json(msg=shown(f"{error.filename}: {error.strerror}"))
+
+
+if __name__ == "__main__":
+    main()
