@@ -147,7 +147,7 @@ def test_what_a_trial_changes_is_not_in_the_next_copy(host: Host) -> None:
         # Asked by another trial.
         assert host.ask("found", trial="02-mysql") == {"found": True, "trial": "01-mysql", "note": ""}
         host.wipe()
-        assert host.ask("placed")["found"]
+        assert host.ask("placed", trial="02-mysql")["found"]
         assert host.files("mysql") == wanted
         for disk in host.data:
             with (disk / "dohyo/mysql/ycsb/table").open("r+") as file:
@@ -173,9 +173,22 @@ def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
         (kept / "more").write_text("")
     assert host.ask("found")["found"]
     host.wipe()
-    answer = host.ask("placed")
+    answer = host.ask("placed", trial="02-mysql")
     assert not answer["found"]
     assert "not what was kept" in answer["note"]
+    assert host.files("kept") == {}
+
+
+def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -> None:
+    host.wipe()
+    # Not even root can copy into a folder that is there as a file.
+    for disk in host.data:
+        (disk / "dohyo/mysql/.dohyo").write_text(json.dumps({"deployment": OWN}))
+    (host.data[1] / "dohyo/mysql/ycsb").write_text("")
+    answer = host.ask("placed")
+    assert answer["found"]
+    assert answer["note"].startswith("its load was not kept: cp: ")
+    assert host.files("mysql") == {"disk1/ycsb/table": "rows of disk1", "disk2/ycsb/table": "rows of disk2"}
     assert host.files("kept") == {}
 
 
@@ -189,7 +202,7 @@ def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_depl
 def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     beyond = 2**40
     assert host.ask("found", need_mb=beyond) == {
-        "found": False, "trial": "", "note": "there was no room for it beside the trial's own data",
+        "found": False, "trial": "", "note": "loaded anew: there was no room for the load that was kept",
     }  # fmt: skip
     assert host.files("kept") == {}
     host.load()
@@ -242,10 +255,10 @@ def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
 
 def test_without_a_word_of_whose_it_is_the_load_is_missing(tmp_path: Path) -> None:
     _, second = rounds(tmp_path)
-    write_json(second / "kept.json", {"load": None, "note": "there is no room for a second copy at /data"})
+    write_json(second / "kept.json", {"load": None, "note": "its load was not kept: no room"})
     summary = summarise(tmp_path)
     assert [(each.status, each.reason) for each in summary.trials] == [("ok", None), ("invalid", "load: is missing")]
-    assert "it loaded anew: there is no room for a second copy at /data" in summary.trials[1].notes
+    assert "its load was not kept: no room" in summary.trials[1].notes
 
 
 def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> None:

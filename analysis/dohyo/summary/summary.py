@@ -534,7 +534,7 @@ class _Evidence:
                 " differs from load to load"
             )
         if note := self._kept.get("note"):
-            yield f"it loaded anew: {note}"
+            yield str(note)
 
     def _folders(self) -> list[Path]:
         """Those of the load, then those of each phase's runs."""

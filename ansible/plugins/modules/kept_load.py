@@ -27,13 +27,14 @@ options:
         all; then it says in C(found) whether I(load) is there.
       - C(room) says in C(found) whether there is room for a second copy of what lies in the data folders.
       - C(kept) moves the data folders of servers that were stopped away as I(load).
-      - C(placed) copies I(load) into the empty data folders; it says in C(found) whether it is whole there.
+      - C(placed) copies I(load) into the empty data folders; it says in C(found) whether it is whole there. Where that
+        fails for the trial that has loaded, it gets the load itself.
     choices: [found, room, kept, placed]
     required: true
   data: {description: The folders that the user has named., type: list, elements: path, required: true}
   role: {description: Whose data it is; it lies in C(dohyo/ROLE) of each., type: str, required: true}
   load: {description: What tells this load from others of the role., type: str, required: true}
-  trial: {description: Name of the trial that has loaded it., type: str, default: ""}
+  trial: {description: Name of the trial that asks; with C(kept) it has loaded., type: str, default: ""}
   experiment: {description: Folder of the experiment; nothing is shared between two., type: str, required: true}
   deployment: {description: Whose mark it is., type: str, required: true}
   controller: {description: Who marks the folders; see the lookup C(controller)., type: dict, default: {}}
@@ -141,6 +142,12 @@ class Disk:
         with open(f"{self.load}.json", "w", encoding="utf-8") as file:
             json.dump({"trial": self.given["trial"], **amount(self.load)}, file)
 
+    def give_back(self) -> None:
+        """Put the load itself in the place of a copy."""
+        remove_inside(self.own, "*", self.given["deployment"])
+        for name in os.listdir(self.load):
+            os.rename(os.path.join(self.load, name), os.path.join(self.own, name))
+
     def place(self) -> str:
         """Copy the load; returns why that has failed."""
         known = self.whole
@@ -169,10 +176,11 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
             disk.begin()
         gone = [disk.make_room() for disk in disks]
         if any(gone):
-            note = "there was no room for it beside the trial's own data"
+            note = "loaded anew: there was no room for the load that was kept"
     elif given["state"] == "room":
         if not all(disk.has_room() for disk in disks):
-            return {"found": False, "trial": "", "note": f"there is no room for a second copy at {given['data'][0]}"}
+            note = f"its load was not kept: there is no room for a second copy at {given['data'][0]}"
+            return {"found": False, "trial": "", "note": note}
         return {"found": True, "trial": "", "note": ""}
     elif given["state"] == "kept":
         for disk in disks:
@@ -180,9 +188,14 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
         for disk in disks:
             disk.certify()
     elif problems := [problem for disk in disks if (problem := disk.place())]:
+        own = all(disk.whole.get("trial") == given["trial"] for disk in disks)
         for disk in disks:
+            if own:
+                disk.give_back()
             disk.remove(f"{disk.name}*")
-        note = f"its copy is not whole: {shown(problems[0])}"
+        if own:
+            return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
+        note = f"loaded anew: the copy is not whole: {shown(problems[0])}"
     found = all(disk.whole for disk in disks)
     return {"found": found, "trial": disks[0].whole["trial"] if found else "", "note": "" if found else note}
 
