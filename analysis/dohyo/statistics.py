@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean, stdev
@@ -137,22 +137,20 @@ def correlated(samples: Sequence[float]) -> Estimate | None:
 
 def logarithm(of: Estimate) -> Estimate | None:
     """Of the logarithm, to first order (delta method); None where there is none."""
-    return Estimate(of.n, math.log(of.mean), of.error / of.mean, of.freedom) if of.mean > 0 else None
+    return replace(of, mean=math.log(of.mean), error=of.error / of.mean) if of.mean > 0 else None
 
 
-def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
-    """Of the logarithms of independent samples; None of fewer than two, or where one has none."""
-    return independent([math.log(each) for each in samples], confidence) if all(each > 0 for each in samples) else None
+def ratio(above: Estimate, below: Estimate, least: float = 1.0) -> Ratio:
+    """Of two quantities, of whose logarithms these are: Welch's interval of the difference, taken back.
 
-
-def ratio(above: Estimate, below: Estimate) -> Ratio:
-    """Of two quantities, of whose logarithms these are: Welch's interval of the difference, taken back."""
+    :param least: factor by which the interval reaches at least to either side
+    """
     squares = [above.error**2, below.error**2]
     error = math.sqrt(sum(squares))
     weights = sum(square**2 / each.freedom for square, each in zip(squares, (above, below), strict=True))
     # Welch and Satterthwaite; without any deviation there is no interval to be widened.
     confidence = max(above.confidence, below.confidence)
-    half = student_t(error**4 / weights, confidence) * error if weights else 0.0
+    half = max(math.log(least), student_t(error**4 / weights, confidence) * error if weights else 0.0)
     difference = above.mean - below.mean
     return Ratio(math.exp(difference), _exp(difference - half), _exp(difference + half))
 

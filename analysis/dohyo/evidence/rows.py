@@ -19,6 +19,8 @@ LOAD = "load"
 RUN = "run"
 # The runs of a search for the highest rate, which are beside all phases.
 PROBE = "probe"
+# HdrHistograms of three digits; values are whole microseconds.
+_BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
 # What the interval of a mean is over: independent rounds, independent runs of one trial, or parts of a single run.
 Samples = Literal["rounds", "runs", "batches"]
 
@@ -48,6 +50,7 @@ class Row:
     records_per_second_samples: list[float] = field(default_factory=list)
     p99_ms_samples: list[float] = field(default_factory=list)  # of rounds and runs alone, as far as all are known
     confidence: float = statistics.CONFIDENCE  # of the t of its intervals: higher where rounds were added for them
+    resolution: float = 0.0  # share of the rate that the samples cannot tell from it: the last step of a search
     mean_ms: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
@@ -62,6 +65,12 @@ class Row:
     client_cpu_us_per_record: float | None = None
     latency_source: Literal["histograms", "log"] | None = None
     discarded: bool = False  # of the first repeats, which do not count
+
+    def blur(self, figure: str) -> float:
+        """Share of a figure within which nobody can tell, however alike the samples are."""
+        if figure != "p99_ms":
+            return self.resolution
+        return max(_BUCKET, _MICROSECOND_MS / self.p99_ms) if self.p99_ms else 0.0
 
 
 @dataclass
@@ -208,6 +217,7 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
     :param p99_ms: likewise; nothing where one of them is not known
     """
     several = len(ops) > 1
+    wide = 1 + row.resolution
     of_ops, of_records = (statistics.independent(rates, row.confidence) for rates in (ops, records))
     return replace(
         row,
@@ -215,12 +225,12 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
         ops_per_second_stddev=stdev(ops) if several else None,
         ops_per_second_cv=stdev(ops) / fmean(ops) if several and any(ops) else None,
         ops_per_second_median=median(ops) if several else None,
-        ops_per_second_low=_low(of_ops),
-        ops_per_second_high=of_ops.high if of_ops else None,
+        ops_per_second_low=min(_low(of_ops), of_ops.mean / wide) if of_ops else None,
+        ops_per_second_high=max(of_ops.high, of_ops.mean * wide) if of_ops else None,
         records_per_second=fmean(records) if records else None,
         records_per_second_stddev=stdev(records) if len(records) > 1 else None,
         records_per_second_median=median(records) if len(records) > 1 else None,
-        records_per_second_low=_low(of_records),
+        records_per_second_low=_low(of_records) if of_records else None,
         records_per_second_high=of_records.high if of_records else None,
         sampled=by if several else None,
         ops_per_second_samples=list(ops) if several else [],
@@ -261,9 +271,9 @@ def _within(row: Row, by_second: Sequence[int]) -> Row:
     )
 
 
-def _low(of: Estimate | None) -> float | None:
+def _low(of: Estimate) -> float:
     """No rate is below 0."""
-    return max(0.0, of.low) if of else None
+    return max(0.0, of.low)
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:

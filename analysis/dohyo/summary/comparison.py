@@ -62,7 +62,10 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
     if not maxima or len(maxima) < len(found):
         return {}
     confidence = max((row.confidence for row in trial.rows), default=statistics.CONFIDENCE)
-    row = sampled(Row(PROBE, OVERALL, len(maxima), confidence=confidence), "rounds", maxima, [], [])
+    # The highest rate that held is below the true one by a part of the last step.
+    step = max(search.unmet / search.maximum - 1 for search in found if search.maximum and search.unmet)
+    row = Row(PROBE, OVERALL, len(maxima), confidence=confidence, resolution=step)
+    row = sampled(row, "rounds", maxima, [], [])
     return {(PROBE, OVERALL, "ops_per_second"): row}
 
 
@@ -102,8 +105,8 @@ def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
     )
     if logarithms[0] is None or logarithms[1] is None:
         return result
-    ratio = statistics.ratio(logarithms[0], logarithms[1])
-    return replace(result, ratio=ratio.value, low=ratio.low, high=ratio.high, tie=ratio.is_tie)
+    ratio = statistics.ratio(logarithms[0], logarithms[1], (1 + above.blur(key[2])) * (1 + below.blur(key[2])))
+    return replace(result, low=ratio.low, high=ratio.high, tie=ratio.is_tie)
 
 
 def samples(row: Row, figure: Figure) -> list[float]:
@@ -113,11 +116,10 @@ def samples(row: Row, figure: Figure) -> list[float]:
 
 
 def _logarithm(row: Row, figure: Figure) -> Estimate | None:
-    """Of the figure, which is above 0."""
-    if row.sampled != "batches":
-        return statistics.logarithms(samples(row, figure), row.confidence)
-    # A batch without any operation has no logarithm, but the mean of all has one: that of the whole run.
-    of, rate = statistics.correlated(samples(row, figure)), getattr(row, figure)
-    if of is None or not of.mean or not rate:
+    """Of the figure as it is shown, which is above 0: the ratio of two figures is that of what the tables say."""
+    found, shown = samples(row, figure), getattr(row, figure)
+    of = statistics.correlated(found) if row.sampled == "batches" else statistics.independent(found, row.confidence)
+    if of is None or not of.mean or not shown:
         return None
-    return statistics.logarithm(replace(of, mean=rate, error=of.error / of.mean * rate))
+    # A batch may have no operation, and the p99 of all rounds together is not the mean of theirs.
+    return statistics.logarithm(replace(of, mean=shown, error=of.error / of.mean * shown))

@@ -112,7 +112,7 @@ class Knee:
             return (
                 f"{rate(held.target)} op/s met {self.slo}, {held.target / self.start:.0%} of the closed-loop maximum"
                 f" of {rate(self.start)} op/s; {rate(unmet.target)} op/s had {' and '.join(unmet.broken)}"
-                + (words if self.apart > self.precision else "")
+                + (words if self.apart > self.precision and len(self.tried) >= self.most else "")
             )
         if unmet:
             return (

@@ -56,7 +56,9 @@ class Search:
     """What a search has come to. Rates are operations per second of all clients together.
 
     :ivar closed_loop: mean of the runs before it, which had no target rate
-    :ivar maximum: the highest rate that held, below every one that did not
+    :ivar maximum: the highest rate that held, below one that did not, of a search that came to its end; None: there is
+        no more than bounds
+    :ivar held: the highest rate that held, below every one that did not: the maximum is not below it
     :ivar unmet: the lowest rate that did not hold
     :ivar next_target: the rate to try next; None when the search is over
     """
@@ -64,6 +66,7 @@ class Search:
     slo: str
     closed_loop: float | None = None
     maximum: float | None = None
+    held: float | None = None
     unmet: float | None = None
     next_target: float | None = None
     conclusion: str = ""
@@ -115,11 +118,13 @@ def result(settings: Settings, runs: Measured, probes: Sequence[Measured]) -> Se
         conclusion = f"the search for {settings.slo} is not finished"
     else:
         conclusion = state.conclusion()
+    held, unmet = (each.target if each else None for each in (state.held, state.unmet))
     return Search(
         slo=settings.slo,
         closed_loop=runs.rate,
-        maximum=state.held.target if state.held else None,
-        unmet=state.unmet.target if state.unmet else None,
+        maximum=held if unmet and next_target is None and not problems else None,
+        held=held,
+        unmet=unmet,
         next_target=next_target,
         conclusion=conclusion,
         probes=judged,

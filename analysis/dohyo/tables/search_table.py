@@ -30,7 +30,7 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
             system,
             search.slo,
             rate(search.closed_loop),
-            rate(search.maximum),
+            _found(search),
             _share(search),
             *_cells(search.best, columns),
             str(len(search.probes)),
@@ -69,6 +69,15 @@ def _columns(searches: Sequence[Search]) -> list[_Column]:
 def _cells(probe: Probe | None, columns: Sequence[_Column]) -> list[str]:
     latencies = intended(probe.rows) if probe else {}
     return [milliseconds(latencies.get(operation, {}).get(percentile)) for operation, percentile in columns]
+
+
+def _found(search: Search) -> str:
+    """The maximum, or between which rates it lies."""
+    if search.maximum is not None or not (search.held or search.unmet):
+        return rate(search.maximum)
+    if search.held and search.unmet:
+        return f"{rate(search.held)} to {rate(search.unmet)}"
+    return f"\N{GREATER-THAN OR EQUAL TO} {rate(search.held)}" if search.held else f"< {rate(search.unmet)}"
 
 
 def _share(search: Search) -> str:
