@@ -197,7 +197,11 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
             return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
         note = f"loaded anew: the copy is not whole: {shown(problems[0])}"
     found = all(disk.whole for disk in disks)
-    return {"found": found, "trial": str(disks[0].whole.get("trial", "")) if found else "", "note": "" if found else note}
+    return {
+        "found": found,
+        "trial": str(disks[0].whole.get("trial", "")) if found else "",
+        "note": "" if found else note,
+    }
 
 
 def main() -> None:
