@@ -1,5 +1,6 @@
 """What makes a run invalid: the figure, its limit, and where in time it was; and what does not."""
 
+import json
 import math
 import random
 import shutil
@@ -142,6 +143,25 @@ def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
     )
     edit_json(folder / "run-1/node1/client.json", operations=6000, failed_operations=0)
     assert only(tmp_path).status == "ok"
+
+
+def test_the_records_of_the_whole_are_those_of_its_operation_types(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    edit_json(folder / "run-1/node1/client.json", records=3)
+    (of,) = summarise(tmp_path).trials
+    assert (of.status, of.rows[0].phase) == ("invalid", "load")
+    assert of.reason == "run-1 on node1: client.json counts 3 records, its operation types 6,000"
+
+
+def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    file = folder / "run-1/node1/client.json"
+    by_type = json.loads(file.read_text())["operations_by_type"]
+    by_type["READ"]["records"] += 1
+    edit_json(file, operations_by_type=by_type)
+    (of,) = summarise(tmp_path).trials
+    assert of.reason is not None
+    assert "records of READ, the result lines" in of.reason
 
 
 def test_too_many_errors_have_a_place_in_time(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dohyo.evidence.hdr_log import Interval, Latencies, merge_log
 from dohyo.evidence.json_values import mapping, number, read_object, whole
-from dohyo.evidence.rows import Run
+from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.evidence.ycsb_log import Operation, read_log
 from dohyo.operations import READ_MODIFY_WRITE, calls, is_failure
@@ -67,8 +67,8 @@ def read(
     if client.run.seconds is None and log.runtime_ms is not None:
         client.run.seconds = log.runtime_ms / 1000
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
-    if (contradiction := _attempted(client.run.by_operation, report)) is not None:
-        client.problems.append(contradiction)
+    found = (_attempted(client.run.by_operation, report), _carried(client.run))
+    client.problems += [contradiction for contradiction in found if contradiction is not None]
     for name, stated in client.run.by_operation.items():
         if name in counted and counted[name] != stated.operations:
             client.problems.append(f"{name}.hdr holds {counted[name]} operations, the result lines {stated.operations}")
@@ -108,6 +108,15 @@ def _attempted(by_operation: Mapping[str, Operation], report: Mapping[str, Any])
     )
 
 
+def _carried(run: Run) -> str | None:
+    """What is wrong with the number of all records, from which the rate is, by that of each operation type."""
+    counts = [records_of(name, operation) for name, operation in run.own.items()]
+    known = [count for count in counts if count is not None]
+    if run.records is None or not known or len(known) < len(counts) or sum(known) == run.records:
+        return None
+    return f"client.json counts {run.records:,} records, its operation types {sum(known):,}"
+
+
 def _agreed(logged: Mapping[str, Operation], report: Mapping[str, Any], problem: Warn) -> dict[str, Operation]:
     """Result lines of a client, completed from and checked against its client.json."""
     result = {name: replace(operation) for name, operation in logged.items()}
@@ -117,7 +126,7 @@ def _agreed(logged: Mapping[str, Operation], report: Mapping[str, Any], problem:
         if operation is None:
             problem(f"client.json counts {name}, the result lines do not")
             continue
-        for key, value in (("operations", operation.operations), ("recordcount", operation.records)):
+        for key, value in (("operations", operation.operations), ("records", operation.records)):
             if value is not None and facts.get(key) is not None and facts[key] != value:
                 problem(f"client.json counts {facts[key]} {key} of {name}, the result lines {value}")
         if operation.records is None:

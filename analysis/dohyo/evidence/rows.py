@@ -95,15 +95,15 @@ class Run:
     def returns(self) -> dict[str, int]:
         """Records by what became of them, over all operation types."""
         result: dict[str, int] = {}
-        for operation in self.own:
+        for operation in self.own.values():
             for status, count in operation.returns.items():
                 result[status] = result.get(status, 0) + count
         return result
 
     @property
-    def own(self) -> list[Operation]:
+    def own(self) -> dict[str, Operation]:
         """The types that count a record once: statuses of a READ-MODIFY-WRITE are those of its READ and its UPDATE."""
-        return [operation for name, operation in self.by_operation.items() if is_call(name) and "-" not in name]
+        return {name: operation for name, operation in self.by_operation.items() if is_call(name) and "-" not in name}
 
 
 def together(clients: Sequence[Run]) -> Run:
@@ -180,11 +180,11 @@ def rows(
         errors, not_found = _failures(total.returns)
         # An operation type that a repeat does not list did not happen in it.
         ops = _rates([0 if each is None else each.operations for each in per_run], runs)
-        records = _rates([0 if each is None else _records(name, each) for each in per_run], runs)
+        records = _rates([0 if each is None else records_of(name, each) for each in per_run], runs)
         row = replace(
             _with_latency(Row(phase, name, len(runs)), total, latencies.get(name)),
             operations=total.operations,
-            records=_records(name, total),
+            records=records_of(name, total),
             errors=errors,
             not_found=not_found,
         )
@@ -195,7 +195,7 @@ def rows(
 def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
     ops = _rates([run.operations for run in runs], runs)
     records = _rates([run.records for run in runs], runs)
-    parts = [_failures(operation.returns) for run in runs for operation in run.own]
+    parts = [_failures(operation.returns) for run in runs for operation in run.own.values()]
     row = Row(
         phase,
         OVERALL,
@@ -304,7 +304,7 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
     )
 
 
-def _records(name: str, of: Operation) -> int | None:
+def records_of(name: str, of: Operation) -> int | None:
     """Records that succeeded.
 
     There is one return code per record. A SCAN has one for any number of records, so only its own line tells.
