@@ -3,6 +3,7 @@
 The scenarios are the core mixes, each in one test at least; test_scenarios.py has the others.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -93,8 +94,10 @@ class Run:
         events = self.out / f"raw/{trial}/events.jsonl"
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self._process.poll() is None:
-            if events.exists() and f'"phase": "{phase}"' in events.read_text():
-                return
+            # --resume sets the folder of an earlier attempt aside.
+            with contextlib.suppress(FileNotFoundError):
+                if f'"phase": "{phase}"' in events.read_text():
+                    return
             time.sleep(0.1)
         pytest.fail(f"{trial} has not come to {phase}: {self.end()}")
 

@@ -135,6 +135,19 @@ def test_a_client_that_began_late(tmp_path: Path, skew: float, allowed: float | 
     assert (of.status, of.reason) == (("invalid", said) if late else ("ok", None))
 
 
+@pytest.mark.parametrize("agreed", [1.0, None])
+def test_a_client_that_measured_in_another_window(tmp_path: Path, agreed: float | None) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    stated = {} if agreed is None else {"warmup_seconds": agreed}
+    write_json(folder / "run-1/clients.json", clients_json(("node1",), **stated))
+    edit_json(folder / "run-1/node1/client.json", warmup_seconds=1.04)
+    assert only(tmp_path).status == "ok"
+    edit_json(folder / "run-1/node1/client.json", warmup_seconds=30)
+    of = only(tmp_path)
+    said = "run-1 on node1: its window began 30.0 s after the agreed instant, that of the run 1.0 s after it"
+    assert (of.status, of.reason) == (("ok", None) if agreed is None else ("invalid", said))
+
+
 def test_attempted_is_succeeded_and_failed(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
     edit_json(folder / "run-1/node1/client.json", operations=5990, failed_operations=7)

@@ -50,6 +50,8 @@ class Conducted:
         self.end_skew_ms = number(content.get("end_skew_ms"))
         # Whether the rate of all clients was steady when the window began; None where nobody asked, or could tell.
         self.warmup_steady = steady if isinstance(steady := content.get("warmup_steady"), bool) else None
+        # From the agreed instant to the window.
+        self.warmup_seconds = number(content.get("warmup_seconds"))
         # How far apart they were allowed to begin.
         self.limit_ms = number(content.get("offset_limit_ms"))
         self._events = [mapping(event) for event in listing(content.get("events"))]

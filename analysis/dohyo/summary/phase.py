@@ -123,9 +123,12 @@ class Phase:
         :param cpus: processors of the hosts, where they are known
         """
         found = []
+        warmups = (number(client.report.get("warmup_seconds")) for client in self.clients)
+        agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
         for client in self.clients:
             of_client = [
                 validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms),
+                validity.other_window(number(client.report.get("warmup_seconds")), agreed, self.conducted.limit_ms),
                 validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
             ]
             found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]

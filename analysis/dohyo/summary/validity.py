@@ -35,6 +35,19 @@ def late(skew_ms: float | None, conducted_limit_ms: float | None) -> str | None:
     return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:g} ms are allowed"
 
 
+def other_window(warmup: float | None, agreed: float | None, conducted_limit_ms: float | None) -> str | None:
+    """Whether a client measured in another window than the others, and the servers' figures.
+
+    :param warmup: seconds after which its window began
+    :param agreed: seconds after which all were to begin theirs; None: not known
+    :param conducted_limit_ms: as of :func:`late`
+    """
+    limit = max(LATE_MS, conducted_limit_ms or 0.0)
+    if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= limit:
+        return None
+    return f"its window began {warmup:.1f} s after the agreed instant, that of the run {agreed:.1f} s after it"
+
+
 def saturated(cpu_seconds: float | None, seconds: float | None, cpus: int | None, warmup: float) -> str | None:
     """Whether a client used nearly all processors of its host, so that it was the client that was measured.
 

@@ -196,10 +196,12 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
         if own:
             return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
         note = f"loaded anew: the copy is not whole: {shown(problems[0])}"
-    found = all(disk.whole for disk in disks)
+    # One trial's parts of other trials' loads make no load.
+    by = {str(disk.whole.get("trial", "")) for disk in disks}
+    found = all(disk.whole for disk in disks) and len(by) == 1
     return {
         "found": found,
-        "trial": str(disks[0].whole.get("trial", "")) if found else "",
+        "trial": by.pop() if found else "",
         "note": "" if found else note,
     }
 

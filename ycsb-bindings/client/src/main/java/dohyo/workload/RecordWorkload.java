@@ -51,7 +51,7 @@ public final class RecordWorkload extends Workload {
       throw new SettingException("batchsize=" + batchSize + ": a batch holds different records of one table, and the"
           + " smallest has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
     }
-    if (batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {
+    if (transactions && batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {
       throw new SettingException("batchsize=" + batchSize + ": a scan is one operation of its own, so with"
           + " scanproportion above 0 batchsize must be 1");
     }

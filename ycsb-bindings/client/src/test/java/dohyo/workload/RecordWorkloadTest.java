@@ -1,6 +1,7 @@
 package dohyo.workload;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -634,6 +635,9 @@ class RecordWorkloadTest {
   void whatCannotBeIsRefused() {
     assertThrows(SettingException.class, () -> workload("readproportion=0", "updateproportion=0"));
     assertThrows(SettingException.class, () -> workload("scanproportion=1", "batchsize=10", "recordcount=100"));
+    // A load scans nothing.
+    assertDoesNotThrow(
+        () -> workload("scanproportion=1", "batchsize=10", "recordcount=100", "dotransactions=false"));
     assertThrows(SettingException.class, () -> workload("tablecount=4", "requestdistribution=latest"));
     assertThrows(SettingException.class, () -> workload("dataintegrity=true", "fieldlengthdistribution=uniform"));
     assertThrows(SettingException.class, () -> workload("tables=client", "tablecount=3", "clients=2"));
