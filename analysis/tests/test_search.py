@@ -227,7 +227,29 @@ def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
         (2000, False, "only 1,500 op/s"),
         (1000, True, None),
     ]
-    assert (found.maximum, found.unmet, found.next_target) == (1000, 2000, 1414)
+    assert (found.maximum, found.held, found.unmet, found.next_target) == (None, 1000, 2000, 1414)
+
+
+def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> None:
+    folder = searched(tmp_path, (2000, 1500), (1000, 1000), (1414, 1414), of={"trial_round": 1, "trial_rounds": 2})
+    searched(tmp_path, (2000, 2000), (2500, 2400), number=2, probes=2, of={"trial_system": "hbase"})
+    write_json(folder / "probe-3/clients.json", {"valid": False, "failure": "the clients began 60 ms apart"})
+    found = came_to(folder)
+    assert (found.maximum, found.held, found.unmet, found.best) == (None, 1000, 2000, None)
+    assert found.conclusion == (
+        "the search for p99<10ms was ended: probe-3: the clients began 60 ms apart; before that, 1,000 op/s met"
+        " p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500 op/s"
+    )
+    summary = summarise(tmp_path)
+    assert not [pair for pair in summary.comparisons if pair.phase == "probe"]
+    assert not summary.has_found_rates()
+    assert "1,000 to 2,000" in rendered(summary)
+
+
+def test_where_every_rate_held_the_maximum_is_not_known(tmp_path: Path) -> None:
+    found = came_to(searched(tmp_path, (2000, 2000), (2500, 2500), probes=2))
+    assert (found.maximum, found.held, found.unmet, found.next_target) == (None, 2500, None, None)
+    assert "\N{GREATER-THAN OR EQUAL TO} 2,500" in rendered(summarise(tmp_path))
 
 
 def test_bounds_are_on_the_latency_from_the_intended_start(tmp_path: Path) -> None:

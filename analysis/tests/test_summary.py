@@ -176,6 +176,7 @@ def test_errors_are_counted_but_not_found_is_none(tmp_path: Path) -> None:
         "[READ], Return=OK, 2980\n[READ], Return=NOT_FOUND, 7\n[READ], Return=TIMEOUT, 3",
     )
     edit(run / "client.json", '"OK" : 2990', '"OK" : 2980, "NOT_FOUND": 7, "TIMEOUT": 3')
+    edit_json(run / "client.json", records=5990)
     of = only(tmp_path)
     why = "run-1: 7 of 6,000 records (0.12%) were not found, above maxnotfoundrate=0.001"
     assert (of.status, of.reason) == ("invalid", why)
