@@ -15,7 +15,8 @@ from dohyo.places import LOCAL_HOME
 __all__ = ["nothing_stays"]
 
 ASKED = ["workloadD", "--systems=mysql-innodb", "--set=reuse=data"]
-KEPT = LOCAL_HOME / "data/dohyo/kept"
+DATA = LOCAL_HOME / "data/dohyo"
+KEPT = DATA / "kept"
 
 
 def read(file: Path) -> Any:
@@ -42,7 +43,8 @@ def test_rounds_share_a_load_until_it_is_damaged(tmp_path: Path) -> None:
     summary = read(run.out / "summary.json")
     assert [(trial["status"], trial["reason"]) for trial in summary["trials"]] == [("ok", None)] * 3
     assert "one load, that of 01-mysql-innodb" in (run.out / "summary.md").read_text()
-    assert not (LOCAL_HOME / "data").exists()
+    assert not KEPT.exists()
+    assert not (DATA / "mysql").exists()
 
 
 def test_nothing_is_kept_after_ctrl_c(tmp_path: Path) -> None:
