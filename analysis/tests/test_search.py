@@ -23,7 +23,7 @@ from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario import scenario, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.search import Settings
-from dohyo.summary import probes
+from dohyo.summary import precision, probes, trust
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
@@ -244,6 +244,22 @@ def test_a_search_that_was_ended_has_bounds_and_no_maximum(tmp_path: Path) -> No
     assert not [pair for pair in summary.comparisons if pair.phase == "probe"]
     assert not summary.has_found_rates()
     assert "1,000 to 2,000" in rendered(summary)
+    found_in = trust.judged(summary)
+    assert found_in.mark == "do not use"
+    assert "no highest rate of cassandra" in [reason.short for reason in found_in.reasons]
+    less = precision.judged(summary, 0.05, None).precision
+    assert less is not None
+    assert ("cassandra", "probe", None) in [(each.trial, each.phase, each.half) for each in less.short]
+
+
+def test_that_no_rate_holds_is_a_result(tmp_path: Path) -> None:
+    found = came_to(searched(tmp_path, (2000, 1500), (1000, 900), probes=2))
+    assert (found.in_vain, found.maximum) == (True, None)
+    summary = summarise(tmp_path)
+    assert not [reason for reason in trust.judged(summary).reasons if "highest rate" in reason.text]
+    less = precision.judged(summary, 0.05, None).precision
+    assert less is not None
+    assert less.short == []
 
 
 def test_where_every_rate_held_the_maximum_is_not_known(tmp_path: Path) -> None:

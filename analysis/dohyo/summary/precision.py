@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dohyo import statistics
-from dohyo.evidence.rows import RUN
+from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import percent
-from dohyo.summary.comparison import samples
+from dohyo.summary.comparison import samples, searches_of
 from dohyo.summary.ranking import decisive
 from dohyo.summary.results import Ended, Precision, Shortfall, Summary
 
@@ -19,7 +19,10 @@ def judged(summary: Summary, asked: float, ended: Ended | None) -> Summary:
     """
     short = []
     for trial in summary.compared:
-        for (phase, _, figure), rate in decisive(summary, trial).items():
+        rates, searches = decisive(summary, trial), searches_of(trial, summary.trials)
+        if searches and not rates and not all(search.in_vain for search in searches):
+            short.append(Shortfall(trial.name, PROBE, None, len(searches), None))
+        for (phase, _, figure), rate in rates.items():
             of_rounds = samples(rate.row, figure) if rate.row.sampled == "rounds" else []
             half = rate.high / rate.mean - 1 if of_rounds and rate.high is not None else None
             if half is None or half > asked:

@@ -61,6 +61,7 @@ class Search:
     :ivar held: the highest rate that held, below every one that did not: the maximum is not below it
     :ivar unmet: the lowest rate that did not hold
     :ivar next_target: the rate to try next; None when the search is over
+    :ivar complete: it came to its end: no rate is to be tried, and none was without an answer
     """
 
     slo: str
@@ -69,8 +70,14 @@ class Search:
     held: float | None = None
     unmet: float | None = None
     next_target: float | None = None
+    complete: bool = False
     conclusion: str = ""
     probes: list[Probe] = field(default_factory=list)
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it is known that no rate holds."""
+        return self.complete and self.held is None and self.unmet is not None
 
     @property
     def best(self) -> Probe | None:
@@ -119,13 +126,15 @@ def result(settings: Settings, runs: Measured, probes: Sequence[Measured]) -> Se
     else:
         conclusion = state.conclusion()
     held, unmet = (each.target if each else None for each in (state.held, state.unmet))
+    complete = next_target is None and not problems
     return Search(
         slo=settings.slo,
         closed_loop=runs.rate,
-        maximum=held if unmet and next_target is None and not problems else None,
+        maximum=held if unmet and complete else None,
         held=held,
         unmet=unmet,
         next_target=next_target,
+        complete=complete,
         conclusion=conclusion,
         probes=judged,
     )

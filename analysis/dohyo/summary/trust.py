@@ -11,9 +11,10 @@ from dohyo.evidence.canary import Drift
 from dohyo.evidence.host_metrics import busy
 from dohyo.evidence.rows import PROBE
 from dohyo.figures import percent
+from dohyo.summary.comparison import searches_of
 from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, rounds_of
-from dohyo.summary.results import Pair, Summary, Trial
+from dohyo.summary.results import Pair, Summary
 
 Mark = Literal["solid", "caution", "do not use"]
 # With two rounds the interval of a mean has t = 12.7, with three 4.3.
@@ -93,15 +94,20 @@ def _by_value(summary: Summary, of: Mapping[str, str]) -> str:
 def _without_numbers(summary: Summary) -> Iterator[Reason]:
     tried = [trial for trial in summary.compared if trial.status != "skipped"]
     valued = {trial.name for trial in tried if decisive(summary, trial)}
-    none = [trial.name for trial in tried if trial.name not in valued and not _searched_in_vain(summary, trial)]
+    systems = {trial.system for trial in tried}
+    fatal = len({trial.system for trial in tried if trial.name in valued}) < min(2, len(systems))
+    without = [trial for trial in tried if trial.name not in valued]
+    bounds = [trial.name for trial in without if searches_of(trial, summary.trials)]
+    none = [trial.name for trial in without if trial.name not in bounds]
     if none:
-        yield Reason(
-            f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}.",
-            f"no valid numbers of {_few(none)}",
-            fatal=len({trial.system for trial in tried if trial.name in valued}) < min(
-                2, len({trial.system for trial in tried})
-            ),
-        )  # fmt: skip
+        said = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
+        yield Reason(said, f"no valid numbers of {_few(none)}", fatal)
+    bounds = [name for name in bounds if not _searched_in_vain(summary, name)]
+    if bounds:
+        said = (
+            f"Of {len(bounds)} of {len(tried)} the highest rate is not known, only bounds of it: {', '.join(bounds)}."
+        )
+        yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
     # Of several rounds those that are valid count.
     bad = {trial.name: {each.status for each in rounds_of(summary, trial)} - {"ok"} for trial in tried}
     cut = [name for name, statuses in bad.items() if name in valued and statuses == {"interrupted"}]
@@ -115,8 +121,10 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
         )
 
 
-def _searched_in_vain(summary: Summary, trial: Trial) -> bool:
-    return trial.status == "ok" and any(each.search and not each.search.maximum for each in rounds_of(summary, trial))
+def _searched_in_vain(summary: Summary, name: str) -> bool:
+    """Whether all rounds agree that no rate holds: that is a result."""
+    (trial,) = (trial for trial in summary.compared if trial.name == name)
+    return all(search.in_vain for search in searches_of(trial, summary.trials))
 
 
 def _noise(nearest: Sequence[Pair]) -> Iterator[Reason]:
