@@ -233,8 +233,9 @@ class Summary:
         return "ok" in statuses and all(status in fine for status in statuses)
 
     def has_found_rates(self) -> bool:
-        """Whether every search of a valid trial has found a rate that holds its bounds."""
-        return all(trial.search.maximum for trial in self.trials if trial.search and trial.status == "ok")
+        """Whether every search of a valid trial came to its end, and to a rate that holds its bounds."""
+        searches = [trial.search for trial in self.trials if trial.search and trial.status == "ok"]
+        return all(search.complete and search.held for search in searches)
 
     def json(self) -> str:
         """As in docs/summary-json.md."""
