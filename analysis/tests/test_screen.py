@@ -204,7 +204,7 @@ def test_a_search_is_ranked_by_its_maximum_and_one_without_is_named(tmp_path: Pa
     found = CliRunner().invoke(cli, ["show", str(tmp_path)])
     assert found.exit_code == 0, found.output
     (only,) = (each.search for each in summary.trials if each.search and each.system == "cassandra")
-    without = replace(only, maximum=None, conclusion="no rate met p99<10ms")
+    without = replace(only, maximum=None, held=None, conclusion="no rate met p99<10ms")
     trials = [replace(each, search=without) if each.system == "cassandra" else each for each in summary.trials]
     vain = replace(summary, trials=trials, comparisons=comparisons(trials))
     assert not vain.is_sound()

@@ -14,7 +14,7 @@ experiment() {
 # works OUT SYSTEM [OPTION…]: the same, which must come to a whole table, and leaves the servers up. deploy.yml, which is a
 # part of it, must change nothing: everything has been deployed before.
 works() {
-    canary=true experiment "$@" --keep || { cat "$work/$1.log" >&2; fail "./run.sh workloadA --systems $2 ${*:3}"; }
+    canary=true experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
         grep -B 3 '^changed:' "$work/$1/deploy/ansible.log"
         fail 'the second deploy.yml has changed something'
@@ -42,6 +42,12 @@ assert overall["server_cpu_us_per_record"] > 0 and overall["client_cpu_us_per_re
 assert [(node["host"], node["state"]) for node in trial["nodes"]] == [(host, "ran") for host in hosts], trial["nodes"]
 END
 }
+
+# log_of OUT: what run.sh has said, and last what every server has
+log_of() {
+    cat "$work/$1.log"
+    find "$work/$1"/raw/*/server -name '*.log' -print -exec tail -n 40 {} \;
+} >&2
 
 # measuring OUT PID HOST: waits until the run of the experiment that PID carries out has brought home first histograms of HOST;
 # nobody knows before when the measured window begins.
