@@ -206,7 +206,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     assert "--resume" in run.text
     trials = run.trials()
     innodb, myisam = trials["mysql-innodb"], trials["mysql-myisam"]
-    assert (innodb["status"], myisam["status"]) == ("invalid", "interrupted")
+    assert (innodb["status"], myisam["status"]) == ("failed", "interrupted")
     assert "run-1: the client on localhost failed: " in innodb["reason"]
     assert "mysql ended with exit code 137" in innodb["reason"]
     assert "by SIGINT while in run 1 of 1" in myisam["reason"]

@@ -91,9 +91,10 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
     for name, by_second in {"READ": counts, **({"READ-NOT_FOUND": not_found} if not_found else {})}.items():
         log = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
         for second, count in enumerate(by_second):
+            if not count:
+                continue  # as our client does
             histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-            if count:
-                histogram.record_value(latency_us, count)
+            histogram.record_value(latency_us, count)
             log.append(f"{second}.000,1.000,0.500,{histogram.encode().decode()}")
         (client / f"{name}.hdr").write_text("\n".join(log) + "\n", encoding="utf-8")
         result.append(f"[{name}], Operations, {sum(by_second)}")

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidence import DATA, clients_json, edit_json, reads, trial, write_json
+from evidence import DATA, clients_json, edit_json, on_screen, reads, trial, write_json
 
-from dohyo.evidence.events import dips
-from dohyo.summary import validity
+from dohyo.evidence.events import collapses, dips
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
+from dohyo.summary.trust import judged
 
 # The published load that stalled, from its second 230 on in steps of ten seconds, until the client gave up.
 PUBLISHED_COLLAPSE = [36055, 33831, 22938, 12946, 4759, 984, 262, 60, 16]
@@ -39,14 +39,11 @@ def test_the_published_collapse() -> None:
     (dip,) = dips(series)
     assert (dip.first, dip.seconds, dip.lowest) == (260, 60, 16)
     mean = sum(series) / len(series)
-    assert validity.collapse(dips(series), warmup=0) == (
-        f"throughput below 50% of the mean of {mean:,.0f} op/s for 60 s, seconds 260–320 (down to 16 op/s);"
-        " less than 10 s are allowed"
-    )
+    assert collapses(series, warmup=0) == [f"seconds 260–320 (down to 16 of {mean:,.0f} op/s)"]
     assert 29_000 < mean < 30_000
     # It is seen as soon as it has lasted so long, not only at the end.
-    assert validity.collapse(dips(series[:270]), 0)
-    assert not validity.collapse(dips(series[:269]), 0)
+    assert collapses(series[:270], 0)
+    assert not collapses(series[:269], 0)
 
 
 @pytest.mark.parametrize(
@@ -69,27 +66,61 @@ def test_the_published_collapse() -> None:
     ids=["noise", "short dips", "long but shallow", "slowing", "pauses", "bursts", "few"],
 )
 def test_what_is_no_collapse(series: list[int]) -> None:
-    assert validity.collapse(dips(series), 0) is None
+    assert collapses(series, 0) == []
 
 
-def test_a_run_that_collapses_has_no_numbers_and_a_shorter_dip_is_an_event(tmp_path: Path) -> None:
+def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_event(tmp_path: Path) -> None:
     of = run_of(tmp_path / "long", [1000] * 20 + [100] * 10 + [1000] * 10)
-    assert (of.status, of.rows and {row.phase for row in of.rows}) == ("invalid", {"load"})
-    assert of.reason == (
-        "run-1: throughput below 50% of the mean of 775 op/s for 10 s, seconds 21–31 (down to 100 op/s);"
-        " less than 10 s are allowed"
+    assert (of.status, of.collapses) == ("ok", ["run 1, seconds 21–31 (down to 100 of 775 op/s)"])
+    (overall,) = (row for row in of.rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    assert overall.ops_per_second == pytest.approx(775)
+    (reason,) = (reason for reason in judged(summarise(tmp_path / "long")).reasons if reason.short == "collapsed")
+    assert reason.text == (
+        "Collapsed: the throughput was below half of its mean for 10 s or more: cassandra in run 1, seconds 21–31"
+        " (down to 100 of 775 op/s); these seconds count."
     )
     assert [str(event) for event in of.events] == [
         "run 1, seconds 21–31: throughput below half of the mean (down to 100 of 775 op/s)"
     ]
     of = run_of(tmp_path / "short", [1000] * 20 + [100] * 9 + [1000] * 11)
-    assert (of.status, len(of.events)) == ("ok", 1)
+    assert (of.status, len(of.events), of.collapses) == ("ok", 1, [])
+    # Its log ends with the last answer.
+    of = run_of(tmp_path / "to the end", [1000] * 20 + [0] * 12)
+    assert of.collapses == ["run 1, seconds 21–33 (down to 0 of 625 op/s)"]
+
+
+@pytest.mark.parametrize("cause", ["errors", "server", "client"])
+def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_others(tmp_path: Path, cause: str) -> None:
+    """What is left would be of survivors. A fault of the measuring side says nothing of the system."""
+    folder = tmp_path
+    for turn in range(3):
+        for position, (system, count) in enumerate({"cassandra": 2000, "hbase": 1000}.items()):
+            folder = trial(tmp_path, 2 * turn + position + 1, system, repeats=1, trial_round=turn + 1, trial_rounds=3)
+            reads(folder / "run-1/node1", [count + turn] * 10)
+    last = tmp_path / "raw/05-cassandra"
+    why = "52 of 1000 records (5.20 %) failed, above maxerrorrate=0.001; the first error was: timeout"
+    if cause == "errors":
+        edit_json(last / "run-1/node1/client.json", valid=False, exit=5, reason=why)
+    elif cause == "client":
+        edit_json(last / "run-1/node1/client.json", valid=False, exit=4, reason=why)
+    else:
+        nodes = {"node1": {"state": "ended", "reason": why}}
+        write_json(last / "run-1/clients.json", {"valid": False, "failure": why, "nodes": nodes})
+    summary = summarise(tmp_path)
+    of = next(each for each in summary.compared if each.system == "cassandra")
+    assert why in (of.reason or "")
+    assert (of.reason or "").startswith("round 3: run-1")
+    failed = cause != "client"
+    assert (of.status, of.system_failed) == ("failed" if failed else "invalid", failed)
+    assert {row.phase for row in of.rows} == ({"load"} if failed else {"load", "run"})
+    assert bool(summary.comparisons) != failed
+    assert ("– cassandra  failed: round 3: " in on_screen(summary)) == failed
 
 
 def test_a_discarded_run_may_collapse(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=2, trial_discard=1)
     reads(folder / "run-1/node1", [1000] * 20 + [100] * 15 + [1000] * 10)
-    assert only(tmp_path).status == "ok"
+    assert (only(tmp_path).status, only(tmp_path).collapses) == ("ok", [])
 
 
 @pytest.mark.parametrize("measured", [True, False])

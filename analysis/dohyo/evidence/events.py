@@ -15,6 +15,8 @@ from dohyo.operations import calls, is_call, is_failure
 # A dip is at least so many seconds in a row, each with less than this share of the run's mean.
 DIP_SECONDS = 3
 DIP_SHARE = 0.5
+# A dip that lasts so long is a collapse.
+COLLAPSE_SECONDS = 10
 # With fewer operations per second than this, chance alone makes seconds with less than half of them.
 _DIP_LEAST_MEAN = 10
 # Seconds with errors that lie no further apart are one event; more events than the second number become a single one.
@@ -111,12 +113,13 @@ class Seconds:
                 counts[second] = counts.get(second, 0) + count
 
     def throughput(self, measured: float | None = None) -> list[int]:
-        """Operations without error of all clients, for each whole second that the logs of all of them cover.
+        """Operations without error of all clients, for each whole second in which all of them measured.
 
-        `measured`: length of the measured window, where it is known.
+        :param measured: length of the shortest client's measured window; None: not known, then what all logs cover. A
+            log ends with the last answer, which may be long before the window does.
         """
-        ends = [*self._ends.values()] + ([measured] if measured is not None else [])
-        whole = round(min(ends) - 0.4) if self._ends else 0  # a last second of 0.9 s still tells the rate
+        end = measured if measured is not None else min(self._ends.values(), default=0.0)
+        whole = round(end - 0.4) if self._ends else 0  # a last second of 0.9 s still tells the rate
         names = [name for name in self._counts if not is_failure(name)]
         return [max(0, calls({name: self._counts[name].get(second, 0) for name in names})) for second in range(whole)]
 
@@ -171,6 +174,16 @@ def dips(throughput: Sequence[int]) -> list[Dip]:
             lowest = min(throughput[second] for second in stretch)
             result.append(Dip(stretch[0], len(stretch), lowest, mean))
     return result
+
+
+def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
+    """The long dips of operations in each second: when they were, and how deep."""
+    return [
+        f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
+        f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
+        for dip in dips(throughput)
+        if dip.seconds >= COLLAPSE_SECONDS
+    ]
 
 
 def _stretches(seconds: Sequence[int], apart: int) -> Iterator[tuple[int, int]]:

@@ -14,12 +14,13 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
     """The trials of the round that comes next. Without one, why is written down in experiment.json, so that --resume
     does not ask again.
 
-    Only what has a valid round gets another one: what has failed until now would cost the others their time.
+    Only what has a valid round gets another one, and no system that failed in one: it would cost the others their time.
 
     :param summary: of all planned rounds
     :param elapsed: seconds since the first trial
     """
     good = {(trial.system, point_name(trial.point)) for trial in summary.trials if trial.status == "ok"}
+    good -= {(trial.system, point_name(trial.point)) for trial in summary.trials if trial.system_failed}
     if not good:
         return []
     number = 1 + max(trial.round for trial in experiment.trials)

@@ -10,7 +10,7 @@ from pathlib import Path
 from dohyo.evidence import client_folder, events
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
-from dohyo.evidence.events import Event, Seconds
+from dohyo.evidence.events import Event, Seconds, collapses
 from dohyo.evidence.hdr_log import Interval, Latencies
 from dohyo.evidence.json_values import number, read_object, whole
 from dohyo.evidence.load_curve import Inserted
@@ -21,6 +21,9 @@ from dohyo.evidence.text_file import Warn
 from dohyo.evidence.ycsb_log import NOT_FOUND
 from dohyo.operations import OVERALL
 from dohyo.summary import validity
+
+# The exit code of a client that saw the database fail: too many errors, or no success any more.
+_DATABASE_FAILED = 5
 
 # A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
 Part = tuple[str, bool]
@@ -81,13 +84,23 @@ class Phase:
     def run(self) -> Run:
         """What all clients did together, and what that took of the servers."""
         run = together([client.run for client in self.clients])
-        by_second = self.seconds.by_operation(run.seconds) | {OVERALL: self.seconds.throughput(run.seconds)}
+        by_second = self.seconds.by_operation(self.shortest) | {OVERALL: self.throughput}
         return replace(
             run,
             server_cpu_seconds=self.conducted.server_cpu_seconds(),
             by_second=by_second,
             p99_ms=_p99_ms(self.latencies, run),
         )
+
+    @property
+    def shortest(self) -> float | None:
+        """Length of the measured window of the client that ended first, in seconds; None: not known."""
+        return min((client.run.seconds for client in self.clients if client.run.seconds is not None), default=None)
+
+    @property
+    def throughput(self) -> list[int]:
+        """Operations without error of all clients in each second."""
+        return self.seconds.throughput(self.shortest)
 
     @property
     def problems(self) -> list[str]:
@@ -136,13 +149,21 @@ class Phase:
         found += [f"{self.name} {why}" for why in of_clients]
         returns = self.run.returns
         missing = sum(returns.get(status, 0) for status in NOT_FOUND)
-        dips = events.dips(self.seconds.throughput(self.run.seconds))
-        of_all = [
-            validity.not_found(missing, sum(returns.values()), self.seconds.not_found(), not_found_limit, warmup),
-            # A load may wait for compactions as it likes, and slow down as its tables grow.
-            validity.collapse(dips, warmup) if self.kind != LOAD else None,
-        ]
-        return found + [f"{self.name}: {why}" for why in of_all if why]
+        of_all = validity.not_found(missing, sum(returns.values()), self.seconds.not_found(), not_found_limit, warmup)
+        return found + ([f"{self.name}: {of_all}"] if of_all else [])
+
+    @property
+    def system_failed(self) -> bool:
+        """Whether its numbers are missing because the system failed under load, and for no other reason."""
+        ended = any(facts.get("state") == "ended" for facts in self.conducted.nodes.values())
+        return ended or any(client.report.get("exit") == _DATABASE_FAILED for client in self.clients)
+
+    def collapses(self, warmup: float) -> list[str]:
+        """When its throughput was low for long. A load may wait for compactions, and slow down as its tables grow."""
+        if self.kind == LOAD:
+            return []
+        which = self.name.replace("-", " ")
+        return [f"{which}, {when}" for when in collapses(self.throughput, warmup)]
 
     def window(self, warmup: float) -> list[Window]:
         """The measured window; none where it is not known."""
@@ -155,8 +176,8 @@ class Phase:
     def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
         """What happened in it. A load that is not measured may wait for compactions: only its long dips are told."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
-        shortest = events.DIP_SECONDS if measured else validity.COLLAPSE_SECONDS
-        found += self.seconds.events(self.number, warmup, self.run.seconds, self.kind, shortest)
+        shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
+        found += self.seconds.events(self.number, warmup, self.shortest, self.kind, shortest)
         return events.in_order(found)
 
 

@@ -86,6 +86,8 @@ class Trial:
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first
+    collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more
+    system_failed: bool = False  # under load: too many errors, no success any more, or a server that ended
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when warmuptime ended
     load: LoadCurve | None = None  # rows against seconds

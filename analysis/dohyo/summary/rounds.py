@@ -45,16 +45,20 @@ class Rounds:
                 all_latencies.setdefault(name, Latencies()).add_all(of_trial)
 
     def merged(self) -> Trial:
-        """A trial with the numbers of all that are ok, and with the reasons of those that are not."""
+        """A trial with the numbers of all that are ok, and with the reasons of those that are not.
+
+        A system that failed under load in one of them has no numbers: what is left would be of survivors.
+        """
         bad = [trial for trial in self.trials if trial.status != "ok"]
         first = next((trial for trial in self.trials if trial.status == "ok"), self.trials[0])
+        failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
         windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
         warmups = [each.warmup_seconds for each in every if each.warmup_seconds is not None]
         return replace(
             first,
             name=f"{first.system} {point_name(first.point)}".rstrip(),
-            status=bad[0].status if bad else "ok",
+            status="failed" if failed else bad[0].status if bad else "ok",
             reason=self._reasons(bad) or None,
             round=None,
             conditions=replace(
@@ -67,8 +71,11 @@ class Rounds:
             ),
             deviations=_each_once(self.trials, "deviations"),
             notes=_each_once(self.trials, "notes"),
-            rows=[self._over_rounds(row) for row in rows_of(self.measured)],
-            trends=self._trends(),
+            # The rounds in which the system did not fail say nothing of it by themselves.
+            rows=[self._over_rounds(row) for row in rows_of(self.measured) if not failed or first.is_aside(row)],
+            trends=self._trends() if not failed else {},
+            collapses=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.collapses],
+            system_failed=failed,
             # These are of each round: the servers were others.
             warmups={},
             cold=[],

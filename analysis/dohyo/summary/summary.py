@@ -18,7 +18,7 @@ from typing import Any, cast, get_args
 from dohyo.evidence import canary, manifest, row_count
 from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
-from dohyo.evidence.events import Event
+from dohyo.evidence.events import COLLAPSE_SECONDS, Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics, HostUse, busy
 from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
@@ -135,7 +135,7 @@ def summarise(
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
-        notes=_notes(trials) + _cold(trials) + _unsteady(merged or trials),
+        notes=_collapsed(merged or trials) + _unsteady(merged or trials) + _cold(trials) + _notes(trials),
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
@@ -223,6 +223,25 @@ def _notes(trials: Sequence[Trial]) -> list[str]:
     return notes
 
 
+def _collapsed(trials: Sequence[Trial]) -> list[str]:
+    """Whose throughput was low for long. That is a result: the seconds count."""
+    found = [
+        f"{_name(trial)} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
+        for trial in trials
+        if trial.collapses
+    ]
+    if not found:
+        return []
+    return [
+        f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more: {', '.join(found)};"
+        " these seconds count"
+    ]
+
+
+def _name(trial: Trial) -> str:
+    return " ".join(filter(None, (trial.system, point_name(trial.point))))
+
+
 def _unsteady(trials: Sequence[Trial]) -> list[str]:
     """Whose throughput was another at the end of the measured windows than at their beginning: what its mean says is
     a matter of when one looks. With a target rate it is what was asked for.
@@ -248,8 +267,7 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
     runs: dict[str, list[bool]] = {}
     longest = 0.0
     for trial in trials:
-        name = " ".join(filter(None, (trial.system, point_name(trial.point))))
-        runs.setdefault(name, []).extend(run in trial.cold for run in trial.warmups)
+        runs.setdefault(_name(trial), []).extend(run in trial.cold for run in trial.warmups)
         longest = max([longest, *(trial.warmups[run] for run in trial.cold)])
     found = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
     if not found:
@@ -325,7 +343,8 @@ class _Evidence:
             shown += aside
         self.measured = {part: _counted([phase for phase in phases if phase.part == part]) for part in parts_of(shown)}
         result = rows_of(self.measured)
-        measured = Run() if status != "ok" else in_sequence([phase.run for phase in counted])
+        valid = counted if status == "ok" else []
+        measured = in_sequence([phase.run for phase in valid])
         conditions, by_phase = self._conditions(facts, counted or load)
         several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
         return Trial(
@@ -349,9 +368,11 @@ class _Evidence:
             ],
             rows=result,
             load_is_measured=self._load_is_measured,
-            trends=_trends(counted) if status == "ok" else {},
+            trends=_trends(valid),
+            collapses=[when for phase in valid for when in phase.collapses(self._warmup(phase))],
+            system_failed=any(phase.system_failed for phase in phases),
             warmups={phase.name: self._warmup(phase) for phase in runs},
-            cold=[phase.name for phase in counted if phase.conducted.warmup_steady is False] if status == "ok" else [],
+            cold=[phase.name for phase in valid if phase.conducted.warmup_steady is False],
             load=next(
                 (phase.inserted.curve(phase.run.records, phase.run.seconds) for phase in load if phase in shown), None
             ),
@@ -450,13 +471,14 @@ class _Evidence:
                 problems.append(f"{which}{left} of {wanted} repeats have left results")
         problems += filter(None, [self._row_count()])
         if status == "ok" and problems:
-            return "invalid", _first(problems)
+            return "failed" if any(phase.system_failed for phase in phases) else "invalid", _first(problems)
         if status == "failed" and (broken := [run for run in measured if run.conducted.failure]):
             # It was measured, and conducting says best why that does not count; the trial may know of a dead
             # server besides.
             why = broken[0].conducted.failure
             also = (reason or "").partition(why)[2]
-            return "invalid", f"{broken[0].name}: {why}{also}"
+            failed = any(run.system_failed for run in measured)
+            return "failed" if failed else "invalid", f"{broken[0].name}: {why}{also}"
         return status, reason or (_first(problems) if problems else None)
 
     def _broken(self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]) -> list[str]:

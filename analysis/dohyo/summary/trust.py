@@ -269,8 +269,7 @@ def _about_the_whole(summary: Summary) -> Iterator[Reason]:
     if summary.warnings:
         more = f" (and {len(summary.warnings) - 1} more)" if len(summary.warnings) > 1 else ""
         yield Reason(f"Evidence is missing, broken or not clear: {summary.warnings[0]}{more}.", "evidence is not whole")
-    # "not steady: …" is worse than what limits how far one may generalise.
-    for note in sorted(summary.notes, key=lambda note: not note.startswith("not steady")):
+    for note in summary.notes:
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
     if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):
         yield Reason(

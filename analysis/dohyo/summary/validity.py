@@ -6,18 +6,14 @@ conducts the clients.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from dohyo.evidence.events import DIP_SHARE, Dip
 from dohyo.evidence.host_metrics import SATURATED
-from dohyo.figures import rate
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others.
 # How far apart they may begin has a limit of its own (client_skew_limit_ms), which may have been raised.
 LATE_MS = 50.0
-# Seconds in a row with less than half of the mean throughput.
-COLLAPSE_SECONDS = 10
 
 # What client.json says of the work, and is the same for all clients of a run. A target rate may be divided unequally.
 _SAME_FOR_ALL = ("binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite")
@@ -73,19 +69,6 @@ def not_found(count: int, records: int, by_second: Mapping[int, int], limit: flo
         return None
     said = f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
     return "; ".join(filter(None, (said, when(by_second, warmup))))
-
-
-def collapse(dips: Sequence[Dip], warmup: float) -> str | None:
-    """Whether the throughput was below half of the run's mean for too long: the longest time of that."""
-    longest = max(dips, key=lambda dip: dip.seconds, default=None)
-    if longest is None or longest.seconds < COLLAPSE_SECONDS:
-        return None
-    begin = warmup + longest.first
-    return (
-        f"throughput below {DIP_SHARE:.0%} of the mean of {rate(longest.mean)} op/s for {longest.seconds} s, seconds"
-        f" {begin:.0f}\N{EN DASH}{begin + longest.seconds:.0f} (down to {rate(longest.lowest)} op/s); less than"
-        f" {COLLAPSE_SECONDS} s are allowed"
-    )
 
 
 def other_scenario(reports: Mapping[str, Mapping[str, Any]]) -> list[str]:

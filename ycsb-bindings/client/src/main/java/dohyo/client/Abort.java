@@ -5,13 +5,24 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Set once, with the reason, when the run is given up; everybody looks at it. */
 final class Abort {
   private final AtomicReference<String> reason = new AtomicReference<>();
+  private volatile boolean ofDatabase;
 
   void set(String why) {
     reason.compareAndSet(null, why);
   }
 
+  /** As {@link #set}, because of the database alone. */
+  void databaseFailed(String why) {
+    ofDatabase = reason.compareAndSet(null, why) || ofDatabase;
+  }
+
   boolean isSet() {
     return reason.get() != null;
+  }
+
+  /** Whether the database is to blame, and neither the client nor who runs it. */
+  boolean isOfDatabase() {
+    return ofDatabase;
   }
 
   /** Why it was given up, {@code null} if it was not. */

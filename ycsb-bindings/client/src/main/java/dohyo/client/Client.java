@@ -20,7 +20,8 @@ import site.ycsb.Utils;
  * The measured client. In its order: read and check the properties, connect all threads, say ready, wait for the
  * agreed instant, warm up, measure, wait for what is open, print the results. It takes the options of
  * {@code site.ycsb.Client} and prints its lines; other than that one it fails with an exit code of its own whenever
- * the numbers cannot be trusted: {@link #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}.
+ * the numbers cannot be trusted: {@link #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID},
+ * {@link #DATABASE_FAILED}.
  */
 public final class Client {
   /** Exit code: an error inside the client. */
@@ -31,6 +32,8 @@ public final class Client {
   public static final int NOT_CONNECTED = 3;
   /** Exit code: it ran, but the run does not count. */
   public static final int INVALID = 4;
+  /** Exit code: it ran, but too many records failed, or no operation succeeded any more. That is a result, too. */
+  public static final int DATABASE_FAILED = 5;
 
   /** How often the reporter looks: the length of an interval in the histogram logs. */
   private static final long TICK_SECONDS = 1;
@@ -202,8 +205,9 @@ public final class Client {
   private int report(Results outcome) throws IOException {
     String reason = abort.isSet() ? abort.reason() : outcome.invalidReason();
     outcome.export(results);
-    int exit = reason == null ? 0 : INVALID;
+    boolean databaseFailed = abort.isSet() ? abort.isOfDatabase() : outcome.hasTooManyErrors();
+    int exit = reason == null ? 0 : databaseFailed ? DATABASE_FAILED : INVALID;
     outcome.writeSummary(reason, exit);
-    return reason == null ? 0 : fail(messages, INVALID, reason);
+    return reason == null ? 0 : fail(messages, exit, reason);
   }
 }

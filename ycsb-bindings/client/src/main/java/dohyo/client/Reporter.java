@@ -89,7 +89,7 @@ final class Reporter {
       successes = done;
       lastSuccess = now;
     } else if (now - lastSuccess > run.stallSeconds() * 1e9) {
-      abort.set("no operation has succeeded for " + TWO_PLACES.format(run.stallSeconds())
+      abort.databaseFailed("no operation has succeeded for " + TWO_PLACES.format(run.stallSeconds())
           + " s (stalltime); the last error was: " + firstError());
     }
     if (now - nextStatus >= 0) {

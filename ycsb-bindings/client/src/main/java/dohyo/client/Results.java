@@ -74,14 +74,21 @@ final class Results {
     return threads.stream().mapToLong(ThreadStatistics::failedRecords).sum();
   }
 
+  private long attemptedRecords() {
+    return statuses.entrySet().stream().filter(entry -> entry.getKey() != OperationType.VERIFY)
+        .flatMap(entry -> entry.getValue().values().stream()).mapToLong(Long::longValue).sum();
+  }
+
+  /** Whether more records failed than the run may have. */
+  boolean hasTooManyErrors() {
+    return failedRecords() > run.maxErrorRate() * attemptedRecords();
+  }
+
   /** Why the run cannot count, {@code null} if it can. */
   String invalidReason() {
-    long failed = failedRecords();
-    long attempted = statuses.entrySet().stream().filter(entry -> entry.getKey() != OperationType.VERIFY)
-        .flatMap(entry -> entry.getValue().values().stream()).mapToLong(Long::longValue).sum();
-    if (failed > run.maxErrorRate() * attempted) {
-      String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failed, attempted,
-          100.0 * failed / attempted);
+    if (hasTooManyErrors()) {
+      String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failedRecords(),
+          attemptedRecords(), 100.0 * failedRecords() / attemptedRecords());
       return share + (run.load() ? ", a load must be whole" : ", above maxerrorrate=" + run.maxErrorRate())
           + "; the first error was: " + reporter.firstError();
     }

@@ -63,7 +63,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
         seconds,
         load ? 0 : settings.decimal("maxerrorrate", 0.001, 0, 1),
         Binding.operationTimeout(settings),
-        settings.decimal("stalltime", 20, 1, 1e8),
+        settings.decimal("stalltime", 60, 1, 1e8),
         load ? settings.number("core_workload_insertion_retry_limit", 0, 0, 1_000_000) : 0);
   }
 

@@ -266,7 +266,7 @@ class ClientTest {
   @CsvSource({"error, IO", "throw, ILLEGAL_STATE"})
   void errorsAreCountedByNameAndMakeTheRunInvalid(String failure, String name) throws IOException {
     assertEquals(0, client("-load"), err);
-    assertEquals(4, client("-p", "operationcount=100", "-p", "readproportion=0.5", "-p", "updateproportion=0.5", "-p",
+    assertEquals(5, client("-p", "operationcount=100", "-p", "readproportion=0.5", "-p", "updateproportion=0.5", "-p",
         "memory.fail=" + failure), err);
     assertTrue(line("UPDATE", "Return=" + name) > 10, out);
     assertEquals(line("UPDATE-FAILED", "Operations"), line("OVERALL", "FailedOperations"));
@@ -276,13 +276,13 @@ class ClientTest {
 
   @Test
   void aLoadMustBeWhole() {
-    assertEquals(4, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999"), err);
+    assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999"), err);
     assertTrue(err.contains("1 of 1000 records"), err);
   }
 
   @Test
   void anInsertIsRetriedWhenAskedFor() {
-    assertEquals(4, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999", "-p",
+    assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999", "-p",
         "core_workload_insertion_retry_limit=3"), err);
     assertEquals(1003, MemoryBinding.store(store).writes.get());
   }
@@ -290,7 +290,7 @@ class ClientTest {
   @Test
   void aDatabaseThatHangsIsGivenUpWithinTheBounds() {
     long start = System.nanoTime();
-    assertEquals(4, client("-p", "maxexecutiontime=60", "-p", "readproportion=0", "-p", "updateproportion=1", "-p",
+    assertEquals(5, client("-p", "maxexecutiontime=60", "-p", "readproportion=0", "-p", "updateproportion=1", "-p",
         "memory.fail=hang", "-p", "operationtimeout=300", "-p", "stalltime=2", "-threads", "3", "-p", "inflight=4"));
     assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 10);
     assertTrue(line("UPDATE", "Return=TIMEOUT") >= 12, out);
@@ -382,7 +382,7 @@ class ClientTest {
     assertEquals(0, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "batchsize=5"), err);
     assertTrue(line("VERIFY", "Return=OK") > 80, out);
     MemoryBinding.store(store).rows.values().forEach(row -> row.put("field3", new byte[100]));
-    assertEquals(4, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "readproportion=1"), err);
+    assertEquals(5, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "readproportion=1"), err);
     assertTrue(line("VERIFY", "Return=UNEXPECTED_STATE") > 0, out);
   }
 
