@@ -15,7 +15,7 @@ from dohyo.summary.knee import Knee, Tried
 MEASURES = Callable[[float], tuple[str, ...]]
 
 
-def search(system: MEASURES, start: float = 10_000, most: int = 8, precision: float = 0.03) -> Knee:
+def search(system: MEASURES, start: float = 10_000, most: int = 10, precision: float = 0.03) -> Knee:
     """Probes a system to the end of the search."""
     state = Knee("p99<10ms", start, most, precision)
     while (target := state.next_target()) is not None:
@@ -102,15 +102,16 @@ def test_a_monotone_system_is_found_within_the_precision(limit: float) -> None:
     assert found.unmet is not None
     assert found.held.target <= limit < found.unmet.target
     assert found.apart <= 0.03
-    assert len(found.tried) <= 8
+    assert len(found.tried) <= 9
+    assert found.is_sure
     assert "ended the search" not in found.conclusion()
 
 
 def test_a_finer_precision_takes_more_probes_and_a_coarse_one_fewer() -> None:
-    assert len(search(up_to(4000), precision=0.5).tried) == 4
-    assert len(search(up_to(4000), precision=1).tried) == 3
+    assert len(search(up_to(4000), precision=0.5).tried) == 5
+    assert len(search(up_to(4000), precision=1).tried) == 4
     fine = search(up_to(4000), most=20, precision=0.01)
-    assert 8 < len(fine.tried) < 12
+    assert 9 < len(fine.tried) < 13
     assert fine.apart <= 0.01
 
 
@@ -132,7 +133,7 @@ def test_far_below_what_the_system_can_do_it_is_not_the_rate() -> None:
     found = search(up_to(0), most=50)
     assert found.unmet is not None
     assert 10 <= found.unmet.target < 20
-    assert len(found.tried) == 10
+    assert len(found.tried) == 11
 
 
 def test_everything_holds() -> None:
@@ -183,6 +184,27 @@ def test_a_noisy_system_is_found_where_it_sometimes_holds() -> None:
         assert 4000 / 1.03 <= found.held.target <= 6000
 
 
+def test_one_bad_probe_does_not_make_the_maximum_smaller() -> None:
+    """Whichever of them it is; without a second try it would cost up to half of it."""
+    for bad in range(1, 8):
+        count = 0
+
+        def system(rate: float, bad: int = bad) -> tuple[str, ...]:
+            nonlocal count
+            count += 1
+            return () if rate <= 9000 and count != bad else ("READ p99 14.0 ms",)
+
+        found = search(system, most=30)
+        assert found.held is not None
+        assert 9000 / 1.03 <= found.held.target <= 9000
+
+
+def test_without_the_second_try_there_is_no_maximum() -> None:
+    found = search(up_to(4000), most=8)
+    assert (found.apart <= 0.03, found.is_sure) == (True, False)
+    assert found.conclusion().endswith("; search.probes=8 ended the search before 4,027 op/s was tried again")
+
+
 def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
     """A probe that failed by accident makes the result smaller, never larger."""
     state = Knee("p99<10ms", 1000, 8, 0.03, (Tried(1000), Tried(800, ("slow",)), Tried(400)))
@@ -210,11 +232,11 @@ def test_whatever_a_system_answers_the_search_ends_and_narrows(
     found = search(lambda _: () if next(queue) else ("slow",), start, most, precision)
     assert 1 <= len(found.tried) <= most
     targets = [each.target for each in found.tried]
-    assert len(set(targets)) == len(targets)
+    assert all(targets.count(target) <= 2 for target in targets)
     assert all(target > 0 for target in targets)
     if found.held and found.unmet:
         assert found.held.target < found.unmet.target
-        assert found.apart <= precision or len(found.tried) == most
+        assert (found.apart <= precision and found.is_sure) or len(found.tried) == most
     if found.held:
         assert not found.held.broken
     assert found.conclusion()

@@ -180,7 +180,7 @@ def knees(experiment: Path, held: dict[str, list[float]]) -> Summary:
             about = {"trial_system": system, **rounds}
             rate = rates[position]
             # One rate that held, and one whose target was not reached.
-            searched(experiment, (rate, rate), (1.02 * rate, rate), number=number, probes=2, of=about)
+            searched(experiment, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, probes=3, of=about)
     return summarise(experiment)
 
 

@@ -105,7 +105,9 @@ def points(count: int) -> Summary:
 
 def searches(experiment: Path) -> Summary:
     for number, (system, held) in enumerate({"cassandra": 1000.0, "hbase": 1500.0}.items(), start=1):
-        searched(experiment, (held, held), (2 * held, held), number=number, probes=2, of={"trial_system": system})
+        searched(
+            experiment, (held, held), *[(2 * held, held)] * 2, number=number, probes=3, of={"trial_system": system}
+        )
     return summarise(experiment)
 
 

@@ -41,7 +41,7 @@ def load(folder: Path, **values: str) -> scenario.Scenario:
 
 def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
     asked = load(tmp_path, **ASKED)
-    assert search.asked(asked) == Settings("p99<10ms", 8, 30, 0.03)
+    assert search.asked(asked) == Settings("p99<10ms", 10, 30, 0.03)
     (first, *_) = plan.trials(asked)
     settings = plan.variables(first, tmp_path, keep=False)["trial_search"]
     assert probes.stated(json.loads(json.dumps(settings))) == search.asked(asked)
@@ -103,7 +103,7 @@ def test_what_cannot_be_searched_is_refused_with_a_way_out(
 
 def test_a_count_may_end_the_runs_where_a_time_ends_the_probes(tmp_path: Path) -> None:
     asked = load(tmp_path, **ASKED, duration="0", operationcount="1000", search__duration="20")
-    assert search.asked(asked) == Settings("p99<10ms", 8, 20, 0.03)
+    assert search.asked(asked) == Settings("p99<10ms", 10, 20, 0.03)
 
 
 def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) -> None:
@@ -115,11 +115,11 @@ def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) 
     plain, asked = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
     needs = Needs("a", 2**30, 2000, 0, 0, spread=True)
     times = [Sizes(each, Hosts(), [needs]).trial_seconds(needs) for each in (plain, asked)]
-    assert times[1] - times[0] == 8 * (10 + 30)
+    assert times[1] - times[0] == 10 * (10 + 30)
     assert plan.course(asked) == (
-        f"{plan.course(plain)}, at most 8 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"
+        f"{plan.course(plain)}, at most 10 × (10 s warm-up + 30 s) for the highest rate with p99<10ms"
     )
-    assert left(asked, ("run", 1))[0] - left(plain, ("run", 1))[0] == 8 * (10 + 30 + progress._AROUND_A_RUN)
+    assert left(asked, ("run", 1))[0] - left(plain, ("run", 1))[0] == 10 * (10 + 30 + progress._AROUND_A_RUN)
     # The search may be over before that.
     remaining = left(asked, ("settle", 0), ("run", 1), ("probe", 1), ("probe", 2), ("stop", 0))
     assert remaining == sorted(remaining, reverse=True)
@@ -128,7 +128,7 @@ def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) 
         display.trial(1, plan.trials(asked))
         display.event({"event": "phase", "phase": "probe", "run": 3, "client_dirs": [str(tmp_path)]})
         display.tick()
-    assert display.activity == "in probe 3 of at most 8"
+    assert display.activity == "in probe 3 of at most 10"
 
 
 def left(asked: scenario.Scenario, *steps: tuple[str, int]) -> list[float]:
@@ -144,9 +144,9 @@ def left(asked: scenario.Scenario, *steps: tuple[str, int]) -> list[float]:
 def test_a_search_is_of_the_only_phase_whatever_that_is_called(tmp_path: Path) -> None:
     own = {"read__duration": "20", "read__warmuptime": "5", "read__batchsize": "10", "systems": "cassandra"}
     asked = load(tmp_path, **ASKED, phases="insert,read", **own)
-    assert search.asked(asked) == Settings("p99<10ms", 8, 20, 0.03)
-    assert search.lengths(asked) == [25] * 8
-    assert plan.course(asked).startswith("1 × (read: 5 s warm-up + 20 s), at most 8 × (5 s warm-up + 20 s)")
+    assert search.asked(asked) == Settings("p99<10ms", 10, 20, 0.03)
+    assert search.lengths(asked) == [25] * 10
+    assert plan.course(asked).startswith("1 × (read: 5 s warm-up + 20 s), at most 10 × (5 s warm-up + 20 s)")
     with Progress(plan.trials(asked), Console(file=io.StringIO())) as display:
         display.trial(1, plan.trials(asked))
         display.event({"event": "phase", "phase": "probe", "run": 1, "client_dirs": [str(tmp_path)]})
@@ -367,7 +367,7 @@ def test_a_folder_without_a_search_is_bad_input(tmp_path: Path) -> None:
 @pytest.fixture
 def whole(tmp_path: Path) -> Summary:
     """A search that is over, and a system that was not searched."""
-    folder = searched(tmp_path, (2000, 1500), (1000, 999), (1414, 1000), precision=0.5)
+    folder = searched(tmp_path, (2000, 1500), (1000, 999), (1414, 1000), (1414, 1001), precision=0.5)
     shutil.copytree(folder, folder.with_name("02-hbase"))
     edit_json(folder.with_name("02-hbase") / "trial.json", trial_system="hbase")
     write_json(folder.with_name("02-hbase") / "state.json", {"status": "failed", "reason": "no port"})
@@ -384,20 +384,21 @@ def test_the_table_has_the_maximum_and_every_probe(whole: Summary) -> None:
             ["1", "2,000", "1,500"],
             ["2", "1,000", "999"],
             ["3", "1,414", "1,000"],
+            ["4", "1,414", "1,001"],
         ]
         said = "cassandra: 1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 1,414 op/s had only"
-        assert said in " ".join(text.split())
+        assert f"{said} 1,001" in " ".join(text.split())
         assert "hbase: 1,000 op/s met" not in text  # a reason instead of numbers
     page = table.markdown(whole)
     assert "## Maximum under SLO (latencies from the intended start)" in page
-    assert "| cassandra | p99<10ms | 2,000 | 1,000 | 50% | 0.327 | 0.388 | 0.071 | 0.071 | 3 |" in page
+    assert "| cassandra | p99<10ms | 2,000 | 1,000 | 50% | 0.327 | 0.388 | 0.071 | 0.071 | 4 |" in page
     assert "| cassandra | 3 | 1,414 | 1,000 | 0.327 | 0.388 | 0.071 | 0.071 | no: only 1,000 op/s |" in page
     assert "- **cassandra: 1,000 op/s met p99<10ms" in page
 
 
 def test_written_forms_have_every_probe_and_are_documented(whole: Summary) -> None:
     content = json.loads(whole.json())["trials"][0]["search"]
-    assert (content["maximum"], content["unmet"], len(content["probes"])) == (1000, 1414, 3)
+    assert (content["maximum"], content["unmet"], len(content["probes"])) == (1000, 1414, 4)
     lines = [line for line in csv.DictReader(io.StringIO(whole.csv())) if line["scope"] == "probe"]
     assert {line["trial"] for line in lines} == {"01-cassandra"}
     overall = [line for line in lines if line["operation"] == "OVERALL"]
@@ -406,6 +407,7 @@ def test_written_forms_have_every_probe_and_are_documented(whole: Summary) -> No
         ("p99<10ms", "1", "2000.0", "false", "false", "probe"),
         ("p99<10ms", "2", "1000.0", "true", "true", "probe"),
         ("p99<10ms", "3", "1414.0", "false", "false", "probe"),
+        ("p99<10ms", "4", "1414.0", "false", "false", "probe"),
     ]
     assert overall[0]["probe_reason"] == "only 1,500 op/s"
     assert all(float(line["p90_ms"]) > 0 for line in lines if line["operation"] == "Intended-READ")
@@ -422,7 +424,7 @@ def test_points_and_rounds_have_a_search_each(tmp_path: Path) -> None:
             number += 1
             of = {"trial_point": {"batchsize": str(batchsize)}, "trial_round": turn, "trial_rounds": 2}
             held = 500 * turn / batchsize
-            searched(tmp_path, (2000, 1500), (held, held), number=number, of=of, probes=2)
+            searched(tmp_path, (2000, 1500), (held, held), (2000, 1500), number=number, of=of, probes=3)
     summary = summarise(tmp_path)
     assert [trial.search.maximum if trial.search else None for trial in summary.trials] == [500, 5, 1000, 10]
     # What a system did in all rounds is no search of its own: nobody has tried these rates together.

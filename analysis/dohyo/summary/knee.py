@@ -1,8 +1,8 @@
 """The knee of a system: the highest rate at which it still answers in time. Decisions alone, without input and output.
 
 A search asks for one probe after the other: first at the closed-loop maximum, then at half of it and so on until a rate
-holds (or a quarter more until one does not), then in the middle of the two. docs/knee.md says why, and how far to trust
-it.
+holds (or a quarter more until one does not), then in the middle of the two. In the end the lowest rate that did not
+hold is tried once more. docs/knee.md says why, and how far to trust it.
 """
 
 from __future__ import annotations
@@ -76,15 +76,25 @@ class Knee:
     tried: tuple[Tried, ...] = ()
 
     @property
+    def _last(self) -> list[Tried]:
+        """Of a rate that was tried again what came of it then."""
+        return list({each.target: each for each in self.tried}.values())
+
+    @property
     def unmet(self) -> Tried | None:
         """The lowest rate that did not hold."""
-        return min((each for each in self.tried if each.broken), key=lambda each: each.target, default=None)
+        return min((each for each in self._last if each.broken), key=lambda each: each.target, default=None)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the lowest rate that did not hold was tried twice: one bad second is not the system's limit."""
+        return self.unmet is not None and sum(each.target == self.unmet.target for each in self.tried) > 1
 
     @property
     def held(self) -> Tried | None:
         """The highest rate that held and is below every one that did not: of two that contradict the lower counts."""
         limit = self.unmet.target if self.unmet else math.inf
-        below = (each for each in self.tried if not each.broken and each.target < limit)
+        below = (each for each in self._last if not each.broken and each.target < limit)
         return max(below, key=lambda each: each.target, default=None)
 
     @property
@@ -94,7 +104,14 @@ class Knee:
 
     def next_target(self) -> float | None:
         """The rate to try next; None when the search is over."""
-        if len(self.tried) >= self.most or self.apart <= self.precision:
+        if len(self.tried) >= self.most:
+            return None
+        following = self._new_target()
+        return self.unmet.target if following is None and self.unmet and not self.is_sure else following
+
+    def _new_target(self) -> float | None:
+        """The rate to try next of those that were not tried yet."""
+        if self.apart <= self.precision:
             return None
         if self.held and self.unmet:
             # The geometric middle, because the precision is a ratio: each step halves it wherever the bracket lies.
@@ -108,11 +125,14 @@ class Knee:
         """What the search has come to, for people."""
         held, unmet = self.held, self.unmet
         if held and unmet:
-            words = f"; search.probes={self.most} ended the search with the two {self.apart:.0%} apart"
+            left = f"before {rate(unmet.target)} op/s was tried again" if not self.is_sure else ""
+            if self.apart > self.precision:
+                left = f"with the two {self.apart:.0%} apart"
+            used_up = left and len(self.tried) >= self.most
             return (
                 f"{rate(held.target)} op/s met {self.slo}, {held.target / self.start:.0%} of the closed-loop maximum"
                 f" of {rate(self.start)} op/s; {rate(unmet.target)} op/s had {' and '.join(unmet.broken)}"
-                + (words if self.apart > self.precision and len(self.tried) >= self.most else "")
+                + (f"; search.probes={self.most} ended the search {left}" if used_up else "")
             )
         if unmet:
             return (

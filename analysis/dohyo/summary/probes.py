@@ -130,7 +130,7 @@ def result(settings: Settings, runs: Measured, probes: Sequence[Measured]) -> Se
     return Search(
         slo=settings.slo,
         closed_loop=runs.rate,
-        maximum=held if unmet and complete else None,
+        maximum=held if complete and state.is_sure else None,
         held=held,
         unmet=unmet,
         next_target=next_target,
