@@ -19,7 +19,7 @@ _ASIDE = {
     "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse",
 }  # fmt: skip
 # A load is as long as it takes, and its first record counts.
-_NOT_OF_A_LOAD = {"warmup", "duration", "target"}
+_NOT_OF_A_LOAD = {"warmup", "duration"}
 # The name is that of the phase; of threads and times it is the trial's that count.
 _TOLD_TWICE = {"name", "threadcount", "warmuptime"}
 _OF_THE_OUTPUT = "Client output"
