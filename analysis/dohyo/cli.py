@@ -1,7 +1,7 @@
 """The command `dohyo`: what can be asked for, and the exit codes.
 
-0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 3: a regression, of
-`dohyo compare`. 130, 143: a signal.
+0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 3 to 5: of `dohyo
+compare`, docs/method.md#two-experiments. 130, 143: a signal.
 """
 
 import json
@@ -188,8 +188,8 @@ def show(experiment: str | None, details: bool) -> int:
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.option("--margin", metavar="PERCENT", type=click.FloatRange(0, 99), default=100 * regression.MARGIN,
-              show_default=True, help="By how much a figure must be worse to be a regression.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Compare experiments of different scenarios, too.")
+              show_default=True, help="Within it a change counts as none.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Compare also what differs where it must not.")
 @click.option("--format", "format_", type=click.Choice(get_args(comparing.Format)), default="table", show_default=True)
 def compare_command(before: str, after: str, margin: float, force: bool, format_: comparing.Format) -> int:
     """Compares two experiments (IDs below results/, or their folders): before and after an upgrade, or two machines.
@@ -198,8 +198,8 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
     dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
 
-    Exit code: 0 no regression; 3 a regression beyond the noise and the margin; 1 something has no valid numbers, or no
-    interval; 2 bad input, nothing is in both, or they are of different scenarios.
+    Exit code: 0 all is within the margin or better; 1 something has no valid numbers; 2 bad input, or nothing is in
+    both; 3 a regression; 4 not comparable; 5 inconclusive. docs/method.md#two-experiments says when.
     """
     return comparing.compare(before, after, margin / 100, format_, force=force)
 

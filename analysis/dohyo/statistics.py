@@ -7,6 +7,7 @@ no Student's t; SciPy has it, and would bring itself and NumPy, 100 MB, for that
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,6 +21,8 @@ CONFIDENCE = 0.95
 LATER_LOOK = 0.985
 # More than that nobody waits for.
 MOST_MORE = 100
+# Share of the repetitions with so many samples that are to decide.
+_POWER = 0.9
 # A series is cut into as many batches: 10 to 30 are enough (Schmeiser 1982).
 BATCHES = 20
 # Of a shorter series a third is too few samples to tell a trend from chance.
@@ -92,6 +95,31 @@ def more(samples: Sequence[float], half: float) -> int | None:
     counts = range(1, MOST_MORE + 1)
     halves = (student_t(n + count - 1, LATER_LOOK) * deviation / math.sqrt(n + count) for count in counts)
     return next((count for count, reached in zip(counts, halves, strict=True) if reached <= half), None)
+
+
+def deciding(
+    above: Sequence[float], below: Sequence[float], distance: float, confidence: float = CONFIDENCE
+) -> int | None:
+    """How many samples each of two means needs for the interval of their ratio to keep off a bound in 9 of 10 cases, if
+    they scatter as they did; None of more than `MOST_MORE`.
+
+    (t + t') √((v + w) / n) is at most the distance (Julious 2004): t is that of the interval, t' the 90 % quantile, v
+    and w are the variances of the logarithms.
+
+    :param distance: from the logarithm of the ratio to that of the bound
+    """
+    parts = [(stdev(samples) / fmean(samples)) ** 2 for samples in (above, below)]
+
+    def decide(n: int) -> bool:
+        freedom = (n - 1) * sum(parts) ** 2 / sum(part**2 for part in parts)
+        t = student_t(freedom, confidence) + student_t(freedom, 2 * _POWER - 1)
+        return t * math.sqrt(sum(parts) / n) <= distance
+
+    if not any(parts):
+        return 2
+    counts = range(2, MOST_MORE + 1)
+    found = bisect_left(counts, True, key=decide)
+    return counts[found] if found < len(counts) else None
 
 
 def batches(series: Sequence[float]) -> list[float]:

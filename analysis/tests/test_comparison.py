@@ -1,7 +1,9 @@
 """Ratios with their intervals: between the systems of an experiment, and between two experiments."""
 
+import dataclasses
 import io
 import json
+import math
 import random
 import subprocess
 import sys
@@ -14,11 +16,13 @@ from evidence import edit_json, reads, rendered, trial, write_json
 from rich.console import Console
 from test_search import searched
 
+from dohyo import statistics
 from dohyo.bad_input import BadInputError
+from dohyo.evidence.rows import Row, Samples, sampled
 from dohyo.running import comparing
 from dohyo.summary import regression
-from dohyo.summary.comparison import at_points
-from dohyo.summary.results import Pair, Summary
+from dohyo.summary.comparison import Key, at_points, pair
+from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
 from dohyo.tables import changes_table, comparison_table, table
 
@@ -220,14 +224,16 @@ def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> re
 @pytest.mark.parametrize(
     ("rates", "p99_us", "margin", "verdicts", "code"),
     [
-        ((1000, 1010, 990), (500, 500, 500), 0.05, ["tie", "tie"], 0),
-        ((800, 810, 790), (500, 500, 500), 0.05, ["regression", "tie"], 3),
-        ((800, 810, 790), (500, 500, 500), 0.25, ["tie", "tie"], 0),  # inside the margin
-        ((960, 961, 959), (500, 500, 500), 0.05, ["tie", "tie"], 0),  # beyond the noise, inside the margin
-        ((960, 961, 959), (500, 500, 500), 0.0, ["regression", "tie"], 3),
-        ((500, 1500, 700), (500, 500, 500), 0.05, ["tie", "tie"], 0),  # less in the mean, but all of it is noise
+        ((1000, 1010, 990), (500, 500, 500), 0.05, ["within", "within"], 0),
+        ((800, 810, 790), (500, 500, 500), 0.05, ["regression", "within"], 3),
+        ((800, 810, 790), (500, 500, 500), 0.25, ["within", "within"], 0),
+        ((970, 971, 969), (500, 500, 500), 0.05, ["within", "within"], 0),  # beyond the noise, inside the margin
+        ((960, 961, 959), (500, 500, 500), 0.0, ["regression", "inconclusive"], 3),
+        ((500, 1500, 700), (500, 500, 500), 0.05, ["inconclusive", "within"], 5),
+        ((900, 960, 930), (500, 500, 500), 0.05, ["inconclusive", "within"], 5),  # less, but by less than the margin?
+        ((500, 1500, 700), (900, 910, 890), 0.05, ["inconclusive", "regression"], 3),
         ((1500, 1510, 1490), (250, 251, 249), 0.05, ["improvement", "improvement"], 0),
-        ((1000, 1010, 990), (900, 910, 890), 0.05, ["tie", "regression"], 3),
+        ((1000, 1010, 990), (900, 910, 890), 0.05, ["within", "regression"], 3),
     ],
 )
 def test_before_and_after(
@@ -240,12 +246,205 @@ def test_before_and_after(
     assert (found.exit_code, found.problems, found.single, found.differences) == (code, [], [], [])
 
 
+@pytest.mark.parametrize(
+    ("figure", "low", "high", "expected"),
+    [
+        ("ops_per_second", 0.39, 1.03, "inconclusive"),
+        ("ops_per_second", 0.95, 1.05, "within"),
+        ("ops_per_second", 0.949, 1.0, "inconclusive"),
+        ("ops_per_second", 1.0, 1.051, "inconclusive"),
+        ("ops_per_second", 0.9, 0.9499, "regression"),
+        ("ops_per_second", 0.9, 0.96, "inconclusive"),
+        ("ops_per_second", 1.06, 1.2, "improvement"),
+        ("p99_ms", 1.06, 1.2, "regression"),
+        ("p99_ms", 0.5, 0.9, "improvement"),
+        ("p99_ms", 0.5, 1.2, "inconclusive"),
+    ],
+)
+def test_outcomes(figure: Figure, low: float, high: float, expected: str) -> None:
+    assert regression.verdict(Pair("run", "READ", figure, "a", "b", 1.0, low, high, False), 0.05) == expected
+
+
+def test_what_is_inconclusive_says_how_many_rounds_would_decide_it(tmp_path: Path) -> None:
+    before = measured(tmp_path / "a", {"cassandra": (1000, 1100, 900)})
+    (rate, p99) = compared(before, measured(tmp_path / "b", {"cassandra": (1000, 1100, 900)})).changes
+    assert (rate.verdict, p99.verdict, p99.rounds, p99.reason) == ("inconclusive", "within", None, None)
+    # By hand: two deviations of 10 %, the nearer bound is 1.05: (1.97 + 1.29) √(0.02 / 90) = 0.0486 < ln 1.05 = 0.0488.
+    assert (rate.rounds, rate.reason) == (90, "about 90 rounds each would decide")
+    near = compared(before, measured(tmp_path / "c", {"cassandra": (950, 1045, 855)}))
+    assert (near.changes[0].rounds, near.changes[0].reason) == (None, "more than 100 rounds each would decide")
+
+
+RATES: Key = ("run", "OVERALL", "ops_per_second")
+
+
+def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
+    """Of a system whose rounds scatter so much around 1000: three of them, or one as its runs or seconds show it."""
+    rates = [1000 * rng.lognormvariate(0, between) for _ in range(3)]
+    samples = rates if kind == "rounds" else [rng.gauss(rates[0], 0.02 * rates[0]) for _ in range(20)]
+    return sampled(Row("run", "OVERALL", 3), kind, samples, [], [])
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+@pytest.mark.parametrize("kind", ["rounds", "runs", "batches"])
+@pytest.mark.parametrize("between", [0.02, 0.07])
+def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, margin: float) -> None:
+    rng = random.Random(18)  # noqa: S311  a simulation
+    verdicts: list[str] = []
+    for _ in range(400):
+        of = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
+        if kind == "rounds":
+            # As `judge` has it; how many rounds would decide it is left out, as it takes long.
+            verdicts.append(regression.verdict(pair(RATES, regression.AFTER, regression.BEFORE, of), margin))
+        else:
+            verdicts.append(regression.judge(RATES, of, margin)[1])
+    assert verdicts.count("regression") <= 0.05 * len(verdicts)
+    if kind != "rounds":
+        assert set(verdicts) == {"inconclusive"}
+
+
+@pytest.mark.parametrize("truth", [1.0, 0.97, 0.88, 1.2])
+def test_so_many_rounds_decide_in_most_cases(truth: float) -> None:
+    rng = random.Random(18)  # noqa: S311  a simulation
+    row, scatter = Row("run", "OVERALL", 3), 0.07
+
+    def verdict(count: int) -> str:
+        of = {
+            name: sampled(row, "rounds", [mean * rng.lognormvariate(0, scatter) for _ in range(count)], [], [])
+            for name, mean in ((regression.BEFORE, 1000), (regression.AFTER, 1000 * truth))
+        }
+        return regression.judge(RATES, of, 0.05)[1]
+
+    # Samples whose deviation is the scatter, exactly.
+    known = [1000 - 70, 1000, 1000 + 70]
+    distance = min(abs(math.log(truth / bound)) for bound in (0.95, 1.05))
+    rounds = statistics.deciding(known, known, distance)
+    if truth == 0.97:
+        assert rounds is None
+        return
+    assert rounds is not None
+    found = [verdict(rounds) for _ in range(200)]
+    right = {1.0: "within", 0.88: "regression", 1.2: "improvement"}[truth]
+    assert found.count(right) >= 0.75 * len(found)
+
+
+def test_more_rounds_are_never_asked_for_where_rounds_do_not_scatter() -> None:
+    assert statistics.deciding([1000, 1000], [1000, 1000], 0.01) == 2
+
+
+@pytest.mark.parametrize(
+    ("repeats", "rounds", "reason"),
+    [((1, 1), (1, 1), "one run each"), ((3, 3), (1, 1), "one round each"), ((1, 1), (3, 1), "one run after")],
+)
+def test_what_is_within_a_round_decides_nothing(
+    tmp_path: Path, repeats: tuple[int, int], rounds: tuple[int, int], reason: str
+) -> None:
+    for name, rate, runs, count in zip("ab", (1000, 500), repeats, rounds, strict=True):
+        for number in range(1, count + 1):
+            folder = trial(tmp_path / name, number, "cassandra", repeats=runs, trial_round=number, trial_rounds=count)
+            for run in range(1, runs + 1):
+                reads(folder / f"run-{run}/node1", series(rate, seed=run))
+    # Half the rate, and the seconds of a run hardly scatter.
+    found = compared(tmp_path / "a", tmp_path / "b")
+    if repeats[0] != repeats[1]:
+        found = dataclasses.replace(found, forced=True)
+    assert {(change.verdict, change.reason) for change in found.changes} == {("inconclusive", reason)}
+    assert found.exit_code == 5
+
+
+MIX = {"readproportion": "0.5", "updateproportion": "0.5", "requestdistribution": "zipfian"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"readproportion": "1", "updateproportion": "0"}, ["readproportion", "updateproportion"]),
+        ({"requestdistribution": "uniform"}, ["requestdistribution"]),
+        ({"recordcount": "20000"}, ["recordcount"]),
+        ({"fieldlength": "1000"}, ["record_bytes", "fieldlength"]),
+        ({"keysalt": "crc32"}, ["keysalt"]),
+        ({"valueentropy": "0.1"}, ["valueentropy"]),
+        ({"hotspotdatafraction": "0.5"}, ["hotspotdatafraction"]),
+        ({"operationtimeout": "5"}, ["operationtimeout"]),
+        ({"cassandra.batchmode": "logged"}, ["cassandra.batchmode"]),
+        ({"what.comes.in.future": "1"}, ["what.comes.in.future"]),
+        # The same in other words, and what the client prints.
+        ({"readproportion": "0.50", "keysalt": "none", "batchsize": "1", "status.interval": "5"}, []),
+    ],
+)
+def test_another_workload_cannot_be_compared(tmp_path: Path, changed: dict[str, str], expected: list[str]) -> None:
+    before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
+    for experiment, own in ((before, {}), (after, changed)):
+        for folder in (experiment / "raw").iterdir():
+            edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", **MIX, **own})
+    found = compared(before, after)
+    assert [each.condition for each in found.differences if each.must_be_equal] == expected
+    assert all(each.phase is None for each in found.differences)
+    assert (found.exit_code, bool(found.changes)) == ((4, False) if expected else (0, True))
+    forced = regression.compare(summarise(before), summarise(after), force=True)
+    assert (forced.exit_code, len(forced.changes), forced.differences) == (0, 2, found.differences)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"trial_warmup": 60}, ("run", "warmup", "1", "60")),
+        ({"trial_duration": 300}, ("run", "duration", "unknown", "300")),
+        ({"trial_threads": 64}, (None, "threads", "2", "64")),
+        ({"trial_discard": 0}, (None, "discard", "unknown", "0")),
+        ({"trial_settle_cache": "drop"}, (None, "settle_cache", "unknown", "drop")),
+        ({"trial_reuse": "0123456789abcdef"}, (None, "reuse", "false", "true")),
+        ({"trial_load": {"threads": 32}}, ("load", "threads", "2", "32")),
+        ({"trial_what_comes_in_future": [1]}, (None, "what_comes_in_future", "unknown", "[1]")),
+        ({"trial_conditions": {"replication": 3}}, (None, "replication", "1", "3")),
+    ],
+)
+def test_another_way_of_measuring_cannot_be_compared(
+    tmp_path: Path, settings: dict[str, Any], expected: tuple[str | None, str, str, str]
+) -> None:
+    before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
+    # Of one round of three.
+    edit_json(after / "raw/02-cassandra/trial.json", **settings)
+    found = compared(before, after)
+    one, other = expected[2], f"{expected[2]} and {expected[3]}"
+    assert (*expected[:2], one, other, True) in [
+        (each.phase, each.condition, each.before, each.after, each.must_be_equal) for each in found.differences
+    ]
+    assert found.exit_code == 4
+
+
+def test_servers_may_be_set_up_otherwise(tmp_path: Path) -> None:
+    before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
+    for folder in (after / "raw").iterdir():
+        edit_json(folder / "conditions.json", version="5.0.7", heap="2g")
+        edit_json(folder / "trial.json", cassandra_heap="2g", cassandra_settings={"memtable": "trie"})
+    found = compared(before, after)
+    assert [(each.condition, each.before, each.after, each.must_be_equal) for each in found.differences] == [
+        ("version", "5.0.6", "5.0.7", False), ("heap", "1g", "2g", False), ("cassandra_heap", "unknown", "2g", False),
+        ("cassandra_settings", "unknown", '{"memtable": "trie"}', False),
+    ]  # fmt: skip
+    assert found.exit_code == 0
+
+
+def test_conditions_of_every_round_count(tmp_path: Path) -> None:
+    before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
+    edit_json(after / "raw/03-cassandra/conditions.json", replication=3)
+    found = compared(before, after)
+    assert [(each.condition, each.before, each.after) for each in found.differences] == [
+        ("replication", "1", "1 and 3")
+    ]
+    assert found.exit_code == 4
+
+
 def test_conditions_that_differ_are_named_and_those_that_must_not_are_told_apart(tmp_path: Path) -> None:
     before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
     for folder in (after / "raw").iterdir():
         edit_json(folder / "conditions.json", version="5.0.7", durability="disk")
         edit_json(folder / "run-1/node1/client.json", threads=4)
-    found = compared(before, after)
+    refused = compared(before, after)
+    assert (refused.exit_code, refused.changes) == (4, [])
+    found = regression.compare(summarise(before), summarise(after), force=True)
+    assert (found.exit_code, found.differences) == (0, refused.differences)
     assert [(each.condition, each.before, each.after, each.must_be_equal) for each in found.differences] == [
         ("version", "5.0.6", "5.0.7", False), ("durability", "memory", "disk", True), ("threads", "2", "4", True)
     ]  # fmt: skip
@@ -316,14 +515,13 @@ def test_runs_without_an_interval_cannot_be_judged(tmp_path: Path) -> None:
     for name in "ab":
         trial(tmp_path / name, 1, "cassandra", repeats=1)
     found = compared(tmp_path / "a", tmp_path / "b")
-    assert [change.verdict for change in found.changes] == ["unknown"]
-    assert found.exit_code == 1
+    assert [(change.verdict, change.reason) for change in found.changes] == [("inconclusive", "one run each")]
+    assert found.exit_code == 5
 
 
 @pytest.mark.parametrize(
     ("about", "systems", "expected"),
     [
-        ({"scenario": "workloadB"}, ("cassandra",), "is of the scenario workloadA, .* of workloadB; --force"),
         ({"scenario": "workloadA"}, ("hbase",), "nothing to compare: cassandra is in a alone; hbase is in b alone"),
         (None, ("cassandra",), "unknown experiment"),
     ],
@@ -342,7 +540,8 @@ def test_bad_input(tmp_path: Path, about: dict[str, Any] | None, systems: tuple[
 def test_the_command(tmp_path: Path) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 1010, 990)})
     after = measured(tmp_path / "b", {"cassandra": (800, 810, 790)})
-    write_json(after / "experiment.json", {"scenario": "another"})
+    for folder in (after / "raw").iterdir():
+        edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", "readproportion": "0.5"})
 
     def dohyo(*arguments: object) -> "subprocess.CompletedProcess[str]":
         code = "import sys; from dohyo.cli import main; sys.argv[0] = 'dohyo'; main()"
@@ -350,12 +549,16 @@ def test_the_command(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     refused = dohyo()
-    assert refused.returncode == 2
-    assert "--force compares them all the same" in refused.stderr
+    assert refused.returncode == 4, refused.stderr
+    lines = refused.stdout.splitlines()
+    assert lines[2] == "cassandra: readproportion: 0.95 before, 0.5 after"
+    assert lines[3].startswith("Not comparable: ")
+    assert len(lines) == 4
     found = dohyo("--force")
     assert found.returncode == 3, found.stderr
     lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
     assert lines[3] == "cassandra rec/s 1,000 800 0.80× [0.78, 0.82] regression"
+    assert "cassandra: readproportion: 0.95 before, 0.5 after" in lines
     content = json.loads(dohyo("--force", "--format", "json").stdout)
     assert (content["exit_code"], content["changes"][0]["verdict"]) == (3, "regression")
     assert dohyo("--force", "--margin", 30).returncode == 0

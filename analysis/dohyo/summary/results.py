@@ -20,6 +20,7 @@ from dohyo.evidence.rows import LOAD, Row, Samples
 from dohyo.evidence.servers import Server, Span
 from dohyo.figures import point_name
 from dohyo.scenario.published import Published
+from dohyo.summary.asked import Asked
 from dohyo.summary.probes import Search
 
 SCHEMA_VERSION = 1
@@ -97,6 +98,7 @@ class Trial:
     hosts: list[HostUse] = field(default_factory=list)  # processors, memory, disks and network
     host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # where that is read by second
     spans: list[Span] = field(default_factory=list, compare=False, repr=False)  # what the servers were busy with
+    asked: Asked = field(default=Asked(), compare=False, repr=False)  # trial.json has it
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
@@ -246,6 +248,7 @@ class Summary:
         for trial in content["trials"] + content["merged"]:
             del trial["host_metrics"]  # hosts.csv has it by second
             del trial["spans"]  # servers.csv has them
+            del trial["asked"]
             if trial["load"]:
                 del trial["load"]["points"]  # one for each second; load.csv has them
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

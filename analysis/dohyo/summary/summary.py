@@ -32,6 +32,7 @@ from dohyo.scenario import published
 from dohyo.scenario.properties import find as find_property
 from dohyo.statistics import trend
 from dohyo.summary import in_parallel, knee, probes, validity
+from dohyo.summary.asked import asked
 from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons
 from dohyo.summary.phase import Phase, add_all, parts_of
@@ -396,6 +397,7 @@ class _Evidence:
             ],
             canary=hosts,
             search=self._search(counted),
+            asked=asked(self._settings),
         )
 
     def _host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:

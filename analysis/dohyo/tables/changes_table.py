@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.figures import milliseconds, point_name, rate
+from dohyo.figures import milliseconds, percent, point_name, rate
 from dohyo.summary.regression import Change, Changes, Difference
 from dohyo.summary.results import Figure
 from dohyo.tables import comparison_table
 
-_HEADS = ("system", "figure", "before", "after", "ratio", "95 % interval", "")
-_STYLES = {"regression": "bold red", "improvement": "green", "unknown": "yellow", "tie": ""}
-_VERDICTS = {"tie": "", "unknown": "no interval"}
+_HEADS = ("system", "figure", "before", "after", "ratio [95 % interval]", "")
+_STYLES = {"regression": "bold red", "improvement": "green", "inconclusive": "yellow", "within": ""}
 
 
 def render(changes: Changes, console: Console) -> None:
@@ -37,15 +36,14 @@ def render(changes: Changes, console: Console) -> None:
 
 
 def _cells(change: Change) -> list[str]:
-    verdict = _VERDICTS.get(change.verdict, change.verdict)
+    verdict = "within the margin" if change.verdict == "within" else change.verdict
     return [
         f"{change.system} {point_name(change.point)}".rstrip(),
         comparison_table.figure(change.pair),
         _number(change.before, change.pair.figure),
         _number(change.after, change.pair.figure),
-        comparison_table.ratio(change.pair),
-        comparison_table.interval(change.pair),
-        verdict,
+        comparison_table.times(change.pair),
+        f"{verdict}: {change.reason}" if change.reason else verdict,
     ]
 
 
@@ -69,11 +67,13 @@ def _different(of: Difference) -> str:
 
 
 def _legend(changes: Changes) -> str:
+    if not changes.comparable:
+        return "Not comparable: what is red must be equal, and is not. --force compares all the same."
     pairs = [change.pair for change in changes.changes]
-    found = f"Ratios are after by before; {comparison_table.over(pairs)}. " if pairs else ""
+    over = comparison_table.samples_words((pair.sampled, pair.samples) for pair in pairs if pair.low is not None)
     return (
-        f"{found}A regression is worse by more than {changes.margin:.0%} with the whole interval: of rates less, of"
-        " latencies more."
+        f"Ratios are after by before{over and f', intervals over {over}'}. Within the margin: the whole interval lies"
+        f" in 1 {percent(changes.margin)}; regression, improvement: all of it lies beyond; inconclusive: anything else."
     )
 
 

@@ -1,0 +1,73 @@
+"""What a trial asked of its clients and its servers, by its trial.json: what must be the same before and after."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dohyo.evidence.json_values import mapping
+from dohyo.evidence.rows import LOAD, PROBE, RUN
+from dohyo.scenario import properties
+
+# What decides no number, or is compared otherwise: systems and points are paired, the scale is a condition, rounds are
+# the samples. Whatever is not named here must be equal, also what is new.
+_ASIDE = {
+    "system", "name", "dir", "point", "round", "rounds", "strict", "keep", "canary", "scale", "full",
+    "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse",
+}  # fmt: skip
+# A load is as long as it takes, and its first record counts.
+_NOT_OF_A_LOAD = {"warmup", "duration"}
+# The name is that of the phase; of threads and times it is the trial's that count.
+_TOLD_TWICE = {"name", "threadcount", "warmuptime"}
+_OF_THE_OUTPUT = "Client output"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a trial asked for.
+
+    :ivar workload: name → value by phase, also of the load and of the search; "" is the trial as a whole. Properties
+        that were not given have their defaults
+    :ivar servers: the roles' variables that were given
+    """
+
+    workload: dict[str, dict[str, str]] = field(default_factory=dict)
+    servers: dict[str, str] = field(default_factory=dict)
+
+
+def asked(settings: Mapping[str, Any]) -> Asked:
+    """What trial.json comes to; nothing where there is none."""
+    of_trial = {key.removeprefix("trial_"): value for key, value in settings.items() if key.startswith("trial_")}
+    if not of_trial:
+        return Asked()
+    stated = of_trial.get("phases")
+    runs = [mapping(each) for each in stated] if isinstance(stated, list) else [{"name": RUN}]
+    workload = {str(run.get("name")): _phase(of_trial, run) for run in runs}
+    load = _phase(of_trial, mapping(of_trial.get("load")))
+    workload[LOAD] = {key: value for key, value in load.items() if key not in _NOT_OF_A_LOAD}
+    if search := mapping(of_trial.get("search")):
+        workload[PROBE] = {key: plain(value) for key, value in search.items()}
+    as_a_whole = {key: value for key, value in of_trial.items() if key not in _ASIDE}
+    as_a_whole |= mapping(of_trial.get("conditions"))
+    as_a_whole |= {"phases": ", ".join(str(run.get("name")) for run in runs), "reuse": bool(of_trial.get("reuse"))}
+    workload[""] = {key: plain(value) for key, value in as_a_whole.items()}
+    return Asked(workload, {key: plain(value) for key, value in settings.items() if not key.startswith("trial_")})
+
+
+def plain(value: Any) -> str:
+    """A value in one form, whether JSON or a property file had it: true, 2000, 0.5."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
+
+
+def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
+    """What the clients were to do in a phase, which has what the trial has but for its own."""
+    of_phase = {name: of_trial.get(name) for name in ("properties", "threads", "warmup", "duration")} | dict(own)
+    given = mapping(of_phase.pop("properties"))
+    known = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}
+    found = {key: entry.default for key, entry in known.items()} | given | of_phase
+    aside = {key for key, entry in known.items() if entry.group == _OF_THE_OUTPUT} | _TOLD_TWICE
+    return {key: plain(value) for key, value in found.items() if value is not None and key not in aside}
