@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log
 
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
@@ -103,12 +104,12 @@ class Rounds:
         )
 
     def _trends(self) -> dict[str, float]:
-        """By phase, geometric means of the rounds'."""
+        """By phase, that of the round furthest from steady: in a mean, one that rises and one that falls cancel."""
         of_rounds: dict[str, list[float]] = {}
         for trial in self.trials:
             for phase, trend in trial.trends.items():
                 of_rounds.setdefault(phase, []).append(trend)
-        return {phase: statistics.geometric_mean(trends) for phase, trends in of_rounds.items()}
+        return {phase: max(trends, key=lambda each: abs(log(each))) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
         """A row of all rounds: its rates are means of the rounds, which are independent, as runs of one round are not.

@@ -136,7 +136,7 @@ def summarise(
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
-        notes=_collapsed(merged or trials) + _unsteady(merged or trials) + _cold(trials) + _notes(trials),
+        notes=_collapsed(merged or trials) + _unsteady(merged or trials, trials) + _cold(trials) + _notes(trials),
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
@@ -243,13 +243,22 @@ def _name(trial: Trial) -> str:
     return " ".join(filter(None, (trial.system, point_name(trial.point))))
 
 
-def _unsteady(trials: Sequence[Trial]) -> list[str]:
+def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
     """Whose throughput was another at the end of the measured windows than at their beginning: what its mean says is
-    a matter of when one looks. With a target rate it is what was asked for.
+    a matter of when one looks. With a target rate it is what was asked for. Of several rounds the worst is named.
     """
+
+    def in_round(trial: Trial, phase: str) -> str:
+        return next(
+            f" in round {each.round}" if each.round else ""
+            for each in rounds
+            if (each.system, each.point, each.trends.get(phase)) == (trial.system, trial.point, trial.trends[phase])
+        )
+
     found = [
         " ".join(filter(None, (trial.system, point_name(trial.point), "" if phase == RUN else f"[{phase}]")))
         + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
+        + in_round(trial, phase)
         for trial in trials
         if trial.conditions.target is None
         for phase, trend in trial.trends.items()
