@@ -128,6 +128,17 @@ def test_a_trial_of_another_experiment_is_named(tmp_path: Path) -> None:
     assert statuses(tmp_path) == {"01-cassandra": "ok", "02-hbase": "invalid"}
 
 
+@pytest.mark.parametrize(
+    "name", ["keycolumns", "keysalt", "valueentropy", "insertorder", "hotspotdatafraction", "exponential.frac"]
+)
+def test_all_that_decides_what_is_asked_counts(tmp_path: Path, name: str) -> None:
+    two_trials(tmp_path)
+    path = tmp_path / "raw/02-hbase/trial.json"
+    edit_json(path, trial_properties={**json.loads(path.read_text("utf-8"))["trial_properties"], name: "1"})
+    code, said = dohyo("report", str(tmp_path))
+    assert (code, f"of another scenario than raw/01-cassandra: {name} 1 instead of not given" in said) == (1, True)
+
+
 def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     two_trials(tmp_path)
     path = tmp_path / "raw/02-hbase/trial.json"

@@ -142,3 +142,18 @@ def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch:
     assert len([each for each in played if each.startswith("deploy")]) == 1
     deployed = json.loads((made.folder / "deploy/deploy.json").read_text())
     assert deployed["trial_properties"]["recordcount"] == "3000"
+
+
+def test_a_stray_folder_beside_the_trials_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "play", lambda *_, **__: None)
+    (tmp_path / "small").write_text(SMALL)
+    chosen = scenario.load(tmp_path / "small")
+    made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
+    (made.folder / "raw/00-copy").mkdir()
+    with (tmp_path / "said").open("w") as said:
+        measurement = runner._Measurement(made, made.trials, runner.Options(), NoSignals(), Console(file=said))
+        assert measurement.carry_out() == 1
+    assert "internal error" not in (tmp_path / "said").read_text()
+    found = json.loads((made.folder / "summary.json").read_text())["trials"]
+    assert "raw/00-copy is of another experiment" in found[0]["reason"]
+    assert [each["name"] for each in found[1:]] == [trial.name for trial in made.trials]

@@ -538,10 +538,12 @@ class _Measurement:
     def _conclude(self, interrupted: bool) -> bool:
         """Writes and prints the summary; returns whether every trial has valid numbers, and every search a rate."""
         summary, found = measured.read(self.experiment.folder)
-        for trial, result in zip(self.experiment.trials, summary.trials, strict=True):
+        # Of what else lies in raw/ the summary says that it is of another experiment.
+        results = {result.name: result for result in summary.trials}
+        for trial in self.experiment.trials:
             # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
-            if self.experiment.state(trial) == "done" and result.status != "ok":
-                self._mark(trial, "invalid", result.reason)
+            if self.experiment.state(trial) == "done" and results[trial.name].status != "ok":
+                self._mark(trial, "invalid", results[trial.name].reason)
         valid = summary.has_numbers(skipped=not self.options.named)
         self.experiment.release()
         self._write(partial(write, summary, self.experiment.folder))

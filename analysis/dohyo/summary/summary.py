@@ -62,6 +62,7 @@ _OF_A_PHASE = (
 WORKLOAD = re.compile(
     r"workload|recordcount|table|field(count|length|lengthdistribution)|(read|write)allfields|requestdistribution"
     r"|(read|update|insert|scan|delete|readmodifywrite)proportion|(min|max)scanlength|dotransactions|batchsize"
+    r"|insertorder|keycolumns|keysalt|valueentropy|(hotspot|exponential).*"
 )
 
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
