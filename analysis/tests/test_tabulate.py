@@ -103,6 +103,23 @@ def test_a_client_that_broke_off_makes_the_run_incomplete(tmp_path: Path) -> Non
     assert row(of, "OVERALL").operations == 300
 
 
+def test_a_client_without_a_single_operation_failed_with_its_first_exception(tmp_path: Path) -> None:
+    (tmp_path / "ycsb.log").write_text(
+        "Command line: -t -db site.ycsb.db.CassandraCQLClient -P workloada -threads 2\n"
+        'Exception in thread "Thread-2" com.datastax.driver.core.exceptions.NoHostAvailableException: All failed\n'
+        "\tat com.datastax.driver.core.Cluster.connect(Cluster.java:1)\n"
+        'Exception in thread "Thread-3" java.lang.IllegalStateException: closed\n'
+        "[OVERALL], RunTime(ms), 5012\n[OVERALL], Throughput(ops/sec), 0.0\n[CLEANUP], Operations, 2\n",
+        encoding="utf-8",
+    )
+    (trial,) = collect([tmp_path]).trials
+    assert (trial.status, trial.rows) == ("failed", [])
+    assert trial.reason == (
+        "ycsb.log: no operation succeeded: com.datastax.driver.core.exceptions.NoHostAvailableException: All failed"
+    )
+    assert tabulate([tmp_path]) == 1
+
+
 def test_status_lines_only_tell_what_is_known(tmp_path: Path) -> None:
     copy("hdr/status.txt", tmp_path / "status.txt")
     (of,) = collect([tmp_path]).trials

@@ -56,6 +56,7 @@ _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"
 _JSON_OBJECT = re.compile(r"\{[^{}]*\}")
 _JSON_DEPTH = 10
 _COMMAND = "Command line:"
+_EXCEPTION = re.compile(r'(?:Exception in thread "[^"]*" |Caused by: )?((?:\w+\.)+\w*(?:Exception|Error)\b.*)')
 
 # What stock YCSB counts in 32 bits: operations of a client, and what follows from them.
 _OVERFLOW = "a 32-bit counter has overflowed"
@@ -127,6 +128,7 @@ class ClientLog:
     progress: Progress = field(default_factory=Progress)  # likewise
     command: str | None = None
     cut: str | None = None  # why something is missing
+    exception: str | None = None  # the first one that Java named
     doubts: list[str] = field(default_factory=list)  # numbers that cannot be true, with the line and the reason
     is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
     properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
@@ -309,6 +311,8 @@ class _Reader:
             self._doubt(f"{overflowed[1]} operations: {_OVERFLOW}")
         elif " - Takes(s): " in line:
             self._go_results(line)
+        elif (thrown := _EXCEPTION.match(line)) is not None:
+            self._log.exception = self._log.exception or thrown[1].strip()
         else:
             self._go_run(line)
 

@@ -296,12 +296,20 @@ class _Folder:
         for doubt in doubts:
             if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
                 self._warn(f"{self._folder}: {doubt}")
+        failed = [
+            f"{log.path.name}: no operation succeeded: {log.exception or 'no exception is in the log'}"
+            for log in [*group.run, *group.load]
+            if log.overall_operations == 0
+        ]
+        # Of several clients one that did nothing makes the others' sum another scenario's.
+        if failed:
+            result, found = [], []
         trial = Trial(
             name=self._name + number,
             system=self._system + number,
             title=self._system + number,
-            status="invalid" if doubts else "incomplete" if reasons else "ok",
-            reason="; ".join([*doubts, *reasons]) or None,
+            status="failed" if failed else "invalid" if doubts else "incomplete" if reasons else "ok",
+            reason="; ".join([*failed, *doubts, *reasons]) or None,
             conditions=_conditions(group.run or group.load),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
