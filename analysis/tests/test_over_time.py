@@ -4,10 +4,14 @@ import pickle
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dohyo.evidence.hdr_log import Interval, Latencies, decode
+from dohyo.evidence.events import Seconds
+from dohyo.evidence.hdr_log import Interval, Latencies, decode, divided
 from dohyo.evidence.over_time import OverTime, heat_row_ms
 
 
@@ -43,6 +47,30 @@ def test_percentiles_of_a_second_are_those_of_all_clients_operations_within_a_hu
         for last in slot.heat:
             true = sum(value < round(heat_row_ms(last)[1] * 1000) for value in exact)
             assert sum(n for row, n in slot.heat.items() if row <= last) == true
+
+
+def test_an_interval_of_a_client_that_was_held_up_is_where_the_throughput_has_it() -> None:
+    """Not in the first of its seconds: the latencies would have another clock than the throughput in the same chart."""
+    held_up = interval(2.003, [1000] * 599 + [500_000])._replace(seconds=6.0)
+    over_time, seconds = OverTime(), Seconds()
+    for each in (interval(0, [1000] * 100), interval(1, [1000] * 100), held_up, interval(8, [1000] * 100)):
+        over_time.add("READ", each)
+        seconds.add("node1", "READ", each)
+    slots = list(over_time.slots([100]))
+    assert seconds.throughput() == [100] * 9
+    # Each counter is divided by itself.
+    assert [slot.operations for slot in slots] == pytest.approx([100] * 9, abs=2)
+    # An operation is in one of them.
+    assert sum(slot.percentiles_ms[100] > 400 for slot in slots[2:8]) == 1
+    assert sum(sum(slot.heat.values()) for slot in slots) == 900
+
+
+@given(counts=st.lists(st.integers(0, 10**12), min_size=1), parts=st.integers(1, 100))
+def test_counts_are_divided_evenly_and_none_is_lost(counts: list[int], parts: int) -> None:
+    whole = np.array(counts)
+    found = list(divided(whole, parts, np.arange(len(counts)) % parts))
+    assert sum(found).tolist() == counts  # type: ignore[union-attr]
+    assert all((part - whole / parts < 1).all() and (part - whole / parts > -1).all() for part in found)
 
 
 def test_rows_of_a_heat_map_leave_no_stripe_between_them() -> None:

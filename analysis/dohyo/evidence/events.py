@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from dohyo.evidence.hdr_log import Interval
+from dohyo.evidence.hdr_log import Interval, divided
 from dohyo.operations import calls, is_call, is_failure
 
 # A dip is at least so many seconds in a row, each with less than this share of the run's mean.
@@ -22,9 +22,6 @@ _DIP_LEAST_MEAN = 10
 # Seconds with errors that lie no further apart are one event; more events than the second number become a single one.
 _ERRORS_APART = 3
 _MOST_ERROR_EVENTS = 5
-# No client writes such an interval; a damaged log must not cost memory.
-_LONGEST_INTERVAL = 3600
-_LATEST_SECOND = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -87,17 +84,14 @@ class Seconds:
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
         """Takes one interval of a client's log."""
-        begin, end = interval.since_start, interval.since_start + interval.seconds
-        if not is_call(operation) or interval.seconds > _LONGEST_INTERVAL or not 0 <= begin < _LATEST_SECOND:
+        covered = interval.covered()
+        if not is_call(operation) or not covered:
             return
-        self._ends[client] = max(end, self._ends.get(client, 0))
-        # Clients look once a second, so an interval is a second but for some ms. One that was held up covers more.
-        first = round(begin)
-        covered = range(first, max(first + 1, round(end)))
+        self._ends[client] = max(interval.since_start + interval.seconds, self._ends.get(client, 0))
         counts = self._counts.setdefault(operation, {})
-        total, parts = interval.histogram.get_total_count(), len(covered)
-        for part, second in enumerate(covered):
-            counts[second] = counts.get(second, 0) + total * (part + 1) // parts - total * part // parts
+        parts = divided(interval.histogram.get_total_count(), len(covered))
+        for second, count in zip(covered, parts, strict=True):
+            counts[second] = counts.get(second, 0) + count
 
     def by_operation(self, measured: float | None = None) -> dict[str, list[int]]:
         """Operations of each type in each of the seconds of `throughput`."""

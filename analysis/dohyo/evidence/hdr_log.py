@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -53,10 +53,14 @@ _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)")
 # Clients write an interval each second (stock YCSB each ten); a host that hangs for longer is as bad as its clock.
 _LONGEST_PAUSE = 600.0
+# No client writes such an interval, or one so late; a damaged log must not cost memory.
+_LONGEST_INTERVAL = 3600.0
+_LATEST_SECOND = 10_000_000.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
 
 
 Integers = NDArray[np.int64]
+Count = TypeVar("Count", int, Integers)
 
 
 class Histogram:
@@ -332,6 +336,26 @@ class Interval(NamedTuple):  # which is made faster than a dataclass: there are 
     seconds: float
     histogram: Histogram
     since_start: float  # seconds from the start time that the log names to `start`
+
+    def covered(self, per_second: int = 1) -> range:
+        """The seconds, or shares of a second, since that start time which it covers: at least one, the nearest. It is a
+        second but for some ms; one of a client that was held up is longer. Nothing where the log must be damaged.
+
+        :param per_second: how many shares a second has
+        """
+        if self.seconds > _LONGEST_INTERVAL or not 0 <= self.since_start < _LATEST_SECOND:
+            return range(0)
+        first = round(self.since_start * per_second)
+        return range(first, max(first + 1, round((self.since_start + self.seconds) * per_second)))
+
+
+def divided(counts: Count, parts: int, rounding: Count | int = 0) -> Iterator[Count]:
+    """Divides counts evenly, so that the parts add up to them.
+
+    :param rounding: from 0 to parts - 1, of each count: which parts have what is left over
+    """
+    for part in range(parts):
+        yield (counts * (part + 1) + rounding) // parts - (counts * part + rounding) // parts
 
 
 class LogParser:

@@ -18,9 +18,6 @@ TENTHS = 10
 # Inserts are kept by tenths of a second, so that intervals of several clients that are some ms apart add up, and memory
 # does not depend on how many clients there are.
 _BINS_PER_SECOND = 10
-# No client writes such an interval, or one so late; a damaged log must not cost memory.
-_LONGEST_INTERVAL = 3600.0
-_LATEST_SECOND = 10_000_000.0
 
 
 @dataclass(frozen=True)
@@ -48,14 +45,10 @@ class Inserted:
 
     def add(self, operation: str, interval: Interval) -> None:
         """Takes one interval of a client's log; its inserts are spread evenly over it."""
-        begin, end = interval.since_start, interval.since_start + interval.seconds
         if not is_call(operation) or is_failure(operation):
             return
-        if interval.seconds > _LONGEST_INTERVAL or not 0 <= begin < _LATEST_SECOND:
-            return
         count = interval.histogram.get_total_count()
-        first = round(begin * _BINS_PER_SECOND)
-        covered = range(first, max(first + 1, round(end * _BINS_PER_SECOND)))
+        covered = interval.covered(_BINS_PER_SECOND)
         for position in covered:
             self._bins[position] = self._bins.get(position, 0.0) + count / len(covered)
 

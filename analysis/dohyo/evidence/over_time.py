@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dohyo.evidence.hdr_log import Counters, Integers, Interval, rank, standard_layout
+from dohyo.evidence.hdr_log import Counters, Integers, Interval, divided, rank, standard_layout
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 
 # Half an hour by the second; of a longer run a slot is 2, 4, … seconds: a screen has no more points across. A slot
@@ -26,9 +26,6 @@ MOST_SLOTS = 1800
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
 _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as it divides
-# No client writes such an interval, or one so late; a damaged log must not cost memory.
-_LONGEST_INTERVAL = 3600.0
-_LATEST_SECOND = 10_000_000.0
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Slot:
 
     :ivar start: seconds after the start of the logs
     :ivar seconds: its length
-    :ivar operations: how many began in it, as far as intervals tell: each counts where its interval begins
+    :ivar operations: how many ended in it; an interval that covers several seconds is divided evenly over them
     :ivar percentiles_ms: by percentile (0..100)
     :ivar heat: operations by row of the heat map, see `heat_row_ms`
     """
@@ -64,16 +61,18 @@ class OverTime:
         return self._seconds
 
     def add(self, operation: str, interval: Interval) -> None:
-        """Takes one interval of a client's log. It is a second but for some ms: the nearest second is its."""
-        begin = interval.since_start
+        """Takes one interval of a client's log."""
+        covered = interval.covered()
         if is_failure(operation) or operation.startswith((INTENDED, READ_MODIFY_WRITE)):
             return
-        if not interval.histogram.total or interval.seconds > _LONGEST_INTERVAL or not 0 <= begin < _LATEST_SECOND:
+        if not interval.histogram.total or not covered:
             return
-        counts = interval.histogram.converted(standard_layout())
-        slot = self._slot(round(begin) // self._seconds)
-        slot.add(counts.indexes >> _SHIFT, counts.counts, counts.total)
-        self._keep_bound()
+        found = interval.histogram.converted(standard_layout())
+        # Where counts are left over, each counter's are another second's, or one would have all slow operations.
+        parts = divided(found.counts, len(covered), np.arange(len(found.counts)) % len(covered))
+        for second, counts in zip(covered, parts, strict=True):
+            self._slot(second // self._seconds).add(found.indexes >> _SHIFT, counts, int(counts.sum()))
+            self._keep_bound()
 
     def merge(self, other: OverTime) -> None:
         """Adds what another one has of other clients."""

@@ -26,7 +26,7 @@ from statistics import median
 from dohyo import folders as contained
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.events import Seconds
-from dohyo.evidence.hdr_log import Interval, Latencies, beginning, merge_log
+from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.over_time import MOST_SLOTS, OverTime, Slot
 from dohyo.evidence.rows import LOAD, RUN, Phase, Row, Run, merge, rows
 from dohyo.evidence.text_file import Warn, is_binary
@@ -412,9 +412,8 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
     counts = [0] * whole
     for points, shift in zip(of, later, strict=True):
         for (begin, before), (end, after) in pairwise(points):
-            total, parts = max(0, after - before), end - begin
-            for part in range(parts):
-                counts[begin + shift + part] += total * (part + 1) // parts - total * part // parts
+            for part, count in enumerate(divided(max(0, after - before), end - begin)):
+                counts[begin + shift + part] += count
     usual = max(median(after[0] - before[0] for before, after in pairwise(points)) for points in of)
     width = max(1, round(usual), -(-whole // MOST_SLOTS))
     slots = [Slot(at, width, sum(counts[at : at + width]), {}, {}) for at in range(0, whole, width)]
