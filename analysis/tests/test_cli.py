@@ -113,7 +113,7 @@ def test_a_plan_shows_what_would_be_measured_and_starts_nothing() -> None:
     assert f"scale 0.5 of {records:,} records" in result.stdout
     lines = result.stdout.splitlines()
     order = [line.split()[0] for line in lines if line.startswith("0")]
-    assert order == ["01-hbase", "02-cassandra", "03-hbase", "04-cassandra", "05-hbase", "06-cassandra"]
+    assert order == ["01-hbase", "02-cassandra", "03-cassandra", "04-hbase", "05-hbase", "06-cassandra"]
     assert "6 trials: hbase at 1 point, cassandra at 1 point, in each of 3 rounds" in lines
     assert "each: start, load, settle, 1 × (at most 30 s warm-up + 20 s), stop" in lines
     assert "in all about " in result.stdout

@@ -39,8 +39,8 @@ def loads(folder: Path, text: str) -> dict[str, str]:
 
 def test_rounds_of_a_system_share_a_load_and_experiments_do_not(tmp_path: Path) -> None:
     found = loads(tmp_path, TEXT + "rounds=2\n")
-    assert list(found) == ["01-cassandra", "02-mysql-innodb", "03-cassandra", "04-mysql-innodb"]
-    assert found["01-cassandra"] == found["03-cassandra"] != found["02-mysql-innodb"] == found["04-mysql-innodb"]
+    assert list(found) == ["01-cassandra", "02-mysql-innodb", "03-mysql-innodb", "04-cassandra"]
+    assert found["01-cassandra"] == found["04-cassandra"] != found["02-mysql-innodb"] == found["03-mysql-innodb"]
     (tmp_path / "other").mkdir()
     assert {*loads(tmp_path / "other", TEXT + "rounds=2\n").values()}.isdisjoint(found.values())
 

@@ -59,8 +59,8 @@ def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatc
         "deploy cassandra,hbase cassandra_heap=2g",
         "trial 01-cassandra cassandra_heap=2g",
         "trial 02-hbase cassandra_heap=2g",
-        "trial 03-cassandra cassandra_heap=2g",
-        "trial 04-hbase cassandra_heap=2g",
+        "trial 03-hbase cassandra_heap=2g",
+        "trial 04-cassandra cassandra_heap=2g",
         "stop",
     ]
 

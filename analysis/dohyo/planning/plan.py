@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,22 @@ def canary_seconds(scenario: Scenario) -> int:
 def trials(scenario: Scenario, rounds: int | None = None) -> list[Trial]:
     """The trials in the order of measuring; the number in the name keeps folders in that order.
 
+    Each round begins with the next system: what changes on the hosts in the course of a round shall not favour the same
+    one every time (docs/method.md#rounds).
+
     :param rounds: at most `most_rounds`; None: those that are measured in any case
     """
     once = scenario.points or tuple((system, scenario) for system in scenario.systems)
     turns = range(1, (rounds or scenario.number("rounds")) + 1)
     width = max(2, len(str(len(once) * scenario.most_rounds)))
-    planned = [(system, point, turn) for turn in turns for system, point in once]
+    points = [list(group) for _, group in groupby(once, key=lambda each: each[1].point)]
+    planned = [
+        (system, point, turn)
+        for turn in turns
+        for systems in points
+        for begin in [(turn - 1) % len(systems)]
+        for system, point in [*systems[begin:], *systems[:begin]]
+    ]
     return [
         Trial(_folder(f"{number:0{width}d}-{system}", point), system, point, turn)
         for number, (system, point, turn) in enumerate(planned, start=1)
