@@ -11,7 +11,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dohyo.evidence.hdr_log import MAX_LATENCY_US, IntervalTail, Latencies, LogParser, decode, merge_log
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, IntervalTail, Latencies, LogParser, decode, is_known, merge_log
 from dohyo.evidence.ycsb_log import read_log
 
 DATA = Path(__file__).parent / "data"
@@ -227,3 +227,12 @@ def test_a_tail_follows_a_real_log() -> None:
     (log,) = read_log(RUN / "result.txt", pytest.fail)
     assert sum(second.operations for second in seconds) == log.overall_operations
     assert all(second.operations_per_second == pytest.approx(2000, rel=0.05) for second in seconds[:3])
+
+
+@pytest.mark.parametrize(
+    ("percentile", "least"), [(50, 20), (90, 100), (95, 200), (99, 1000), (99.9, 10_000), (99.99, 100_000)]
+)
+def test_a_percentile_is_known_with_ten_operations_beyond_it(percentile: float, least: int) -> None:
+    assert is_known(percentile, least)
+    assert not is_known(percentile, least - 1)
+    assert not is_known(percentile, 0)

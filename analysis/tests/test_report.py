@@ -364,7 +364,8 @@ def test_every_run_is_a_point_and_every_curve_is_there(tmp_path: Path) -> None:
     found = of(two_systems(tmp_path))
     points = rows(found["ranking"].tables["ranking-0-runs"])
     assert [point["run"] for point in points] == ["run 1", "run 2"] * 2
-    assert {*shown(found["latency"], "percentile")} == {"p50", "p95", "p99", "p99.9", "max"}
+    # Of 3,000 operations of each type only three are beyond p99.9.
+    assert {*shown(found["latency"], "percentile")} == {"p50", "p95", "p99", "max"}
     assert shown(found["latency"], "operation") == ["READ", "Intended-READ", "UPDATE", "Intended-UPDATE"]
     assert shown(found["over-time"], "series", "measured run") == [
         f"{system} run {number}" for system in ("cassandra", "hbase") for number in (1, 2)

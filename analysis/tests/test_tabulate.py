@@ -48,7 +48,8 @@ def test_every_subfolder_is_one_system() -> None:
 def test_histogram_logs_give_the_percentiles() -> None:
     (of,) = collect([STOCK / "hdr"]).trials
     assert row(of, "READ").latency_source == "histograms"
-    assert row(of, "READ").p99_9_ms is not None
+    # Of 1,007 operations ten are beyond p99, and one beyond p99.9.
+    assert (row(of, "READ").p99_ms is None, row(of, "READ").p99_9_ms) == (False, None)
     assert of.conditions.threads == 2
     (of,) = collect([STOCK / "text"]).trials
     assert (row(of, "READ").latency_source, row(of, "READ").p99_9_ms) == ("log", None)
@@ -217,7 +218,8 @@ def test_go_ycsb_of_old_says_what_its_run_came_to_and_what_is_beyond_its_buckets
     reads, updates = row(of, "READ"), row(of, "UPDATE")
     assert (reads.operations, updates.operations, row(of, "OVERALL").operations) == (517, 483, 1000)
     assert row(of, "OVERALL").ops_per_second == pytest.approx(1000 / 44.397)
-    assert (reads.mean_ms, reads.p99_ms, reads.p99_9_ms, reads.max_ms) == (3.331, 11.0, 272.0, 271.1)
+    assert (reads.mean_ms, reads.max_ms) == (3.331, 271.1)
+    assert (reads.p99_ms, reads.p99_9_ms) == (None, None)  # five operations are beyond p99
     assert (updates.p99_ms, of.conditions.threads) == (None, 8)
     assert (of.status, summary.warnings[0]) == (
         "invalid",

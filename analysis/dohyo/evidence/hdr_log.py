@@ -37,6 +37,9 @@ from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure, oper
 # that took longer than a day is not a latency any more.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
+# Observations beyond a percentile, at the least: docs/method.md#percentiles-and-rates-in-the-table.
+BEYOND = 10
+
 _V1_COMPRESSED = 0x1C849302
 _V2_COMPRESSED = 0x1C849304
 _V2_PAYLOAD = 0x1C849303
@@ -247,6 +250,11 @@ def _restored(layout: tuple[int, int] | None, counters: Counters) -> Latencies:
 def rank(percentile: float, count: int) -> int:
     """How many of `count` operations are at least as fast as the percentile (0..100) says: rounded up, from 1 on."""
     return max(1, math.ceil(Fraction(str(percentile)) * count / 100))
+
+
+def is_known(percentile: float, count: int) -> bool:
+    """Whether so many operations tell a percentile: at least `BEYOND` of them are slower."""
+    return count - rank(percentile, count) >= BEYOND
 
 
 class _Scratch(threading.local):

@@ -8,7 +8,7 @@ from statistics import fmean, median, stdev
 from typing import Literal
 
 from dohyo import statistics
-from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.ycsb_log import NOT_FOUND, OK, Operation
 from dohyo.operations import OVERALL, is_call, order
 from dohyo.statistics import Estimate
@@ -277,30 +277,22 @@ def _low(of: Estimate) -> float:
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
+    known = [each for each in (50, 90, 95, 99, 99.9) if is_known(each, stated.operations or 0)]
     if merged is not None and merged.count and merged.count == stated.operations:
-        at = merged.percentiles_ms([50, 90, 95, 99, 99.9])
-        return replace(
-            row,
-            mean_ms=merged.mean_ms,
-            p50_ms=at[50],
-            p90_ms=at[90],
-            p95_ms=at[95],
-            p99_ms=at[99],
-            p99_9_ms=at[99.9],
-            max_ms=merged.max_ms,
-            latency_source="histograms",
-        )
-    at = stated.percentiles_us
+        row = replace(row, mean_ms=merged.mean_ms, max_ms=merged.max_ms, latency_source="histograms")
+        at: Mapping[float, float | None] = merged.percentiles_ms(known)
+    else:
+        row = replace(row, mean_ms=_ms(stated.mean_us), max_ms=_ms(stated.max_us))
+        if stated.percentiles_us or stated.mean_us is not None:
+            row = replace(row, latency_source="log")
+        at = {each: _ms(stated.percentiles_us.get(each)) for each in known}
     return replace(
         row,
-        mean_ms=_ms(stated.mean_us),
-        p50_ms=_ms(at.get(50)),
-        p90_ms=_ms(at.get(90)),
-        p95_ms=_ms(at.get(95)),
-        p99_ms=_ms(at.get(99)),
-        p99_9_ms=_ms(at.get(99.9)),
-        max_ms=_ms(stated.max_us),
-        latency_source="log" if at or stated.mean_us is not None else None,
+        p50_ms=at.get(50),
+        p90_ms=at.get(90),
+        p95_ms=at.get(95),
+        p99_ms=at.get(99),
+        p99_9_ms=at.get(99.9),
     )
 
 

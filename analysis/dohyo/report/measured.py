@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.over_time import Slot
 from dohyo.evidence.rows import LOAD, Run
 from dohyo.figures import point_name
@@ -143,8 +143,7 @@ def _has_curve(operation: str) -> bool:
 
 
 def _values(latencies: Latencies) -> list[tuple[float, float]]:
-    # Beyond 1 - 1/n there is one operation: that is the maximum, not a percentile.
-    known = [each for each in CURVE_PERCENTILES if (100 - each) / 100 * latencies.count >= 1 or each == 0]
+    known = [each for each in CURVE_PERCENTILES if is_known(each, latencies.count) or each == 0]
     return list(latencies.percentiles_ms(known).items())
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dohyo.evidence.hdr_log import BEYOND
 from dohyo.figures import milliseconds, rate
 from dohyo.scenario.slo import Bound
 
@@ -45,7 +46,10 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
         for operation in [bound.operation] if bound.operation else latencies:
             value = latencies.get(operation, {}).get(bound.percentile)
             if value is None:
-                raise ValueError(f"the {bound.percentile} of {operation} from the intended start is not known")
+                raise ValueError(
+                    f"the {bound.percentile} of {operation} from the intended start is not known: {BEYOND} operations"
+                    " must be beyond it; give a longer search.duration"
+                )
             if value >= bound.limit_ms:
                 found.append(f"{operation} {bound.percentile} {milliseconds(value)} ms")
     return tuple(dict.fromkeys(found))

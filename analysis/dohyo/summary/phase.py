@@ -11,7 +11,7 @@ from dohyo.evidence import client_folder, events
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.events import Event, Seconds, collapses
-from dohyo.evidence.hdr_log import Interval, Latencies
+from dohyo.evidence.hdr_log import Interval, Latencies, is_known
 from dohyo.evidence.json_values import number, read_object, whole
 from dohyo.evidence.load_curve import Inserted
 from dohyo.evidence.over_time import OverTime
@@ -188,12 +188,12 @@ def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> N
 
 
 def _p99_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, float]:
-    """By operation type, where the histograms hold every operation that the run counts."""
+    """By operation type, where the histograms hold every operation that the run counts, and enough of them."""
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
     return {
         name: merged.percentiles_ms([99])[99]
         for name, merged in latencies.items()
-        if merged.count and merged.count == counts.get(name)
+        if merged.count == counts.get(name) and is_known(99, merged.count)
     }
 
 
