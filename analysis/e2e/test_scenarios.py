@@ -56,7 +56,7 @@ def test_yokozuna(tmp_path: Path) -> None:
 def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -> None:
     heaps = [f"--set=hbase_{part}_heap=256m" for part in ("master", "namenode", "datanode", "zookeeper")]
     (trial,) = measured(
-        tmp_path, "hbase-cache", "--set=matrix.datasize=1MB", "--set=threadcount=2", "--repeats=2", "--duration=2s",
+        tmp_path, "hbase-cache", "--set=matrix.datasize=1MB", "--set=threadcount=2", "--repeats=2", "--duration=4s",
         "--set=a.batchsize=10", "--set=insert.threadcount=1", "--set=hbase_version=2.5.13-hadoop3",
         "--set=hbase_regionservers_per_host=2", "--set=hbase_prefetch=true", *heaps,
     )  # fmt: skip
