@@ -10,7 +10,7 @@ use_testbed
 deployed cassandra
 
 experiment disturbed cassandra --set replication=3 --set write_acks=all --duration 35 --set operationtimeout=2000 \
-    --set maxerrorrate=1 --set core_workload_insertion_retry_limit=5 --set cassandra_authentication=true --set cassandra_tls=true &
+    --set insert.operationtimeout=60000 --set core_workload_insertion_retry_limit=5 --set maxerrorrate=1 --set cassandra_authentication=true --set cassandra_tls=true &
 run=$!
 measuring disturbed "$run" 'host*'
 sleep 4

@@ -53,7 +53,7 @@ log_of() {
 # nobody knows before when the measured window begins.
 measuring() {
     until compgen -G "$work/$1/raw/*/run-1/$3/*.hdr" >"$work/logs"; do
-        kill -0 "$2" 2>/dev/null || { cat "$work/$1.log" >&2; fail 'run.sh ended before it measured'; }
+        kill -0 "$2" 2>/dev/null || { log_of "$1"; fail 'run.sh ended before it measured'; }
         sleep 0.2
     done
 }
