@@ -20,7 +20,7 @@ import pytest
 from browser import browser, chromium
 
 from dohyo.ansible import available
-from dohyo.places import LOCAL_HOME, ROOT
+from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.scenario.systems import all_systems
 
 SMALL = [
@@ -177,8 +177,11 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in used)
         assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
         assert rows["run", "OVERALL"]["client_cpu_us_per_record"] > 0
-        for evidence in ("trial.json", "ansible.log", "canary.json", "conditions.json", "server", "load", "run-1"):
+        for evidence in ("trial.json", "ansible.log", "canary.json", "conditions.json", "load", "run-1"):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
+        # Figures never depend on the checkout that reads them.
+        kept = run.out / "raw" / trial["name"] / "server/figures.yml"
+        assert kept.read_bytes() == (ANSIBLE / "roles" / all_systems()[system].role / "meta/figures.yml").read_bytes()
     assert "hosts before each trial: " in run.text
     assert f"dohyo show {run.out}" in run.text.splitlines()[-1]
     assert (run.out / "summary.csv").exists()

@@ -1,17 +1,21 @@
 """What the servers say of a trial, from trimmed real evidence of the five systems (tests/data/servers)."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 import yaml
 from evidence import clients_json, edit_json, trial, write_json
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from dohyo.evidence.server_figures import figures_of, pairs
+from dohyo.evidence.server_figures import Keys, figures_of, pairs
 from dohyo.evidence.servers import PhaseFigures, Server, Servers, Step, Window
 from dohyo.places import ANSIBLE
 from dohyo.scenario.systems import all_systems
@@ -278,7 +282,7 @@ def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
 def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
     path = ANSIBLE / "roles" / all_systems()[system].role / "meta" / "figures.yml"
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert [figure.name for figure in figures_of(system)] == list(entries)
+    assert [figure.name for figure in figures_of(system, DATA, pytest.fail)] == list(entries)
     for name, entry in entries.items():
         assert set(entry) <= {"file", "counter", "keys", "less", "per", "scale", "take", "note"}, name
         assert entry.get("take", "max") == "max", name
@@ -288,7 +292,76 @@ def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
 
 
 def test_a_system_need_not_say_any() -> None:
-    assert figures_of("no such system") == ()
+    assert figures_of("no such system", DATA, pytest.fail) == ()
+
+
+def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path) -> None:
+    keep(
+        tmp_path,
+        "host1",
+        stats___metrics__json=DATA / "cassandra" / "stats-metrics.json",
+        log=DATA / "cassandra" / "log",
+    )
+    of_today = figures(tmp_path, "cassandra")["host1"]
+    begin = datetime(2026, 11, 22, 4, 1, 17, tzinfo=UTC).timestamp()
+    window = Window("run", 1, begin, begin, begin + 6, {})
+    assert Servers(tmp_path, "cassandra", [window], [], pytest.fail).all()[0].background
+    key = "*name=LiveDiskSpaceUsed,*type=Table Count"
+    (tmp_path / "figures.yml").write_text(f"disk_bytes: {{file: stats-metrics.json, keys: '{key}', scale: 2}}\n")
+    (server,) = Servers(tmp_path, "cassandra", [window], [], pytest.fail).all()
+    assert of_today["disk_bytes"]
+    assert server.figures == {"disk_bytes": 2 * of_today["disk_bytes"]}
+    # It has kept no log.yml, so that its logs told of nothing.
+    assert server.background == []
+    # Nor must the system be known any longer.
+    assert figures(tmp_path, "a former system")["host1"] == server.figures
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("figures.yml", "[1]", "must be a mapping of names to figures"),
+        ("figures.yml", "a: &x [1]\nb: *x", "line 2 has an alias"),
+        ("figures.yml", "a: {file: s}", "a: must be a mapping with file and keys"),
+        ("figures.yml", "a: {file: ../../../secret, keys: x}", "'../../../secret': must be the name of a file"),
+        ("figures.yml", "a: {file: /etc/passwd, keys: x}", "'/etc/passwd': must be the name of a file"),
+        ("figures.yml", "a: {file: s, keys: {}}", "must be patterns of keys"),
+        ("figures.yml", "a: {file: s, keys: x, scale: two}", "scale must be a number"),
+        ("figures.yml", "a: {file: s, keys: x, run: rm}", "has an unknown key"),
+        ("log.yml", "1", "must be a mapping with files"),
+        ("log.yml", "files: ../host2/log", "must be names of files"),
+        ("log.yml", "{files: log, flush: 1}", "flush: must be a mapping with end"),
+        ("log.yml", "{files: log, flush: {end: '('}}", "flush: end: '\\(': no regular expression of RE2: missing"),
+        ("log.yml", "{files: log, flush: {end: '((a{999}){999}){999}'}}", "no regular expression of RE2"),
+        ("log.yml", "{files: log, flush: {end: 1}}", "no regular expression of RE2"),
+        ("log.yml", '{files: log, flush: {end: "\\ud800"}}', "no regular expression of RE2"),
+        ("log.yml", "{files: log, flush: {end: '(?P<size>x)'}}", "end needs a group size, and a group ms, or one key"),
+    ],
+)
+def test_a_damaged_copy_is_one_warning(tmp_path: Path, name: str, content: str, message: str) -> None:
+    keep(tmp_path, "host1", s="x=1\n", log=DATA / "cassandra" / "log")
+    (tmp_path / "figures.yml").write_text("{}")
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    warnings: list[str] = []
+    window = Window("run", 1, BEGIN, BEGIN, BEGIN + 10, {})
+    assert Servers(tmp_path, "cassandra", [window], [], warnings.append).all() == []
+    (warning,) = warnings
+    assert warning.startswith(f"{tmp_path / name}: ")
+    assert re.search(message, warning)
+
+
+def test_somebody_elses_patterns_cannot_hold_up_the_reader(tmp_path: Path) -> None:
+    lines = [f"2026-11-21 20:53:{second},000 {'a' * 100_000}b\n" for second in (30, 50)]
+    keep(tmp_path, "host1", log="".join(lines), s="a" * 100_000 + "b=1\n")
+    (tmp_path / "figures.yml").write_text(f"x: {{file: s, keys: '{'*a' * 1000}*c'}}\ny: {{file: s, keys: '*a*b'}}")
+    (tmp_path / "log.yml").write_text("{files: log, flush: {end: '(a+)+$(?P<size>.*)(?P<ms>.*)'}}")
+    (server,) = Servers(tmp_path, "cassandra", [window()], [], pytest.fail).all()
+    assert server.figures == {"x": None, "y": 1}
+
+
+@given(st.lists(st.text("ab*", max_size=6), min_size=1, max_size=3), st.text("ab", max_size=8))
+def test_keys_match_as_a_shell_pattern_would(patterns: list[str], key: str) -> None:
+    assert Keys(patterns).match(key) == any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
 def test_broken_statistics_are_a_warning(tmp_path: Path) -> None:

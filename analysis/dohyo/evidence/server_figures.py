@@ -1,5 +1,7 @@
 """Figures out of what a system's `stats` verb has kept: `ansible/roles/ROLE/meta/figures.yml` says which.
 
+A trial keeps a copy in its `server` folder, so that its figures never depend on the checkout that reads them.
+
     pending_compactions:
       file: stats-metrics.json
       keys: "*:name=PendingTasks,type=Compaction Value"
@@ -19,18 +21,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import translate
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from dohyo import plain_yaml
+from dohyo.bad_input import BadInputError
 from dohyo.evidence.json_values import loads, number
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.places import ANSIBLE
 from dohyo.scenario.systems import all_systems
 
+# Of the files in a folder and the folders below it: `*` for anything, nothing above them.
+FILES = re.compile(r"(?!.*\.\.)[\w.*-]+(/[\w.*-]+)*")
 _NAMED = re.compile(r"[\w.\[\]-]+=")
 
 
@@ -43,15 +45,42 @@ class Values:
     per: list[float] = field(default_factory=list)
 
 
+class Keys:
+    """Which keys are meant: those that match one of the patterns, in which `*` stands for anything.
+
+    No regular expression: the patterns may be somebody else's, and some of those take hours on a long key.
+    """
+
+    def __init__(self, patterns: str | list[str]) -> None:
+        self._patterns = [pattern.split("*") for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
+
+    def match(self, key: str) -> bool:
+        return any(_matches(key, parts) for parts in self._patterns)
+
+
+def _matches(key: str, parts: Sequence[str]) -> bool:
+    if len(parts) == 1:
+        return key == parts[0]
+    first, *between, last = parts
+    at, end = len(first), len(key) - len(last)
+    if not (key.startswith(first) and key.endswith(last)):
+        return False
+    for part in between:
+        at = key.find(part, at, end) + len(part)
+        if at < len(part):
+            return False
+    return at <= end
+
+
 @dataclass(frozen=True)
 class Figure:
     """One entry of a role's figures.yml."""
 
     name: str
     file: str
-    keys: re.Pattern[str]
-    less: re.Pattern[str] | None = None
-    per: re.Pattern[str] | None = None
+    keys: Keys
+    less: Keys | None = None
+    per: Keys | None = None
     scale: float = 1
     take_max: bool = False
     counter: bool = False
@@ -104,32 +133,62 @@ class Figure:
         return result / per if per else None
 
 
-@cache
-def figures_of(system: str) -> tuple[Figure, ...]:
-    """The figures of a system, in the order in which they are shown; none for one that says nothing or is not known."""
+def definition(folder: Path, system: str, name: str) -> Path | None:
+    """The file `name` that says what a system's statistics or logs mean; None where it says nothing, or is not known.
+
+    :param folder: of the servers' evidence. What a trial has kept there is all that counts; one of an earlier version
+        has kept nothing, so that the role's own counts.
+    """
     role = all_systems()[system].role if system in all_systems() else None
-    path = ANSIBLE / "roles" / str(role) / "meta" / "figures.yml"
-    if not path.is_file():
+    kept = (folder / "figures.yml").is_file()
+    path = folder / name if kept else ANSIBLE / "roles" / str(role) / "meta" / name
+    return path if path.is_file() else None
+
+
+def figures_of(system: str, folder: Path, warn: Warn) -> tuple[Figure, ...]:
+    """The figures of a system, in the order in which they are shown; none for one that says nothing or is not known.
+
+    :param folder: see :func:`definition`; a damaged file is a warning
+    """
+    path = definition(folder, system, "figures.yml")
+    try:
+        entries = plain_yaml.load(path) if path else {}
+        if not isinstance(entries, dict):
+            raise BadInputError("must be a mapping of names to figures")
+        return tuple(_figure(str(name), entry) for name, entry in entries.items())
+    except BadInputError as error:
+        warn(f"{path}: {error}")
         return ()
-    entries: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    return tuple(
-        Figure(
-            name=name,
-            file=entry["file"],
-            keys=_pattern(entry["keys"]),
-            less=_pattern(entry["less"]) if "less" in entry else None,
-            per=_pattern(entry["per"]) if "per" in entry else None,
-            scale=entry.get("scale", 1),
-            take_max=entry.get("take") == "max",
-            counter=entry.get("counter", False),
-            note=entry.get("note", ""),
-        )
-        for name, entry in entries.items()
+
+
+def _figure(name: str, entry: Any) -> Figure:
+    if not isinstance(entry, dict) or not entry.keys() >= {"file", "keys"}:
+        raise BadInputError(f"{name}: must be a mapping with file and keys")
+    if entry.keys() - {"file", "keys", "less", "per", "scale", "take", "counter", "note"}:
+        raise BadInputError(f"{name}: has an unknown key")
+    if not isinstance(entry["file"], str) or not FILES.fullmatch(entry["file"]):
+        raise BadInputError(f"{name}: file: {entry['file']!r}: must be the name of a file in the folder of a host")
+    scale = number(entry.get("scale", 1))
+    if scale is None or not isinstance(entry.get("note", ""), str):
+        raise BadInputError(f"{name}: scale must be a number, and note a text")
+    return Figure(
+        name=name,
+        file=entry["file"],
+        keys=_keys(name, entry["keys"]),
+        less=_keys(name, entry["less"]) if "less" in entry else None,
+        per=_keys(name, entry["per"]) if "per" in entry else None,
+        scale=scale,
+        take_max=entry.get("take") == "max",
+        counter=entry.get("counter") is True,
+        note=entry.get("note", ""),
     )
 
 
-def _pattern(keys: str | list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(translate(key) for key in ([keys] if isinstance(keys, str) else keys)))
+def _keys(name: str, patterns: Any) -> Keys:
+    listed = patterns if isinstance(patterns, list) else [patterns]
+    if not listed or not all(isinstance(each, str) for each in listed):
+        raise BadInputError(f"{name}: keys, less and per must be patterns of keys")
+    return Keys(listed)
 
 
 def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:

@@ -8,9 +8,12 @@
       end: '\\[(?P<key>[^\\]]+)\\] Completed flushing .* \\((?P<size>.+)\\)'
 
 `files` are patterns of names in `server/HOST`. A kind of work that is not there is one that the log does not tell of.
-The patterns are regular expressions, searched for in a line. `end` is the line that is written when the work is done;
-its group `ms` is how long it took. Without that, the work began with the last line that matches `begin` and has the
-same `key`, such as the thread. `size` is what was written: a number of bytes, or one with a unit.
+The patterns are regular expressions in RE2's syntax, searched for in a line. `end` is the line that is written when the
+work is done; its group `ms` is how long it took. Without that, the work began with the last line that matches `begin`
+and has the same `key`, such as the thread. `size` is what was written: a number of bytes, or one with a unit.
+
+A trial keeps a copy, as it does of figures.yml. RE2 takes linear time whatever the pattern, so that a copy from
+somebody else cannot hold up the reader.
 
 A line begins with its time (after its level, perhaps), which is in UTC: the role `service` sees to that.
 """
@@ -21,15 +24,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
+import re2
 
+from dohyo import plain_yaml
+from dohyo.bad_input import BadInputError
+from dohyo.evidence.server_figures import FILES, definition
 from dohyo.evidence.text_file import Warn, lines
-from dohyo.places import ANSIBLE
-from dohyo.scenario.systems import all_systems
 
 Kind = Literal["compaction", "flush"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -98,27 +101,46 @@ class Patterns:
         return [PLURALS[kind] for kind in self.kinds]
 
 
-@cache
-def patterns_of(system: str) -> Patterns:
-    """The patterns of a system; none for one whose log tells of no such work, or that is not known."""
-    role = all_systems()[system].role if system in all_systems() else None
-    path = ANSIBLE / "roles" / str(role) / "meta" / "log.yml"
-    if not path.is_file():
+def patterns_of(system: str, folder: Path, warn: Warn) -> Patterns:
+    """The patterns of a system; none for one whose log tells of no such work, or that is not known.
+
+    :param folder: see :func:`definition`; a damaged file is a warning
+    """
+    path = definition(folder, system, "log.yml")
+    try:
+        content = plain_yaml.load(path) if path else {"files": []}
+        if not isinstance(content, dict) or "files" not in content:
+            raise BadInputError("must be a mapping with files")
+        files = content["files"] if isinstance(content["files"], list) else [content["files"]]
+        if not all(isinstance(name, str) and FILES.fullmatch(name) for name in files):
+            raise BadInputError(f"files: {files}: must be names of files in the folder of a host")
+        return Patterns(tuple(files), tuple(_lines(kind, content[kind]) for kind in KINDS if kind in content))
+    except BadInputError as error:
+        warn(f"{path}: {error}")
         return Patterns()
-    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    files = content["files"]
-    return Patterns(
-        (files,) if isinstance(files, str) else tuple(files),
-        tuple(
-            Lines(
-                kind,
-                re.compile(content[kind]["begin"]) if "begin" in content[kind] else None,
-                re.compile(content[kind]["end"]),
-            )
-            for kind in KINDS
-            if kind in content
-        ),
-    )
+
+
+def _lines(kind: Kind, content: Any) -> Lines:
+    if not isinstance(content, dict) or "end" not in content:
+        raise BadInputError(f"{kind}: must be a mapping with end")
+    end = _regex(f"{kind}: end", content["end"])
+    begin = _regex(f"{kind}: begin", content["begin"]) if "begin" in content else None
+    by_key = begin is not None and "key" in begin.groupindex and "key" in end.groupindex
+    if "size" not in end.groupindex or not (by_key or "ms" in end.groupindex):
+        raise BadInputError(f"{kind}: end needs a group size, and a group ms, or one key as begin has")
+    return Lines(kind, begin, end)
+
+
+def _regex(name: str, pattern: Any) -> re.Pattern[str]:
+    """RE2's own type is as good as Python's, and has no annotations."""
+    options = re2.Options()
+    options.log_errors = False  # it would write them to stderr, too
+    try:
+        compiled: re.Pattern[str] = re2.compile(pattern, options)
+    except (re2.error, TypeError, ValueError) as error:
+        why = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else error
+        raise BadInputError(f"{name}: {pattern!r}: no regular expression of RE2: {why}") from error
+    return compiled
 
 
 def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:

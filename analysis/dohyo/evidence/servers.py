@@ -165,8 +165,8 @@ class Servers:
 
         :param steps: in the order of time, the load first
         """
-        self._figures = figures_of(system)
-        self._patterns = server_log.patterns_of(system)
+        self._figures = figures_of(system, folder, warn)
+        self._patterns = server_log.patterns_of(system, folder, warn)
         self._windows = windows
         self._steps = steps
         self._values: dict[str, list[Values]] = {}  # host -> of each figure, in the end

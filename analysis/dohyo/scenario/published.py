@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.places import WORKLOADS
 
@@ -125,25 +124,13 @@ def files(scenario: str, named: str = "") -> list[Path]:
 _LARGEST = 2**63
 
 
-class _Plain(yaml.SafeLoader):
-    """YAML without aliases, a few of which make gigabytes of a few lines."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias; write the value out")
-        return super().compose_node(parent, index)
-
-
 def load(path: Path) -> Published:
     """Reads and checks a file of published figures.
 
     :raises BadInputError: naming the file, the line of figures, and what is wrong with it
     """
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _Plain)  # noqa: S506 - a safe loader
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise BadInputError(f"cannot read the published figures {path}: {error}") from error
-    try:
+        content = plain_yaml.load(path)
         _known(content, Published, optional=("conditions", "tables", "figures", "facts"), derived=("name",))
         lines = _list(content, "figures")
         found = Published(
