@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,14 @@ def write_json(path: Path, content: Any) -> None:
 
 def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
+
+
+def lasted(client: Path, seconds: float, **changes: Any) -> None:
+    """Gives a client another measured window, in both places where it says how long it was."""
+    edit_json(client / "client.json", measured_seconds=seconds, **changes)
+    result = client / "result.txt"
+    text = re.sub(r"RunTime\(ms\), .*", f"RunTime(ms), {seconds * 1000:.0f}", result.read_text(encoding="utf-8"))
+    result.write_text(text, encoding="utf-8")
 
 
 def trial(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, reads, rendered, trial, write_json
+from evidence import edit_json, lasted, reads, rendered, trial, write_json
 from rich.console import Console
 from test_search import searched
 
@@ -190,7 +190,7 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
     assert [pair.ratio, pair.low, pair.high] == pytest.approx([1.340, 1.340 / 1.02**2, 1.340 * 1.02**2], abs=0.001)
     assert "[under SLO] op/s hbase 1.34× [1.29, 1.39] cassandra" in block(summary)
     # Where one round has found nothing, there is nothing to compare.
-    edit_json(tmp_path / "raw/06-cassandra/probe-1/node1/client.json", target=5000, measured_seconds=10)
+    lasted(tmp_path / "raw/06-cassandra/probe-1/node1", 10, target=5000)
     assert not [pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe"]
 
 
@@ -504,7 +504,7 @@ def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
     ]
 
     # Where one round has found nothing, nothing can be said of the highest rate.
-    edit_json(after / "raw/03-cassandra/probe-1/node1/client.json", target=5000, measured_seconds=10)
+    lasted(after / "raw/03-cassandra/probe-1/node1", 10, target=5000)
     found = compared(before, after)
     assert not [each for each in found.changes if each.pair.phase == "probe"]
     assert found.problems == ["cassandra in b: the search for p99<10ms is not finished"]

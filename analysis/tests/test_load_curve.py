@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from evidence import DATA, clients_json, edit_json, trial, write_json
+from evidence import DATA, clients_json, edit_json, lasted, trial, write_json
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
@@ -45,7 +45,7 @@ def took(client: Path, counts: list[int]) -> None:
         for second, count in enumerate(counts)
     ]
     (client / "INSERT.hdr").write_text("\n".join([*heads, *lines]) + "\n")
-    edit_json(client / "client.json", measured_seconds=float(len(counts)))
+    lasted(client, float(len(counts)))
 
 
 def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: object) -> Path:
@@ -255,7 +255,7 @@ def test_the_servers_pauses_in_a_measured_load_are_read(tmp_path: Path) -> None:
     begin = pauses.begin + 0.001
     conducted = {**clients_json(("node1",)), "agreed": begin}
     write_json(folder / "load/clients.json", conducted)
-    edit_json(folder / "load/node1/client.json", measured_seconds=pauses.pauses[-1].end - begin)
+    lasted(folder / "load/node1", pauses.pauses[-1].end - begin)
     server = only(tmp_path).servers[0]
     assert [(each.phase, each.run) for each in server.pauses] == [("load", None)]
     assert server.pauses[0].count == len(pauses.pauses)

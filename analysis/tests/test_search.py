@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import DATA, edit_json, on_screen, rendered, trial, write_json
+from evidence import DATA, edit_json, lasted, on_screen, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
@@ -193,7 +193,7 @@ def searched(
             client = folder / f"probe-{probe}" / host
             shutil.copytree(DATA / "dohyo/run", client)
             seconds = OPERATIONS * len(hosts) / achieved
-            edit_json(client / "client.json", target=target / len(hosts), measured_seconds=seconds)
+            lasted(client, seconds, target=target / len(hosts))
     return folder
 
 
@@ -213,7 +213,7 @@ def test_a_search_begins_at_the_mean_of_the_runs(tmp_path: Path) -> None:
 def test_a_search_begins_at_what_counts_of_its_phase(tmp_path: Path) -> None:
     folder = searched(tmp_path, (2000, 1500), of={"repeats": 3, "trial_discard": 2, "phases": ("read",)})
     for discarded in (1, 2):
-        edit_json(folder / f"read-{discarded}/node1/client.json", measured_seconds=0.1)
+        lasted(folder / f"read-{discarded}/node1", 0.1)
     found = came_to(folder)
     assert found.closed_loop == pytest.approx(2000)
     # A probe is never discarded.
@@ -353,7 +353,7 @@ def test_ansible_is_told_the_next_rate_or_the_end(tmp_path: Path) -> None:
     write_json(folder / "state.json", {"status": "running", "reason": None})
     assert ask(folder) == {"target": 1000, "conclusion": "the search for p99<10ms is not finished"}
     shutil.copytree(folder / "probe-1", folder / "probe-2")
-    edit_json(folder / "probe-2/node1/client.json", target=1000, measured_seconds=6)
+    lasted(folder / "probe-2/node1", 6, target=1000)
     assert ask(folder) == {
         "target": None,
         "conclusion": "1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 2,000 op/s had only 1,500"

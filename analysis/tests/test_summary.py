@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, clients_json, edit_json, reads, rendered, trial, write_json
+from evidence import DATA, clients_json, edit_json, lasted, reads, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.conducted import Client, Node
@@ -44,8 +44,8 @@ def edit(path: Path, old: str, new: str) -> None:
 def test_counts_add_up_over_clients_and_repeats_and_rates_are_per_repeat(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
     for host in ("node1", "node2"):
-        edit_json(folder / f"run-2/{host}/client.json", measured_seconds=2.5)
-    edit_json(folder / "run-2/node1/client.json", measured_seconds=2.0)
+        lasted(folder / f"run-2/{host}", 2.5)
+    lasted(folder / "run-2/node1", 2.0)
     of = only(tmp_path)
     assert (of.status, of.reason) == ("ok", None)
     overall = row(of, "OVERALL")

@@ -21,6 +21,7 @@ class ClientFolder:
 
     host: str
     report: dict[str, Any]  # client.json
+    number: str = ""  # which of the run's clients it was; empty where that is not known
     run: Run = field(default_factory=Run)
     problems: list[str] = field(default_factory=list)
 
@@ -33,7 +34,7 @@ def read(
     The client may have died, and its host with it: then there is no more than a part of the histogram logs.
     """
     report = read_object(folder / "client.json", warn)
-    client = ClientFolder(folder.name, report)
+    client = ClientFolder(folder.name, report, _number(folder))
     client.run.operations = whole(report.get("operations"))
     client.run.records = whole(report.get("records"))
     client.run.seconds = number(report.get("measured_seconds"))
@@ -66,13 +67,24 @@ def read(
         return client
     if client.run.seconds is None and log.runtime_ms is not None:
         client.run.seconds = log.runtime_ms / 1000
+    if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
+        of_log = f"the result lines {log.runtime_ms / 1000:g} s"
+        client.problems.append(f"client.json measured {client.run.seconds:g} s, {of_log}")
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
     found = (_attempted(client.run.by_operation, report), _carried(client.run))
     client.problems += [contradiction for contradiction in found if contradiction is not None]
     for name, stated in client.run.by_operation.items():
         if name in counted and counted[name] != stated.operations:
             client.problems.append(f"{name}.hdr holds {counted[name]} operations, the result lines {stated.operations}")
+        elif name not in counted and counted and stated.operations:
+            client.problems.append(f"{name}.hdr is missing")
     return client
+
+
+def _number(folder: Path) -> str:
+    """The client's `clientnumber`."""
+    stated = (line.strip().partition("=") for _, line in lines(folder / "client.properties", lambda _: None))
+    return next((value for key, _, value in stated if key == "clientnumber"), "")
 
 
 def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
@@ -86,6 +98,8 @@ def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
         return f"the client ended with exit code {code}{said}"
     if not report:
         return "the client has left no client.json"
+    if report.get("exit"):
+        return f"client.json says exit code {report['exit']}, its supervisor says 0"
     return None
 
 

@@ -74,6 +74,11 @@ class Conducted:
         known = {host: number(facts.get("offset_ms")) for host, facts in (self.nodes | self.clients).items()}
         return {host: offset for host, offset in known.items() if offset is not None}
 
+    def errors_ms(self) -> dict[str, float]:
+        """How exactly that is known of each client's host."""
+        known = {host: number(facts.get("offset_error_ms")) for host, facts in self.clients.items()}
+        return {host: error for host, error in known.items() if error is not None}
+
     def server_cpu_seconds(self) -> float | None:
         """Processor time of all servers in the measured window; hosts without servers have none."""
         known = [number(facts.get("cpu_seconds")) for facts in self.nodes.values()]

@@ -179,6 +179,9 @@ class Servers:
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
                 self._pauses[host.name] = _in_windows(host, windows, warn)
+                kept = (folder / "figures.yml").is_file()
+                if kept and self._figures and not any(values.keys for values in self._values[host.name]):
+                    warn(f"{host}: has no statistics of the servers")
                 if windows and (paths := self._patterns.paths(host)):
                     self._work[host.name] = _work_in_windows(host.name, paths, self._patterns, windows, warn)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -129,9 +130,10 @@ class Phase:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
         return client.problems
 
-    def broken(self, warmup: float, not_found_limit: float, cpus: Mapping[str, int]) -> list[str]:
+    def broken(self, warmup: float, target: float | None, not_found_limit: float, cpus: Mapping[str, int]) -> list[str]:
         """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
 
+        :param target: of all clients, in operations/s
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
         """
@@ -140,11 +142,30 @@ class Phase:
         agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
         for client in self.clients:
             of_client = [
+                validity.other_start(
+                    number(client.report.get("agreed_start_ms")),
+                    self.conducted.agreed,
+                    self.conducted.offsets_ms().get(client.host),
+                    self.conducted.limit_ms,
+                ),
+                validity.unsure_clock(self.conducted.errors_ms().get(client.host), self.conducted.limit_ms),
                 validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms),
                 validity.other_window(number(client.report.get("warmup_seconds")), agreed, self.conducted.limit_ms),
                 validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
             ]
             found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]
+        numbers = Counter(client.number for client in self.clients if client.number)
+        found += [
+            f"{self.name}: {count} clients have the clientnumber {of}: their evidence is of one"
+            for of, count in numbers.items()
+            if count > 1
+        ]
+        kinds = {str(kind) for client in self.clients if (kind := client.report.get("phase"))}
+        if wrong := kinds - {LOAD if self.kind == LOAD else "run"}:
+            found.append(f"{self.name}: a client did the phase {', '.join(sorted(wrong))}")
+        targets = [number(client.report.get("target")) for client in self.clients]
+        if why := validity.other_target(targets, target):
+            found.append(f"{self.name}: {why}")
         of_clients = validity.other_scenario({client.host: client.report for client in self.clients})
         found += [f"{self.name} {why}" for why in of_clients]
         returns = self.run.returns

@@ -12,6 +12,7 @@ import re
 import statistics
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -107,13 +108,13 @@ def summarise(
     stated = facts.get("scenario_sha256")
     if stated and manifest.checksum(file := experiment / "scenario.properties") != stated:
         warnings.append(f"{file}: {'was changed after the experiment began' if file.exists() else 'is missing'}")
-    systems = {str(each.get("name")): each.get("system") for each in map(mapping, listing(facts.get("trials")))}
+    of_plan = {str(each.get("name")): each for each in map(mapping, listing(facts.get("trials")))}
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
     workloads: dict[str, dict[str, str]] = {}
     for name in sorted(name for name in {*there, *planned} if only is None or name in only):
         if name not in there:
-            trials.append(_lost(name, str(systems.get(name) or name)))
+            trials.append(_lost(name, str(of_plan.get(name, {}).get("system") or name)))
             warnings.append(f"{raw / name}: {trials[-1].reason}")
             workloads[name] = {}
             continue
@@ -121,6 +122,8 @@ def summarise(
         trial = evidence.trial_or_why_not()
         if planned and trial.name not in planned:
             trial = _of_another_experiment(trial, planned)
+        elif why := evidence.planned_otherwise(of_plan.get(name, {})):
+            trial = _without_numbers(trial, why)
         trials.append(trial)
         if seen is not None:
             seen(trial, evidence.phases)
@@ -180,6 +183,10 @@ def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> Trial:
         f"raw/{trial.name} is of another experiment: experiment.json plans {', '.join(planned)}; two"
         " experiments are mixed in one folder"
     )
+    return _without_numbers(trial, why)
+
+
+def _without_numbers(trial: Trial, why: str) -> Trial:
     return replace(trial, status="invalid", reason=why, rows=[], clients=[], nodes=[], search=None)
 
 
@@ -346,6 +353,7 @@ class _Evidence:
         servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
         host_metrics = self._host_metrics(phases)
         uses = host_metrics.all()
+        self._check_samples(uses, counted)
         cpus = {use.host: use.cpus for use in uses if use.cpus}
         status, reason = self._judged(phases, measured_phases, servers, cpus)
 
@@ -409,6 +417,17 @@ class _Evidence:
             search=self._search(counted),
             asked=asked(self._settings),
         )
+
+    def _check_samples(self, uses: Sequence[HostUse], counted: Sequence[Phase]) -> None:
+        """Warns of hosts whose samples are not of the measured windows, or of less than half of them."""
+        measured = sum(phase.run.seconds or 0.0 for phase in counted if phase.window(0))
+        hosts = self.folder / "hosts"
+        for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
+            covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase != LOAD)
+            if not self._load_is_measured and covered < measured / 2:
+                self._warn(
+                    f"{self.folder}/hosts/{host}: has samples of {covered:.0f} of {measured:.0f} measured seconds"
+                )
 
     def _host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
         """What the hosts did in the load and in the runs that count."""
@@ -498,7 +517,12 @@ class _Evidence:
         found = [
             problem
             for phase in counted
-            for problem in phase.broken(self._warmup(phase), self._limit(phase, "maxnotfoundrate"), cpus)
+            for problem in phase.broken(
+                self._warmup(phase),
+                number(mapping(self._settings_of(phase.kind).get("properties")).get("target")),
+                self._limit(phase, "maxnotfoundrate"),
+                cpus,
+            )
         ]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
         return found + ([compacting] if compacting else [])
@@ -529,8 +553,37 @@ class _Evidence:
         needed = [name for name in ("trial.json", "conditions.json") if not (self.folder / name).is_file()]
         by_another = self._kept.get("load") not in (None, self.folder.name)
         needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in phases) else []
-        missing = [f"{name}: is missing" for name in needed]
-        return list(dict.fromkeys([*missing, *self._changed]))
+        found = [*(f"{name}: is missing" for name in needed), *self._changed]
+        # Earlier versions, and several stock clients that somebody has started by hand, have left no manifest either.
+        together = [phase for phase in phases if len(phase.clients) > 1 and self._stated.get("manifest")]
+        found += [
+            f"{phase.name}/clients.json: is missing, or damaged" for phase in together if not phase.conducted.clients
+        ]
+        found += [why for phase in phases if (why := self._of_another_time(phase))]
+        if (name := self._settings.get("trial_name", self.folder.name)) != self.folder.name:
+            found.append(f"trial.json: is of {name}")
+        return list(dict.fromkeys(found))
+
+    def _of_another_time(self, phase: Phase) -> str | None:
+        """Whether a run was not within the trial's time; both are of the controller's clock."""
+        agreed = phase.conducted.agreed
+        try:
+            began, ended = (datetime.fromisoformat(str(self._stated.get(key))) for key in ("started", "finished"))
+        except ValueError:
+            return None
+        # They are whole seconds, cut off.
+        if agreed is None or began.timestamp() <= agreed <= ended.timestamp() + 1:
+            return None
+        at = datetime.fromtimestamp(agreed, UTC)
+        return f"{phase.name}: began at {at:%Y-%m-%d %H:%M:%S}, the trial lasted from {began} to {ended}"
+
+    def planned_otherwise(self, planned: Mapping[str, Any]) -> str | None:
+        """What a trial says of itself that experiment.json says otherwise."""
+        for key in ("system", "round"):
+            stated, own = planned.get(key), self._settings.get(f"trial_{key}")
+            if None not in (stated, own) and stated != own:
+                return f"trial.json: is of {key} {own}, experiment.json plans {key} {stated}"
+        return None
 
     def _state(self) -> tuple[Status, str | None]:
         if _NO_STATE in self._changed:

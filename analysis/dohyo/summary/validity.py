@@ -6,7 +6,9 @@ conducts the clients.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from dohyo.evidence.host_metrics import SATURATED
@@ -29,6 +31,39 @@ def late(skew_ms: float | None, conducted_limit_ms: float | None) -> str | None:
     if skew_ms is None or abs(skew_ms) <= limit:
         return None
     return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:g} ms are allowed"
+
+
+def other_start(
+    start_ms: float | None, agreed: float | None, offset_ms: float | None, conducted_limit_ms: float | None
+) -> str | None:
+    """Whether a client began at another instant than the one that was agreed: then its evidence is of another run.
+
+    :param start_ms: the instant that it was told, in ms since 1970 on its own host's clock
+    :param agreed: the instant of the run, in seconds since 1970 on the controller's
+    :param offset_ms: the former clock against the latter
+    :param conducted_limit_ms: as of :func:`late`
+    """
+    limit = max(LATE_MS, conducted_limit_ms or 0.0)
+    if start_ms is None or agreed is None or offset_ms is None or abs(start_ms - agreed * 1000 - offset_ms) <= limit:
+        return None
+    told = f"{datetime.fromtimestamp((start_ms - offset_ms) / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    return f"the client was to begin at {told}, its run at {datetime.fromtimestamp(agreed, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def unsure_clock(error_ms: float | None, conducted_limit_ms: float | None) -> str | None:
+    """Whether a host's clock is known less exactly than clients may differ in their start."""
+    limit = max(LATE_MS, conducted_limit_ms or 0.0)
+    if error_ms is None or error_ms <= limit:
+        return None
+    return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; up to {limit:g} ms are allowed"
+
+
+def other_target(targets: Sequence[float | None], asked: float | None) -> str | None:
+    """Whether the clients' target rates, in operations/s, add up to another one than the scenario's."""
+    together = sum(target or 0.0 for target in targets)
+    if not asked or math.isclose(together, asked, rel_tol=1e-3):
+        return None
+    return f"the clients' target rates add up to {together:g} op/s instead of {asked:g}"
 
 
 def other_window(warmup: float | None, agreed: float | None, conducted_limit_ms: float | None) -> str | None:

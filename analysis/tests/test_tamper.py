@@ -1,0 +1,442 @@
+"""One change to the evidence of a real small experiment, and what is said of it.
+
+`data/small.tar.xz`: workload A on InnoDB and MyISAM, three clients on three hosts, two rounds. Each change is made
+twice. With the manifest as the trial left it, every change is named. Then with a manifest that was written anew, as if
+the program that wrote the evidence had been wrong: the summary names the change, or no number differs.
+"""
+
+import gzip
+import json
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.evidence import manifest
+from dohyo.summary.summary import summarise
+
+DATA = Path(__file__).parent / "data" / "small.tar.xz"
+Change = Callable[[Path], object]
+TRIAL = "raw/01-mysql-innodb"
+OTHER = "raw/02-mysql-myisam"
+RUN = f"{TRIAL}/run-1"
+CLIENT = f"{RUN}/host2"
+
+
+def edit(file: str, *path: str, to: Any) -> Change:
+    """Sets a value of a JSON file; a function is given what was there."""
+
+    def change(experiment: Path) -> None:
+        content = json.loads((experiment / file).read_text())
+        inner = content
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = to(inner[path[-1]]) if callable(to) else to
+        (experiment / file).write_text(json.dumps(content, indent=1))
+
+    return change
+
+
+def replace(file: str, pattern: str, by: str) -> Change:
+    """Replaces the first match in a text file."""
+
+    def change(experiment: Path) -> None:
+        text, found = re.subn(pattern, by, (experiment / file).read_text(), count=1, flags=re.MULTILINE)
+        assert found
+        (experiment / file).write_text(text)
+
+    return change
+
+
+def remove(path: str) -> Change:
+    return lambda experiment: (
+        shutil.rmtree(experiment / path) if (experiment / path).is_dir() else (experiment / path).unlink()
+    )
+
+
+def put(of: str, to: str) -> Change:
+    """Copies a file or a folder over another one."""
+
+    def change(experiment: Path) -> None:
+        if (experiment / of).is_dir():
+            shutil.rmtree(experiment / to, ignore_errors=True)
+            shutil.copytree(experiment / of, experiment / to)
+        else:
+            shutil.copy(experiment / of, experiment / to)
+
+    return change
+
+
+def cut(file: str) -> Change:
+    """Leaves the first half of a file."""
+
+    def change(experiment: Path) -> None:
+        content = (experiment / file).read_bytes()
+        (experiment / file).write_bytes(content[: len(content) // 2])
+
+    return change
+
+
+def lines(file: str, of: Callable[[list[str]], list[str]]) -> Change:
+    def change(experiment: Path) -> None:
+        (experiment / file).write_text("".join(of((experiment / file).read_text().splitlines(keepends=True))))
+
+    return change
+
+
+def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
+    """The lines of a compressed file."""
+
+    def change(experiment: Path) -> None:
+        content = gzip.decompress((experiment / file).read_bytes()).decode().splitlines(keepends=True)
+        (experiment / file).write_bytes(gzip.compress("".join(of(content)).encode()))
+
+    return change
+
+
+SAME = "no number differs"
+MANIFEST = "nothing but the manifest can tell"
+# What was changed → what is said of it.
+CHANGES: dict[str, tuple[Change, str]] = {
+    # A client's own account
+    "records of a client": (
+        edit(f"{CLIENT}/client.json", "records", to=3),
+        "client.json counts 3 records, its operation types 800",
+    ),
+    "operations of a client": (
+        edit(f"{CLIENT}/client.json", "operations", to=8000),
+        "800 operations were attempted, but 8,000 succeeded and 0 failed: 7,200 are ",
+    ),
+    "operations of a type": (
+        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "operations", to=4),
+        "client.json counts 4 operations of READ, the result lines 407",
+    ),
+    "statuses of a type": (
+        edit(f"{CLIENT}/client.json", "operations_by_type", "READ", "statuses", "OK", to=4),
+        "client.json and the result lines differ in the statuses of READ",
+    ),
+    "failed records": (edit(f"{CLIENT}/client.json", "failed_records", to=700), SAME),
+    "measured seconds": (
+        edit(f"{CLIENT}/client.json", "measured_seconds", to=2.0),
+        "client.json measured 2 s, the result lines 4 s",
+    ),
+    "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
+    "a client that failed": (
+        edit(f"{CLIENT}/client.json", "exit", to=4),
+        "client.json says exit code 4, its supervisor says 0",
+    ),
+    "threads": (
+        edit(f"{CLIENT}/client.json", "threads", to=64),
+        "the client did another scenario: threads 64 instead of 2",
+    ),
+    "binding": (
+        edit(f"{CLIENT}/client.json", "binding", to="cassandra"),
+        "the client did another scenario: binding cassandra instead of mysql",
+    ),
+    "target": (
+        edit(f"{CLIENT}/client.json", "target", to=400.0),
+        "run-1: the clients' target rates add up to 800 op/s instead of 600",
+    ),
+    "batch size": (
+        edit(f"{CLIENT}/client.json", "batchsize", to=20),
+        "the client did another scenario: batchsize 20 instead of 1",
+    ),
+    "requests in flight": (
+        edit(f"{CLIENT}/client.json", "inflight", to=50),
+        "the client did another scenario: inflight 50 instead of 1",
+    ),
+    "tables": (
+        edit(f"{CLIENT}/client.json", "tablecount", to=4),
+        "the client did another scenario: tablecount 4 instead of 1",
+    ),
+    "read before write": (
+        edit(f"{CLIENT}/client.json", "readbeforewrite", to=True),
+        "the client did another scenario: readbeforewrite True instead of False",
+    ),
+    "another start": (
+        edit(f"{CLIENT}/client.json", "agreed_start_ms", to=lambda ms: ms + 1000),
+        "the client was to begin at 2026-11-23 12:43:24, its run at 2026-11-23 12:43",
+    ),
+    "a late start": (
+        edit(f"{CLIENT}/client.json", "skew_ms", to=900.0),
+        "the client began 900 ms after the agreed instant; up to 100 ms are allowed",
+    ),
+    "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", to=2000.0), SAME),
+    "phase": (edit(f"{CLIENT}/client.json", "phase", to="load"), "run-1: a client did the phase load"),
+    "warm-up": (
+        edit(f"{CLIENT}/client.json", "warmup_seconds", to=9.0),
+        "its window began 9.0 s after the agreed instant, that of the run 1.0 s afte",
+    ),
+    "processor time": (
+        edit(f"{CLIENT}/client.json", "cpu_seconds", to=99.0),
+        "the client used 1238% of the 2 processors of its host, seconds 1–5: it is t",
+    ),
+    "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client has left no client.json"),
+    "half a client.json": (cut(f"{CLIENT}/client.json"), "the client has left no client.json"),
+    "an exit code": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
+    "another workload of a client": (
+        replace(f"{CLIENT}/client.properties", "readproportion=0.5", "readproportion=0.95"),
+        SAME,
+    ),
+    "shorter fields of a client": (replace(f"{CLIENT}/client.properties", "fieldlength=100", "fieldlength=10"), SAME),
+    # Result lines
+    "a missing result": (remove(f"{CLIENT}/result.txt"), "no result lines in result.txt"),
+    "half a result": (cut(f"{CLIENT}/result.txt"), "result lines for 407 of 800 operations"),
+    "operations of a result": (
+        replace(f"{CLIENT}/result.txt", r"^\[READ\], Operations, .*", "[READ], Operations, 9"),
+        "result lines for 402 of 800 operations",
+    ),
+    "a mean": (
+        replace(f"{CLIENT}/result.txt", r"^\[READ\], AverageLatency\(us\), .*", "[READ], AverageLatency(us), 1.0"),
+        SAME,
+    ),
+    "a percentile": (
+        replace(f"{CLIENT}/result.txt", r"^(\[READ\], 99thPercentileLatency\(us\)), .*", r"\1, 1"),
+        "raw/01-mysql-innodb/run-1/host2/result.txt:1: READ: a higher percentile is ",
+    ),
+    "run time": (
+        replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], RunTime\(ms\)), .*", r"\1, 400"),
+        "client.json measured 4 s, the result lines 0.4 s",
+    ),
+    "throughput": (replace(f"{CLIENT}/result.txt", r"^(\[OVERALL\], Throughput\(ops/sec\)), .*", r"\1, 9000"), SAME),
+    "records of a result": (
+        replace(f"{CLIENT}/result.txt", r"^\[READ\], Records, .*", "[READ], Records, 9000"),
+        "client.json counts 407 records of READ, the result lines 9000",
+    ),
+    # Histograms
+    "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
+    "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
+    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr holds"),
+    "an interval twice": (
+        lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:5], *all_[5:6], *all_[5:]]),
+        "READ.hdr holds",
+    ),
+    "intervals in another order": (
+        lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:4], *reversed(all_[4:])]),
+        "READ.hdr:6: the clock jumped by -1 s: times from here on are as if it had n",
+    ),
+    "a damaged interval": (
+        replace(f"{CLIENT}/READ.hdr", "HISTF", "HISTG"),
+        "READ.hdr:5: broken histogram: unknown encoding 0x1c849318",
+    ),
+    "a clock an hour late": (replace(f"{CLIENT}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404"), SAME),
+    "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
+    "another client's histograms": (
+        put(f"{RUN}/host1/READ.hdr", f"{CLIENT}/READ.hdr"),
+        "READ.hdr holds 397 operations, the result lines 407",
+    ),
+    "no intended latencies": (remove(f"{CLIENT}/Intended-READ.hdr"), "Intended-READ.hdr is missing"),
+    "service times as intended ones": (
+        put(f"{CLIENT}/READ.hdr", f"{CLIENT}/Intended-READ.hdr"),
+        "READ.hdr holds 814 operations",
+    ),
+    # Clients
+    "a missing client": (remove(CLIENT), "the client has left nothing"),
+    "a client twice": (
+        put(f"{RUN}/host1", CLIENT),
+        "run-1: 2 clients have the clientnumber 0: their evidence is of one",
+    ),
+    "a client too many": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client has left nothing"),
+    "a client of another system": (
+        put(f"{OTHER}/run-1/host2", CLIENT),
+        "the client was to begin at 2026-11-23 12:44:24, its run at 2026-11-23 12:43",
+    ),
+    "a client of the load": (
+        put(f"{TRIAL}/load/host2", CLIENT),
+        "the client was to begin at 2026-11-23 12:43:12, its run at 2026-11-23 12:43",
+    ),
+    "all clients of another system": (
+        put(f"{OTHER}/run-1", RUN),
+        "run-1: began at 2026-11-23 12:44:24, the trial lasted from 2026-11-23 12:42",
+    ),
+    "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
+    "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
+    "a clock that is off": (
+        edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", to=5000.0),
+        "the client was to begin at 2026-11-23 12:43:18, its run at 2026-11-23 12:43",
+    ),
+    "a clock that is not known": (
+        edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", to=5000.0),
+        "its clock is known to ± 5,000 ms; up to 100 ms are allowed",
+    ),
+    "another instant": (
+        edit(f"{RUN}/clients.json", "agreed", to=lambda seconds: seconds + 60),
+        "run-1: began at 2026-11-23 12:44:23, the trial lasted from 2026-11-23 12:42",
+    ),
+    "a client that ended badly": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", to=1), SAME),
+    "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", to="ended"), "failed"),
+    "a failed run": (edit(f"{RUN}/clients.json", "valid", to=False), "run-1: its clients did not run together"),
+    "clients.json of another run": (
+        put(f"{OTHER}/run-1/clients.json", f"{RUN}/clients.json"),
+        "run-1: began at 2026-11-23 12:44:24, the trial lasted from 2026-11-23 12:42",
+    ),
+    # The trial
+    "another system": (
+        edit(f"{TRIAL}/trial.json", "trial_system", to="mysql-myisam"),
+        "trial.json: is of system mysql-myisam, experiment.json plans system mysql-i",
+    ),
+    "more records": (
+        edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", to="12000"),
+        "is of another scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
+    ),
+    "another mix": (
+        edit(
+            f"{TRIAL}/trial.json",
+            "trial_phases",
+            to=lambda all_: [
+                {
+                    **all_[0],
+                    "properties": {**all_[0]["properties"], "readproportion": "0.95", "updateproportion": "0.05"},
+                }
+            ],
+        ),
+        SAME,
+    ),
+    "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", to=40), SAME),
+    "another duration of the phase": (
+        edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": 40}]),
+        SAME,
+    ),
+    "the same round twice": (
+        edit(f"{TRIAL}/trial.json", "trial_round", to=2),
+        "trial.json: is of round 2, experiment.json plans round 1",
+    ),
+    "another name": (
+        edit(f"{TRIAL}/trial.json", "trial_name", to="04-mysql-innodb"),
+        "trial.json: is of 04-mysql-innodb",
+    ),
+    "other threads": (edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]), SAME),
+    "a trial twice": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb is of another experiment"),
+    "another trial's evidence": (
+        put(OTHER, TRIAL),
+        "trial.json: is of system mysql-myisam, experiment.json plans system mysql-i",
+    ),
+    "a missing trial": (remove(TRIAL), "its evidence is missing"),
+    "a missing run": (remove(RUN), "0 of 1 repeats have left results"),
+    "a run too many": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats have left results"),
+    "a missing load": (remove(f"{TRIAL}/load"), "load: is missing"),
+    "a client of the load less": (remove(f"{TRIAL}/load/host2"), "the client has left nothing"),
+    "records of the load": (
+        edit(f"{TRIAL}/load/host2/client.json", "records", to=3),
+        "client.json counts 3 records, its operation types 400",
+    ),
+    "no conditions": (remove(f"{TRIAL}/conditions.json"), "conditions.json: is missing"),
+    "another replication": (edit(f"{TRIAL}/conditions.json", "replication", to=3), SAME),
+    "another durability": (edit(f"{TRIAL}/conditions.json", "durability", to="disk"), SAME),
+    "rows that are missing": (edit(f"{TRIAL}/settled.json", "rows", "usertable", to=600), SAME),
+    "no rows": (remove(f"{TRIAL}/settled.json"), SAME),
+    "a trial that was not over": (edit(f"{TRIAL}/state.json", "status", to="running"), "not finished"),
+    "a trial that failed": (edit(f"{TRIAL}/state.json", "status", to="failed"), "no reason was recorded"),
+    "no state": (remove(f"{TRIAL}/state.json"), "state.json: is missing"),
+    "no trial.json": (remove(f"{TRIAL}/trial.json"), "trial.json: is missing"),
+    # Hosts and servers
+    "no samples of a host": (
+        remove(f"{TRIAL}/hosts/host2"),
+        "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz: there are no samples of t",
+    ),
+    "half the samples of a host": (
+        samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda all_: all_[: len(all_) // 2]),
+        "raw/01-mysql-innodb/hosts/host2: has samples of 0 of 4 measured seconds",
+    ),
+    "samples cut off": (
+        cut(f"{TRIAL}/hosts/host2/metrics.jsonl.gz"),
+        "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz:18: the gzip stream is cut",
+    ),
+    "samples of another trial": (
+        put(f"{OTHER}/hosts/host2", f"{TRIAL}/hosts/host2"),
+        "raw/01-mysql-innodb/hosts/host2: has samples of 0 of 4 measured seconds",
+    ),
+    "statistics of another trial": (put(f"{OTHER}/server/host1/stats", f"{TRIAL}/server/host1/stats"), MANIFEST),
+    "no statistics": (
+        remove(f"{TRIAL}/server/host1/stats"),
+        "raw/01-mysql-innodb/server/host1: has no statistics of the servers",
+    ),
+    "figures that mean nothing": (
+        lambda folder: (folder / TRIAL / "server/figures.yml").write_text("[]"),
+        "raw/01-mysql-innodb/server/figures.yml: must be a mapping of names to figur",
+    ),
+    # The experiment
+    "another scenario": (
+        replace("scenario.properties", "readproportion=0.5", "readproportion=0.95"),
+        "scenario.properties: was changed after the experiment began",
+    ),
+    "no scenario": (remove("scenario.properties"), "scenario.properties: is missing"),
+    "no experiment.json": (remove("experiment.json"), "experiment.json: is missing"),
+    "another plan": (
+        edit("experiment.json", "plan", to=lambda all_: all_[1:]),
+        "raw/01-mysql-innodb is of another experiment",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    with tarfile.open(DATA) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def said(experiment: Path) -> tuple[list[Any], list[str]]:
+    """The numbers of the summary, in order, and its texts."""
+    found = list(_leaves(json.loads(summarise(experiment).json())))
+    numbers = [leaf for leaf in found if not isinstance(leaf, str)]
+    return numbers, [leaf.replace(str(experiment), "EXPERIMENT") for leaf in found if isinstance(leaf, str)]
+
+
+def _leaves(content: Any) -> Iterator[Any]:
+    if isinstance(content, dict):
+        for value in content.values():
+            yield from _leaves(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from _leaves(value)
+    else:
+        yield content
+
+
+def changed(original: Path, folder: Path, change: Change) -> Path:
+    experiment = folder / "experiment"
+    shutil.copytree(original, experiment)
+    change(experiment)
+    return experiment
+
+
+@pytest.fixture(scope="module")
+def before(original: Path) -> tuple[list[Any], list[str]]:
+    return said(original)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_named_or_changes_no_number(
+    original: Path, before: tuple[list[Any], list[str]], tmp_path: Path, name: str
+) -> None:
+    change, expected = CHANGES[name]
+    experiment = changed(original, tmp_path, change)
+    for trial in (experiment / "raw").iterdir():
+        if (state := trial / "state.json").exists():
+            content = json.loads(state.read_text())
+            state.write_text(json.dumps({**content, "manifest": manifest.write(trial)}))
+    numbers, texts = said(experiment)
+    new = [text for text in texts if text not in before[1]]
+    if expected == SAME:
+        assert numbers == before[0]
+    elif expected != MANIFEST:
+        assert any(expected in text for text in new), new
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["records of a client", "shorter fields of a client", "a mean", "another client's histograms", "a client too many",
+     "all clients of another system", "another duration", "another replication", "rows that are missing",
+     "samples of another trial", "statistics of another trial"],
+)  # fmt: skip
+def test_the_manifest_names_every_change(original: Path, tmp_path: Path, name: str) -> None:
+    experiment = changed(original, tmp_path, CHANGES[name][0])
+    (trial,) = [trial for trial in summarise(experiment).trials if trial.name == Path(TRIAL).name]
+    assert trial.status == "invalid"
+    assert re.search("(was (changed|added) after the trial|is missing)", trial.reason or "")
