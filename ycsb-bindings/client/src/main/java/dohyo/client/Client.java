@@ -196,7 +196,7 @@ public final class Client {
     boolean full = !abort.isSet() && crew.reachedEnd();
     double measured = full ? run.measuredSeconds()
         : Math.max(0, crew.lastFinished() - crew.firstMeasured()) / 1e9;
-    Double skew = agreed == null ? null : (crew.firstSent() - window.begin()) / 1e6;
+    Double skew = agreed == null ? null : crew.skew() / 1e6;
     Double finished = agreed == null || crew.lastFinished() == 0 ? null : (crew.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
         (window.measure() - window.begin()) / 1e9, measured, cpu / 1e9, Utils.getGCTotalTime());

@@ -2,13 +2,16 @@ package dohyo.client;
 
 import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.ToLongFunction;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
@@ -138,41 +141,29 @@ final class Crew {
 
   /** Whether the run lasted to the end of the window: at least one thread worked until then. */
   boolean reachedEnd() {
-    for (int i = 0; i < workers.length(); i++) {
-      if (workers.get(i) != null && workers.get(i).reachedEnd()) {
-        return true;
-      }
-    }
-    return false;
+    return workers().anyMatch(Worker::reachedEnd);
   }
 
-  /** When the first operation of all was sent, in {@link System#nanoTime}. */
-  long firstSent() {
-    return earliest(Worker::firstSent);
+  /** How much later than it should have been a first operation was sent, in nanoseconds: that of the best thread. */
+  long skew() {
+    return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
   }
 
   /** When the first measured operation of all was sent, in {@link System#nanoTime}. */
   long firstMeasured() {
-    return earliest(Worker::firstMeasured);
+    return times(Worker::firstMeasured).reduce((a, b) -> a - b <= 0 ? a : b).orElse(0);
   }
 
   /** When the last measured operation of all had been answered, in {@link System#nanoTime}. */
   long lastFinished() {
-    return times(Worker::lastFinished).stream().reduce((a, b) -> a - b >= 0 ? a : b).orElse(0L);
+    return times(Worker::lastFinished).reduce((a, b) -> a - b >= 0 ? a : b).orElse(0);
   }
 
-  private long earliest(ToLongFunction<Worker> time) {
-    return times(time).stream().reduce((a, b) -> a - b <= 0 ? a : b).orElse(0L);
+  private LongStream times(ToLongFunction<Worker> time) {
+    return workers().mapToLong(time).filter(at -> at != 0);
   }
 
-  private List<Long> times(ToLongFunction<Worker> time) {
-    List<Long> times = new ArrayList<>();
-    for (int i = 0; i < workers.length(); i++) {
-      Worker worker = workers.get(i);
-      if (worker != null && time.applyAsLong(worker) != 0) {
-        times.add(time.applyAsLong(worker));
-      }
-    }
-    return times;
+  private Stream<Worker> workers() {
+    return IntStream.range(0, workers.length()).mapToObj(workers::get).filter(Objects::nonNull);
   }
 }

@@ -33,7 +33,7 @@ final class Results {
    * When things happened in a run.
    *
    * @param agreedStartMillis agreed instant in milliseconds since 1970, {@code null} without a start gate
-   * @param skewMillis        how much later than agreed the first operation was sent; {@code null} likewise
+   * @param skewMillis        how late the first operation was sent; {@code null} likewise
    * @param finishedMillis    how long after the agreed instant the last answer came; {@code null} likewise
    * @param connectSeconds    from the start of the process to all threads connected
    * @param warmupSeconds     length of the warm-up

@@ -30,7 +30,8 @@ final class Worker {
   private final Consumer<Operation> whenDone = completions::add;
   private final InFlight open;
   private long measured;
-  private long firstSent;
+  private boolean hasSent;
+  private long skew;
   private long firstMeasured;
   private long lastFinished;
   private boolean reachedEnd;
@@ -42,7 +43,7 @@ final class Worker {
     this.statistics = statistics;
     this.abort = abort;
     this.source = run.workload().source(thread, run.threads());
-    this.pacer = new Pacer(run.target(), thread, run.threads(), window.begin());
+    this.pacer = new Pacer(run.target(), run.threads(), run.workload().shift(thread, run.threads()), window.begin());
     // The source of a load ends by itself; its bound is records, not operations.
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE
         : RecordWorkload.part(run.operations(), thread + 1, run.threads())
@@ -80,8 +81,9 @@ final class Worker {
   private void send(Operation operation, long due, long now) {
     open.add(operation);
     operation.start(binding, due, now, whenDone);
-    if (firstSent == 0) {
-      firstSent = now;
+    if (!hasSent) {
+      hasSent = true;
+      skew = pacer.hasTarget() ? now - due : now - window.begin();
     }
     if (window.isMeasured(now)) {
       measured++;
@@ -185,9 +187,13 @@ final class Worker {
     return reachedEnd;
   }
 
-  /** When the first operation was sent, in {@link System#nanoTime}; 0 if there was none. */
-  long firstSent() {
-    return firstSent;
+  boolean hasSent() {
+    return hasSent;
+  }
+
+  /** How much later than it should have been the first operation was sent, in nanoseconds. */
+  long skew() {
+    return skew;
   }
 
   /** When the first measured operation was sent, in {@link System#nanoTime}; 0 if there was none. */

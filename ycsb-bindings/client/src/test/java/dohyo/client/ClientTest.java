@@ -316,6 +316,17 @@ class ClientTest {
   }
 
   @Test
+  void theSkewOfAClientWhoseTurnIsLaterIsItsOwn() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 700));
+    // One operation every 4 s, the first of this client 3 s after the agreed instant.
+    assertEquals(0, client("-p", "startgate=" + folder, "-p", "clients=4", "-p", "clientnumber=3", "-target", "0.25",
+        "-p", "operationcount=1"), err);
+    assertTrue(summary().get("finished_ms").asDouble() >= 3000, "it waits for its turn");
+    assertTrue(summary().get("skew_ms").asDouble() < 3000, "which is not late");
+  }
+
+  @Test
   void anInstantThatHasPassedIsRefused() throws Exception {
     Files.writeString(folder.resolve("start"), "1000");
     assertEquals(4, client("-load", "-p", "startgate=" + folder));
