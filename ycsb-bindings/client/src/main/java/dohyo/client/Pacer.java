@@ -10,7 +10,7 @@ final class Pacer {
   private final double nanosBetween;
   private final long begin;
   private final double offset;
-  private long sent;
+  private long passed;
 
   /**
    * Makes the pacer of one thread.
@@ -31,7 +31,12 @@ final class Pacer {
   }
 
   /** When the next operation is due, in {@link System#nanoTime}; only with a target. */
-  long nextDue() {
-    return begin + (long) (offset + sent++ * nanosBetween);
+  long due() {
+    return begin + (long) (offset + passed * nanosBetween);
+  }
+
+  /** Goes on to the one after that. */
+  void pass() {
+    passed++;
   }
 }

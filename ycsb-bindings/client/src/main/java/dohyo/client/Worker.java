@@ -55,27 +55,39 @@ final class Worker {
   /** Sends until the window is over, the count is reached or the run was given up, then waits for what is open. */
   void work() {
     // The first one is made before the start, so that no class is loaded at the agreed instant.
-    Operation next = source.next();
+    Operation next = prepare();
     waitFor(window.begin());
-    while (next != null && !abort.isSet() && measured < quota) {
-      long due = pacer.hasTarget() ? pacer.nextDue() : 0;
+    while (next != null && !abort.isSet()) {
+      long due = pacer.hasTarget() ? pacer.due() : 0;
       if (pacer.hasTarget() && !waitFor(due) || !makeRoom()) {
         break;
       }
       long now = System.nanoTime();
-      if (window.isOver(now)) {
-        reachedEnd = true;
-        // A key number that was handed out and never used would be missing in all later runs.
-        if (next.isNewRecord()) {
-          send(next, now, now);
-        }
-        break;
+      reachedEnd = window.isOver(now);
+      // Not after the end; but a key number that was handed out and never used would be missing in all later runs.
+      if (!reachedEnd || next.isNewRecord()) {
+        send(next, pacer.hasTarget() ? due : now, now);
+        pacer.pass();
       }
-      send(next, pacer.hasTarget() ? due : now, now);
-      next = measured < quota ? source.next() : null;
+      next = reachedEnd ? null : prepare();
       takeAnswered();
     }
     drain();
+  }
+
+  /**
+   * Makes the next operation ahead of its time. There is none after the last one; nor when it would be due after the
+   * window: then the end has come.
+   */
+  private Operation prepare() {
+    if (measured >= quota) {
+      return null;
+    }
+    if (pacer.hasTarget() && window.isOver(pacer.due())) {
+      reachedEnd = waitFor(pacer.due());
+      return null;
+    }
+    return source.next();
   }
 
   private void send(Operation operation, long due, long now) {
@@ -168,7 +180,7 @@ final class Worker {
     if (window.isMeasured(operation.started())) {
       statistics.record(operation);
       lastFinished = operation.finished();
-    } else {
+    } else if (!window.hasBegun(operation.started())) {
       statistics.warmup();
     }
   }

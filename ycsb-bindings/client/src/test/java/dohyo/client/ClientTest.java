@@ -212,6 +212,33 @@ class ClientTest {
     assertEquals(1000 + inserted, MemoryBinding.store(store).writes.get(), "none was written twice");
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, 0", "20, 0", "20, 0.5"})
+  void nothingIsSentThatIsDueAfterTheWindow(int threads, String warmup) throws IOException {
+    assertEquals(0, client("-load"), err);
+    // Due every 250 ms; each of 20 threads has one operation in 5 s, and most have none in the window of 1 s.
+    assertEquals(0, client("-p", "maxexecutiontime=1", "-p", "warmuptime=" + warmup, "-threads", "" + threads,
+        "-target", "4", "-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0"), err);
+    long operations = summary().get("operations").asLong();
+    assertEquals(4, operations);
+    assertEquals(operations, line("INSERT", "Operations"));
+    long inserted = summary().get("inserted").asLong();
+    assertEquals(operations + summary().get("warmup_operations").asLong(), inserted, "no key number was handed out");
+    assertEquals(1000 + inserted, MemoryBinding.keys(store).size());
+  }
+
+  @Test
+  void anInsertThatTheEndOvertakesIsSentAndNotMeasured() throws IOException {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "maxexecutiontime=0.4", "-p", "insertproportion=1", "-p", "readproportion=0", "-p",
+        "updateproportion=0", "-p", "memory.writedelay=300"), err);
+    long inserted = summary().get("inserted").asLong();
+    assertEquals(1000 + inserted, MemoryBinding.keys(store).size(), "its key number is used");
+    assertEquals(inserted - 1, summary().get("operations").asLong());
+    assertEquals(inserted - 1, line("INSERT", "Operations"));
+    assertEquals(0, summary().get("warmup_operations").asLong());
+  }
+
   @Test
   void insertsThatFailAreNotCertain() throws IOException {
     assertEquals(0, client("-load"), err);

@@ -19,8 +19,8 @@ import site.ycsb.Status;
 
 /**
  * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
- * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads;
- * with {@code memory.scanned} a scan says that it has found so many rows.
+ * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads,
+ * {@code memory.writedelay} for writes; with {@code memory.scanned} a scan says that it has found so many rows.
  * The store is found by {@code memory.store}, so that each test has its own.
  */
 public final class MemoryBinding extends Binding {
@@ -30,6 +30,7 @@ public final class MemoryBinding extends Binding {
   private String failure;
   private long failAfter;
   private long delayMillis;
+  private long writeDelayMillis;
   private int scanned;
 
   /** The content of one store. */
@@ -49,6 +50,7 @@ public final class MemoryBinding extends Binding {
     failure = settings.choice("memory.fail", "none", "connect", "throw", "error", "hang");
     failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
     delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
+    writeDelayMillis = settings.whole("memory.writedelay", 0, 0, 60_000);
     scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
@@ -76,8 +78,12 @@ public final class MemoryBinding extends Binding {
       });
     }
     Status status = row == null ? Status.NOT_FOUND : Status.OK;
-    return delayMillis == 0 ? CompletableFuture.completedFuture(status) : CompletableFuture.supplyAsync(() -> status,
-        CompletableFuture.delayedExecutor(delayMillis, TimeUnit.MILLISECONDS));
+    return after(delayMillis, status);
+  }
+
+  private static CompletableFuture<Status> after(long millis, Status status) {
+    return millis == 0 ? CompletableFuture.completedFuture(status) : CompletableFuture.supplyAsync(() -> status,
+        CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS));
   }
 
   @Override
@@ -98,7 +104,7 @@ public final class MemoryBinding extends Binding {
     for (int i = 0; i < row.values().length; i++) {
       stored.put(row.columns().names().get(i), row.values()[i]);
     }
-    return CompletableFuture.completedFuture(Status.OK);
+    return after(writeDelayMillis, Status.OK);
   }
 
   @Override

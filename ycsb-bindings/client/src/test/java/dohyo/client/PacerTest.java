@@ -30,7 +30,8 @@ class PacerTest {
         // 8,000 a second together.
         Pacer pacer = new Pacer(80, threads, shift(thread, threads, client, clients), 7);
         for (int i = 0; i < 3; i++) {
-          due.add(pacer.nextDue());
+          due.add(pacer.due());
+          pacer.pass();
         }
       }
     }
