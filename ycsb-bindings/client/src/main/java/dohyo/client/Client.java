@@ -199,7 +199,8 @@ public final class Client {
     Double skew = agreed == null ? null : crew.skew() / 1e6;
     Double finished = agreed == null || crew.lastFinished() == 0 ? null : (crew.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
-        (window.measure() - window.begin()) / 1e9, measured, cpu / 1e9, Utils.getGCTotalTime());
+        (window.measure() - window.begin()) / 1e9, measured, crew.missed(), cpu / 1e9,
+        Utils.getGCTotalTime());
   }
 
   private int report(Results outcome) throws IOException {

@@ -149,6 +149,11 @@ final class Crew {
     return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
   }
 
+  /** How many operations were due in the measured window, and not sent in it. */
+  long missed() {
+    return workers().mapToLong(Worker::missed).sum();
+  }
+
   /** When the first measured operation of all was sent, in {@link System#nanoTime}. */
   long firstMeasured() {
     return times(Worker::firstMeasured).reduce((a, b) -> a - b <= 0 ? a : b).orElse(0);

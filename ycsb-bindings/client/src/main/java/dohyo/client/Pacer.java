@@ -8,8 +8,8 @@ package dohyo.client;
  */
 final class Pacer {
   private final double nanosBetween;
-  private final long begin;
   private final double offset;
+  private long begin;
   private long passed;
 
   /**
@@ -24,6 +24,17 @@ final class Pacer {
     nanosBetween = target > 0 ? threads * 1e9 / target : 0;
     offset = nanosBetween * shift;
     this.begin = begin;
+  }
+
+  /** Begins the grid anew; what was due before and is not sent yet is dropped. */
+  void begin(long time) {
+    begin = time;
+    passed = 0;
+  }
+
+  /** When the grid begins, in {@link System#nanoTime}. */
+  long begin() {
+    return begin;
   }
 
   boolean hasTarget() {

@@ -29,7 +29,9 @@ final class Worker {
   private final Completions completions = new Completions();
   private final Consumer<Operation> whenDone = completions::add;
   private final InFlight open;
+  private long now;
   private long measured;
+  private long missed;
   private boolean hasSent;
   private long skew;
   private long firstMeasured;
@@ -55,22 +57,24 @@ final class Worker {
   /** Sends until the window is over, the count is reached or the run was given up, then waits for what is open. */
   void work() {
     // The first one is made before the start, so that no class is loaded at the agreed instant.
+    now = System.nanoTime();
     Operation next = prepare();
-    waitFor(window.begin());
-    while (next != null && !abort.isSet()) {
-      long due = pacer.hasTarget() ? pacer.due() : 0;
-      if (pacer.hasTarget() && !waitFor(due) || !makeRoom()) {
+    while (next != null && makeRoom() && waitForTurn()) {
+      if (window.isOver(now)) {
+        reachedEnd = true;
+        // A key number that was handed out and never used would be missing in all later runs.
+        if (next.isNewRecord()) {
+          send(next);
+        }
         break;
       }
-      long now = System.nanoTime();
-      reachedEnd = window.isOver(now);
-      // Not after the end; but a key number that was handed out and never used would be missing in all later runs.
-      if (!reachedEnd || next.isNewRecord()) {
-        send(next, pacer.hasTarget() ? due : now, now);
-        pacer.pass();
-      }
-      next = reachedEnd ? null : prepare();
+      send(next);
+      pacer.pass();
+      next = prepare();
       takeAnswered();
+    }
+    if (reachedEnd || abort.isSet()) {
+      missed = countMissed();
     }
     drain();
   }
@@ -83,14 +87,15 @@ final class Worker {
     if (measured >= quota) {
       return null;
     }
-    if (pacer.hasTarget() && window.isOver(pacer.due())) {
-      reachedEnd = waitFor(pacer.due());
+    if (pacer.hasTarget() && window.isOver(due())) {
+      reachedEnd = waitForTurn();
       return null;
     }
     return source.next();
   }
 
-  private void send(Operation operation, long due, long now) {
+  private void send(Operation operation) {
+    long due = pacer.hasTarget() ? pacer.due() : now;
     open.add(operation);
     operation.start(binding, due, now, whenDone);
     if (!hasSent) {
@@ -105,21 +110,50 @@ final class Worker {
     }
   }
 
-  /** Takes answers until a time, or the end of the window; false if the run was given up meanwhile. */
-  private boolean waitFor(long due) {
+  /** Takes answers until the next operation is due, or the window is over; false if the run was given up meanwhile. */
+  private boolean waitForTurn() {
     while (!abort.isSet()) {
-      long now = System.nanoTime();
+      now = System.nanoTime();
       // Asked anew each time: the window may have been moved.
-      long until = window.earlier(due);
-      if (now - until >= 0) {
+      long turn = window.earlier(due());
+      if (now - turn >= 0) {
         return true;
       }
-      Operation answered = completions.poll(Math.min(until, now + GLANCE_NANOS));
+      Operation answered = completions.poll(Math.min(turn, now + GLANCE_NANOS));
       if (answered != null) {
         finish(answered);
       }
     }
     return false;
+  }
+
+  /**
+   * When the next operation is due. The grid begins anew with the measured window, so that what a cold server has left
+   * undone in the warm-up is not measured.
+   */
+  private long due() {
+    if (!pacer.hasTarget()) {
+      return window.begin();
+    }
+    long measure = window.measure();
+    if (pacer.begin() != measure && (window.hasBegun(now) || pacer.due() - measure >= 0)) {
+      pacer.begin(measure);
+    }
+    return pacer.due();
+  }
+
+  private long countMissed() {
+    now = System.nanoTime();
+    if (!pacer.hasTarget() || !window.hasBegun(now)) {
+      return 0;
+    }
+    long until = window.earlier(now);
+    long count = 0;
+    for (long due = due(); due - until < 0; due = pacer.due()) {
+      pacer.pass();
+      count++;
+    }
+    return count;
   }
 
   /** Waits until one more operation may be sent; false if the run was given up meanwhile. */
@@ -206,6 +240,11 @@ final class Worker {
   /** How much later than it should have been the first operation was sent, in nanoseconds. */
   long skew() {
     return skew;
+  }
+
+  /** How many operations were due in the measured window, and not sent in it. */
+  long missed() {
+    return missed;
   }
 
   /** When the first measured operation was sent, in {@link System#nanoTime}; 0 if there was none. */

@@ -289,6 +289,29 @@ class ClientTest {
     assertTrue(line("Intended-READ", "95thPercentileLatency(us)") > 350_000, out);
   }
 
+  @Test
+  void whatTheWarmUpHasLeftUndoneIsNotMeasured() throws IOException {
+    assertEquals(0, client("-load"), err);
+    // The first answer takes nearly all of the warm-up: 100 operations are overdue when the window begins.
+    assertEquals(0, client("-p", "maxexecutiontime=2", "-p", "warmuptime=1", "-p", "readproportion=1", "-p",
+        "updateproportion=0", "-target", "100", "-p", "memory.cold=990", "-p", "memory.delay=20"), err);
+    // One thread, 20 ms an answer: half of what is due is sent.
+    long operations = summary().get("operations").asLong();
+    assertTrue(operations <= 101, "" + operations);
+    assertEquals(200, operations + summary().get("missed_operations").asLong());
+    assertTrue(line("Intended-READ", "MinLatency(us)") < 500_000, out);
+  }
+
+  @Test
+  void whatWasDueAndNeverSentIsCounted() throws IOException {
+    assertEquals(0, client("-load"), err);
+    // The first answers come after the window.
+    assertEquals(4, client("-p", "maxexecutiontime=1", "-p", "warmuptime=0.2", "-p", "readproportion=1", "-p",
+        "updateproportion=0", "-target", "50", "-threads", "5", "-p", "memory.cold=3000"));
+    assertEquals(50, summary().get("missed_operations").asLong());
+    assertTrue(err.contains("no operation was measured"), err);
+  }
+
   @ParameterizedTest
   @CsvSource({"error, IO", "throw, ILLEGAL_STATE"})
   void errorsAreCountedByNameAndMakeTheRunInvalid(String failure, String name) throws IOException {
@@ -360,15 +383,16 @@ class ClientTest {
     assertTrue(err.contains("had passed"), err);
   }
 
-  private int warm() throws IOException {
+  private int warm(String target) throws IOException {
     Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 2000));
-    return client("-p", "startgate=" + folder, "-p", "warmuptime=40", "-p", "warmup=steady",
+    return client("-target", target, "-p", "startgate=" + folder, "-p", "warmuptime=40", "-p", "warmup=steady",
         "-p", "maxexecutiontime=1", "-p", "memory.delay=1", "-threads", "2", "-p", "hdrhistogram.fileoutput=true",
         "-p", "hdrhistogram.output.path=" + folder + "/");
   }
 
-  @Test
-  void aWarmUpEndsAtTheInstantThatIsTold() throws Exception {
+  @ParameterizedTest
+  @CsvSource({"0", "100"})
+  void aWarmUpEndsAtTheInstantThatIsTold(String target) throws Exception {
     assertEquals(0, client("-load"), err);
     Path log = folder.resolve("warmup.txt");
     Thread conductor = new Thread(() -> {
@@ -383,7 +407,7 @@ class ClientTest {
       }
     });
     conductor.start();
-    assertEquals(0, warm(), err);
+    assertEquals(0, warm(target), err);
     conductor.join();
     double seconds = summary().get("warmup_seconds").asDouble();
     assertTrue(seconds >= 1 && seconds < 40, "" + seconds);
@@ -392,7 +416,11 @@ class ClientTest {
     assertTrue(lines.get(0).matches("[1-9]\\d*\\.\\d{3} [1-9]\\d*"), lines.get(0));
     long until = Long.parseLong(lines.get(0).split(" ")[1]);
     assertTrue(until <= summary().get("warmup_operations").asLong());
-    assertEquals(summary().get("operations").asLong(), line("READ", "Operations") + line("UPDATE", "Operations"));
+    long operations = summary().get("operations").asLong();
+    assertEquals(operations, line("READ", "Operations") + line("UPDATE", "Operations"));
+    if (!target.equals("0")) {
+      assertEquals(100, operations + summary().get("missed_operations").asLong(), "the grid begins with the window");
+    }
   }
 
   @Test
@@ -410,7 +438,7 @@ class ClientTest {
   void anInstantOfTheWindowThatIsNoneEndsTheRun(String measure, String message) throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("measure"), measure);
-    assertEquals(4, warm());
+    assertEquals(4, warm("0"));
     assertTrue(err.contains(message), err);
   }
 

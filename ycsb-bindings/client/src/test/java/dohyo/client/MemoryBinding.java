@@ -14,13 +14,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
  * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
  * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads,
- * {@code memory.writedelay} for writes; with {@code memory.scanned} a scan says that it has found so many rows.
+ * {@code memory.writedelay} for writes, and {@code memory.cold} for the first read of each thread, which waits for it;
+ * with {@code memory.scanned} a scan says that it has found so many rows.
  * The store is found by {@code memory.store}, so that each test has its own.
  */
 public final class MemoryBinding extends Binding {
@@ -32,6 +34,7 @@ public final class MemoryBinding extends Binding {
   private long delayMillis;
   private long writeDelayMillis;
   private int scanned;
+  private long coldMillis;
 
   /** The content of one store. */
   static final class Store {
@@ -51,6 +54,7 @@ public final class MemoryBinding extends Binding {
     failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
     delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
     writeDelayMillis = settings.whole("memory.writedelay", 0, 0, 60_000);
+    coldMillis = settings.whole("memory.cold", 0, 0, 60_000);
     scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
@@ -69,6 +73,10 @@ public final class MemoryBinding extends Binding {
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     store.reads.incrementAndGet();
+    if (coldMillis > 0) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(coldMillis));
+      coldMillis = 0;
+    }
     Map<String, byte[]> row = store.rows.get(id(table, key));
     if (row != null) {
       row.forEach((name, value) -> {
