@@ -14,7 +14,7 @@ import site.ycsb.Status;
  * them on their way and records each when it has been answered. One in flight and many take the same road.
  */
 final class Worker {
-  /** How long it may sleep before it looks whether the run was given up. */
+  /** How long it may sleep before it looks whether the run was given up, or operations have been open for too long. */
   private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private final Run run;
@@ -30,6 +30,7 @@ final class Worker {
   private final Consumer<Operation> whenDone = completions::add;
   private final InFlight open;
   private long now;
+  private long nextGlance;
   private long measured;
   private long missed;
   private boolean hasSent;
@@ -58,6 +59,7 @@ final class Worker {
   void work() {
     // The first one is made before the start, so that no class is loaded at the agreed instant.
     now = System.nanoTime();
+    nextGlance = now;
     Operation next = prepare();
     while (next != null && makeRoom() && waitForTurn()) {
       if (window.isOver(now)) {
@@ -114,6 +116,7 @@ final class Worker {
   private boolean waitForTurn() {
     while (!abort.isSet()) {
       now = System.nanoTime();
+      expire();
       // Asked anew each time: the window may have been moved.
       long turn = window.earlier(due());
       if (now - turn >= 0) {
@@ -175,10 +178,18 @@ final class Worker {
   }
 
   private void takeOne() {
-    Operation answered = completions.poll(System.nanoTime() + GLANCE_NANOS);
+    now = System.nanoTime();
+    expire();
+    Operation answered = completions.poll(now + GLANCE_NANOS);
     if (answered != null) {
       finish(answered);
-    } else {
+    }
+  }
+
+  /** Gives up on what has been open for longer than the timeout, if it has not looked for that just before. */
+  private void expire() {
+    if (now - nextGlance >= 0) {
+      nextGlance = now + GLANCE_NANOS;
       abandon(timeoutNanos);
     }
   }
@@ -203,6 +214,10 @@ final class Worker {
   private void finish(Operation operation) {
     if (!open.remove(operation)) {
       return;
+    }
+    // A driver that waits itself cannot be left, and an answer may come just before the next look.
+    if (operation.finished() - operation.started() > timeoutNanos) {
+      operation.timeOut();
     }
     if (operation.retries() < run.insertRetries() && hasError(operation) && !abort.isSet()) {
       Operation again = operation.again();

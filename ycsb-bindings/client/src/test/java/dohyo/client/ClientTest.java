@@ -347,6 +347,27 @@ class ClientTest {
     assertTrue(err.contains("no operation has succeeded for 2 s (stalltime)"), err);
   }
 
+  @ParameterizedTest
+  @CsvSource({"0", "2000"})
+  void anAnswerThatDoesNotComeIsNotWaitedForWhileOthersDo(String target) {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "maxexecutiontime=3", "-p", "readproportion=0.998", "-p", "updateproportion=0.002",
+        "-p", "memory.delay=1", "-p", "memory.fail=hang", "-p", "operationtimeout=200", "-p", "inflight=400", "-p",
+        "maxerrorrate=1", "-target", target), err);
+    assertTrue(line("UPDATE", "Return=TIMEOUT") > 0, out);
+    assertTrue(line("UPDATE-FAILED", "MinLatency(us)") >= 200_000, out);
+    assertTrue(line("UPDATE-FAILED", "MaxLatency(us)") < 2_000_000, out);
+  }
+
+  @Test
+  void anAnswerAfterTheTimeoutIsNone() {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "operationcount=10", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
+        "memory.cold=400", "-p", "operationtimeout=200", "-p", "maxerrorrate=1"), err);
+    assertEquals(1, line("READ", "Return=TIMEOUT"));
+    assertEquals(9, line("READ", "Return=OK"));
+  }
+
   @Test
   void aDatabaseThatCannotBeReachedIsExitThree() {
     assertEquals(3, client("-load", "-threads", "4", "-p", "memory.fail=connect"));
