@@ -20,6 +20,11 @@ import site.ycsb.DBException;
 final class Crew {
   /** How long a thread may take to let go of its connection before it is left behind. */
   private static final long LEAVE_SECONDS = 15;
+  /** The same after the run was given up: who gave it up waits no more than 10 s for all of it. */
+  private static final long ABORTED_LEAVE_SECONDS = 3;
+  /** Made ahead: there may be no memory to make it. */
+  private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
+      + " set a lower threadcount, or give the client more heap (client_heap)");
 
   private final Run run;
   private final List<ThreadStatistics> statistics;
@@ -31,6 +36,7 @@ final class Crew {
   private final CompletableFuture<Window> released = new CompletableFuture<>();
   private final CompletableFuture<Exception> failure = new CompletableFuture<>();
   private final Histogram cleanup = new ConcurrentHistogram(ThreadStatistics.DIGITS);
+  private long leaveUntil;
 
   Crew(Run run, List<ThreadStatistics> statistics, Abort abort) {
     this.run = run;
@@ -58,7 +64,14 @@ final class Crew {
       Thread thread = new Thread(() -> live(number, name), "client-" + number);
       // A thread stuck in a driver must not keep the process from ending.
       thread.setDaemon(true);
-      thread.start();
+      try {
+        thread.start();
+      } catch (OutOfMemoryError e) {
+        failure.complete(new DBException("threadcount=" + run.threads() + ": thread " + (i + 1)
+            + " could not be started: " + e.getMessage() + "; set a lower threadcount, or raise the limits of threads"
+            + " and memory on this host", e));
+        break;
+      }
     }
     while (!connected.await(50, TimeUnit.MILLISECONDS)) {
       if (abort.isSet()) {
@@ -87,18 +100,29 @@ final class Crew {
     return ended.await(nanos, TimeUnit.NANOSECONDS);
   }
 
-  /** Sends home threads that were never released, and waits a bounded time until all have disconnected. */
+  /** Sends all threads home, released or not, and waits a bounded time until all have disconnected. */
   void dismiss() throws InterruptedException {
     released.cancel(false);
+    // After an error of this process they may still be at work.
+    abort.set("dismissed");
     if (!failure.isDone() || connected.getCount() == 0) {
-      left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
+      awaitLeft();
     }
   }
 
   /** How long each thread took to disconnect, in microseconds. */
   Histogram cleanup() throws InterruptedException {
-    left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
+    awaitLeft();
     return cleanup;
+  }
+
+  /** Waits a bounded time until all have disconnected; when that has passed once, no more. */
+  private void awaitLeft() throws InterruptedException {
+    if (leaveUntil == 0) {
+      leaveUntil = System.nanoTime()
+          + TimeUnit.SECONDS.toNanos(abort.isSet() ? ABORTED_LEAVE_SECONDS : LEAVE_SECONDS);
+    }
+    left.await(leaveUntil - System.nanoTime(), TimeUnit.NANOSECONDS);
   }
 
   private void live(int number, String name) {
@@ -115,7 +139,9 @@ final class Crew {
         binding.cleanup();
         cleanup.recordValue(Math.max(0, (System.nanoTime() - start) / 1000));
       }
-    } catch (Exception | LinkageError e) {
+    } catch (OutOfMemoryError e) {
+      failure.complete(OUT_OF_MEMORY);
+    } catch (Exception | Error e) {
       if (connected.getCount() > 0) {
         failure.complete(e instanceof Exception exception ? exception : new DBException(e.toString(), e));
       }
@@ -133,6 +159,10 @@ final class Crew {
     } catch (java.util.concurrent.CancellationException e) {
       // Dismissed before the run began.
       return;
+    } catch (OutOfMemoryError e) {
+      // No text is put together: there may be no memory for it.
+      abort.set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
+          + " threadcount, inflight or batchsize");
     } catch (Exception | Error e) {
       abort.set("client thread " + number + " died: " + e);
       e.printStackTrace();

@@ -369,6 +369,39 @@ class ClientTest {
   }
 
   @Test
+  void aDriverThatNeverReturnsDoesNotKeepTheClientFromEnding() throws IOException {
+    long start = System.nanoTime();
+    assertEquals(5, client("-p", "maxexecutiontime=60", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
+        "memory.cold=60000", "-p", "stalltime=1", "-threads", "3"));
+    assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 30);
+    assertTrue(err.contains("no operation has succeeded for 1 s (stalltime)"), err);
+    assertEquals(5, summary().get("exit").asLong());
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+      "nomemory | 3 | a client thread could not connect: out of memory; set a lower threadcount",
+      "outofmemory | 4 | a client thread ran out of memory; give the client more heap (client_heap)"})
+  void aThreadWithoutMemoryEndsTheClient(String failure, int exit, String message) {
+    assertEquals(exit, client("-load", "-threads", "4", "-p", "memory.fail=" + failure));
+    assertTrue(err.contains("ERROR: " + message), err);
+  }
+
+  @Test
+  void aThreadThatCannotBeStartedEndsTheClient() throws Exception {
+    // Each thread reserves 64 MB of address space, of which there are 6 GB.
+    Process process = new ProcessBuilder("bash", "-c", "ulimit -v 6000000 && exec \"$@\"", "client",
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xss64m", "-Xmx64m",
+        "-XX:ReservedCodeCacheSize=64m", "-XX:CompressedClassSpaceSize=64m",
+        "-cp", System.getProperty("java.class.path"), Client.class.getName(), "-db", "noop", "-t", "-threads", "1000",
+        "-p", "recordcount=1000", "-p", "operationcount=100000").redirectErrorStream(true).start();
+    String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(3, process.waitFor(), said);
+    assertTrue(Pattern.compile("ERROR: threadcount=1000: thread \\d+ could not be started: .*; set a lower threadcount")
+        .matcher(said).find(), said);
+  }
+
+  @Test
   void aDatabaseThatCannotBeReachedIsExitThree() {
     assertEquals(3, client("-load", "-threads", "4", "-p", "memory.fail=connect"));
     assertTrue(err.contains("ERROR: nobody listens at memory"), err);

@@ -20,8 +20,9 @@ import site.ycsb.Status;
 
 /**
  * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
- * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads,
- * {@code memory.writedelay} for writes, and {@code memory.cold} for the first read of each thread, which waits for it;
+ * nomemory, throw, outofmemory, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in
+ * milliseconds for reads, {@code memory.writedelay} for writes, and {@code memory.cold} for the first read of each
+ * thread, which waits for it;
  * with {@code memory.scanned} a scan says that it has found so many rows.
  * The store is found by {@code memory.store}, so that each test has its own.
  */
@@ -50,7 +51,8 @@ public final class MemoryBinding extends Binding {
   @Override
   protected void connect(Settings settings) throws DBException {
     store = store(settings.text("memory.store", "default"));
-    failure = settings.choice("memory.fail", "none", "connect", "throw", "error", "hang");
+    failure = settings.choice("memory.fail", "none", "connect", "nomemory", "throw", "outofmemory",
+        "error", "hang");
     failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
     delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
     writeDelayMillis = settings.whole("memory.writedelay", 0, 0, 60_000);
@@ -58,6 +60,9 @@ public final class MemoryBinding extends Binding {
     scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
+    }
+    if (failure.equals("nomemory")) {
+      throw new OutOfMemoryError("not enough for a connection");
     }
   }
 
@@ -100,6 +105,8 @@ public final class MemoryBinding extends Binding {
       switch (failure) {
         case "throw":
           throw new IllegalStateException("thrown at once");
+        case "outofmemory":
+          throw new OutOfMemoryError("not enough for a row");
         case "error":
           return CompletableFuture.failedFuture(new java.io.IOException("disk on fire"));
         case "hang":
