@@ -369,6 +369,15 @@ class ClientTest {
   }
 
   @Test
+  void aClientWithLittleToDoDoesNotStall() {
+    assertEquals(0, client("-load"), err);
+    // The first one of this client is due after 2 s.
+    assertEquals(0, client("-p", "operationcount=1", "-target", "0.4", "-p", "clients=5", "-p", "clientnumber=4", "-p",
+        "stalltime=1"), err);
+    assertEquals(1, line("OVERALL", "Operations"));
+  }
+
+  @Test
   void aDriverThatNeverReturnsDoesNotKeepTheClientFromEnding() throws IOException {
     long start = System.nanoTime();
     assertEquals(5, client("-p", "maxexecutiontime=60", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
