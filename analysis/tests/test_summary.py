@@ -434,3 +434,14 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
     # A warm-up of a fixed length says nothing, and neither does one that was long enough.
     write_json(tmp_path / "raw/01-cassandra/run-1/clients.json", clients_json(("node1",), warmup_steady=True))
     assert not [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
+
+
+def test_operations_that_were_due_and_never_sent_are_told(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
+    trial(tmp_path, 2, "hbase")
+    for client, missed in (("run-1/node1", 1200), ("run-1/node2", 34), ("run-2/node1", 0)):
+        edit_json(folder / client / "client.json", missed_operations=missed)
+    summary = summarise(tmp_path)
+    note = "run: 1,234 operations due in the window were never sent"
+    assert [note in each.notes for each in summary.trials] == [True, False]
+    assert note in " ".join(rendered(summary).split())

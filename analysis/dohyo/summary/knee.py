@@ -35,8 +35,7 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
 
     :param latencies: from the intended start, of the operations that succeeded
     :param target: operations per second that were asked for
-    :param achieved: operations per second that succeeded. More than the target is none of the system's faults: it is
-        work that the warm-up has left.
+    :param achieved: operations per second that succeeded
     :raises ValueError: if a latency that is bounded is not known
     """
     if not latencies:

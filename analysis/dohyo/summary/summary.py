@@ -382,6 +382,7 @@ class _Evidence:
                 *self._reused(),
                 *self._settled(runs),
                 *servers.notes(),
+                *_missed(counted),
                 *_busy(uses, counted),
                 *(hosts.problems if hosts else ()),
             ],
@@ -759,6 +760,16 @@ def _busy(uses: Sequence[HostUse], runs: Sequence[Phase]) -> list[str]:
     servers = {host for run in runs for host, facts in run.conducted.nodes.items() if facts.get("cpu_seconds")}
     clients = {(run.kind, client.host) for run in runs for client in run.clients}
     return busy(uses, servers, clients)
+
+
+def _missed(runs: Sequence[Phase]) -> list[str]:
+    """What was not sent at a target rate, phase by phase: no latency tells of it."""
+    missed: dict[str, int] = {}
+    for run in runs:
+        for client in run.clients:
+            missed[run.kind] = missed.get(run.kind, 0) + (whole(client.report.get("missed_operations")) or 0)
+    never = "operations due in the window were never sent"
+    return [f"{kind}: {count:,} {never}" for kind, count in missed.items() if count]
 
 
 def _first(problems: Sequence[str]) -> str:

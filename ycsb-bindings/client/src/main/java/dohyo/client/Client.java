@@ -37,6 +37,8 @@ public final class Client {
 
   /** How often the reporter looks: the length of an interval in the histogram logs. */
   private static final long TICK_SECONDS = 1;
+  /** How long threads may take to end after the run was given up; who hangs in a driver is left behind. */
+  private static final long ABORT_SECONDS = 5;
   /** How long a signal waits for the results of a run that it ends. */
   private static final long FAREWELL_SECONDS = 10;
 
@@ -109,6 +111,9 @@ public final class Client {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return fail(messages, INTERNAL, "interrupted");
+    } catch (OutOfMemoryError e) {
+      return fail(messages, INTERNAL, "out of memory: " + e.getMessage()
+          + "; give the client more heap (client_heap), or set a lower threadcount, inflight or batchsize");
     } catch (IOException | RuntimeException e) {
       e.printStackTrace(messages);
       return fail(messages, INTERNAL, e.toString());
@@ -163,9 +168,10 @@ public final class Client {
     OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
     long cpuAtMeasure = -1;
     long next = window.measure();
+    long givenUp = 0;
     boolean ended = false;
     Warmup open = warmup;
-    while (!ended) {
+    while (!ended && (givenUp == 0 || System.nanoTime() - givenUp < TimeUnit.SECONDS.toNanos(ABORT_SECONDS))) {
       long longest = open != null ? Warmup.POLL_NANOS : TimeUnit.SECONDS.toNanos(TICK_SECONDS);
       ended = crew.awaitEnd(Math.max(1, Math.min(next - System.nanoTime(), longest)));
       if (open != null && (System.nanoTime() - window.measure() >= 0 || open.look())) {
@@ -184,6 +190,9 @@ public final class Client {
       if (!ended) {
         reporter.tick();
       }
+      if (givenUp == 0 && abort.isSet()) {
+        givenUp = now;
+      }
     }
     long cpu = cpuAtMeasure < 0 ? 0 : system.getProcessCpuTime() - cpuAtMeasure;
     reporter.end();
@@ -196,10 +205,11 @@ public final class Client {
     boolean full = !abort.isSet() && crew.reachedEnd();
     double measured = full ? run.measuredSeconds()
         : Math.max(0, crew.lastFinished() - crew.firstMeasured()) / 1e9;
-    Double skew = agreed == null ? null : (crew.firstSent() - window.begin()) / 1e6;
+    Double skew = agreed == null ? null : crew.skew() / 1e6;
     Double finished = agreed == null || crew.lastFinished() == 0 ? null : (crew.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
-        (window.measure() - window.begin()) / 1e9, measured, cpu / 1e9, Utils.getGCTotalTime());
+        (window.measure() - window.begin()) / 1e9, measured, crew.missed(), cpu / 1e9,
+        Utils.getGCTotalTime());
   }
 
   private int report(Results outcome) throws IOException {

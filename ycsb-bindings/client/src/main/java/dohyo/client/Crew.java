@@ -2,13 +2,16 @@ package dohyo.client;
 
 import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.ToLongFunction;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
@@ -17,6 +20,11 @@ import site.ycsb.DBException;
 final class Crew {
   /** How long a thread may take to let go of its connection before it is left behind. */
   private static final long LEAVE_SECONDS = 15;
+  /** The same after the run was given up: who gave it up waits no more than 10 s for all of it. */
+  private static final long ABORTED_LEAVE_SECONDS = 3;
+  /** Made ahead: there may be no memory to make it. */
+  private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
+      + " set a lower threadcount, or give the client more heap (client_heap)");
 
   private final Run run;
   private final List<ThreadStatistics> statistics;
@@ -28,6 +36,7 @@ final class Crew {
   private final CompletableFuture<Window> released = new CompletableFuture<>();
   private final CompletableFuture<Exception> failure = new CompletableFuture<>();
   private final Histogram cleanup = new ConcurrentHistogram(ThreadStatistics.DIGITS);
+  private long leaveUntil;
 
   Crew(Run run, List<ThreadStatistics> statistics, Abort abort) {
     this.run = run;
@@ -55,7 +64,14 @@ final class Crew {
       Thread thread = new Thread(() -> live(number, name), "client-" + number);
       // A thread stuck in a driver must not keep the process from ending.
       thread.setDaemon(true);
-      thread.start();
+      try {
+        thread.start();
+      } catch (OutOfMemoryError e) {
+        failure.complete(new DBException("threadcount=" + run.threads() + ": thread " + (i + 1)
+            + " could not be started: " + e.getMessage() + "; set a lower threadcount, or raise the limits of threads"
+            + " and memory on this host", e));
+        break;
+      }
     }
     while (!connected.await(50, TimeUnit.MILLISECONDS)) {
       if (abort.isSet()) {
@@ -84,18 +100,29 @@ final class Crew {
     return ended.await(nanos, TimeUnit.NANOSECONDS);
   }
 
-  /** Sends home threads that were never released, and waits a bounded time until all have disconnected. */
+  /** Sends all threads home, released or not, and waits a bounded time until all have disconnected. */
   void dismiss() throws InterruptedException {
     released.cancel(false);
+    // After an error of this process they may still be at work.
+    abort.set("dismissed");
     if (!failure.isDone() || connected.getCount() == 0) {
-      left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
+      awaitLeft();
     }
   }
 
   /** How long each thread took to disconnect, in microseconds. */
   Histogram cleanup() throws InterruptedException {
-    left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
+    awaitLeft();
     return cleanup;
+  }
+
+  /** Waits a bounded time until all have disconnected; when that has passed once, no more. */
+  private void awaitLeft() throws InterruptedException {
+    if (leaveUntil == 0) {
+      leaveUntil = System.nanoTime()
+          + TimeUnit.SECONDS.toNanos(abort.isSet() ? ABORTED_LEAVE_SECONDS : LEAVE_SECONDS);
+    }
+    left.await(leaveUntil - System.nanoTime(), TimeUnit.NANOSECONDS);
   }
 
   private void live(int number, String name) {
@@ -112,7 +139,9 @@ final class Crew {
         binding.cleanup();
         cleanup.recordValue(Math.max(0, (System.nanoTime() - start) / 1000));
       }
-    } catch (Exception | LinkageError e) {
+    } catch (OutOfMemoryError e) {
+      failure.complete(OUT_OF_MEMORY);
+    } catch (Exception | Error e) {
       if (connected.getCount() > 0) {
         failure.complete(e instanceof Exception exception ? exception : new DBException(e.toString(), e));
       }
@@ -130,6 +159,10 @@ final class Crew {
     } catch (java.util.concurrent.CancellationException e) {
       // Dismissed before the run began.
       return;
+    } catch (OutOfMemoryError e) {
+      // No text is put together: there may be no memory for it.
+      abort.set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
+          + " threadcount, inflight or batchsize");
     } catch (Exception | Error e) {
       abort.set("client thread " + number + " died: " + e);
       e.printStackTrace();
@@ -138,41 +171,34 @@ final class Crew {
 
   /** Whether the run lasted to the end of the window: at least one thread worked until then. */
   boolean reachedEnd() {
-    for (int i = 0; i < workers.length(); i++) {
-      if (workers.get(i) != null && workers.get(i).reachedEnd()) {
-        return true;
-      }
-    }
-    return false;
+    return workers().anyMatch(Worker::reachedEnd);
   }
 
-  /** When the first operation of all was sent, in {@link System#nanoTime}. */
-  long firstSent() {
-    return earliest(Worker::firstSent);
+  /** How much later than it should have been a first operation was sent, in nanoseconds: that of the best thread. */
+  long skew() {
+    return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
+  }
+
+  /** How many operations were due in the measured window, and not sent in it. */
+  long missed() {
+    return workers().mapToLong(Worker::missed).sum();
   }
 
   /** When the first measured operation of all was sent, in {@link System#nanoTime}. */
   long firstMeasured() {
-    return earliest(Worker::firstMeasured);
+    return times(Worker::firstMeasured).reduce((a, b) -> a - b <= 0 ? a : b).orElse(0);
   }
 
   /** When the last measured operation of all had been answered, in {@link System#nanoTime}. */
   long lastFinished() {
-    return times(Worker::lastFinished).stream().reduce((a, b) -> a - b >= 0 ? a : b).orElse(0L);
+    return times(Worker::lastFinished).reduce((a, b) -> a - b >= 0 ? a : b).orElse(0);
   }
 
-  private long earliest(ToLongFunction<Worker> time) {
-    return times(time).stream().reduce((a, b) -> a - b <= 0 ? a : b).orElse(0L);
+  private LongStream times(ToLongFunction<Worker> time) {
+    return workers().mapToLong(time).filter(at -> at != 0);
   }
 
-  private List<Long> times(ToLongFunction<Worker> time) {
-    List<Long> times = new ArrayList<>();
-    for (int i = 0; i < workers.length(); i++) {
-      Worker worker = workers.get(i);
-      if (worker != null && time.applyAsLong(worker) != 0) {
-        times.add(time.applyAsLong(worker));
-      }
-    }
-    return times;
+  private Stream<Worker> workers() {
+    return IntStream.range(0, workers.length()).mapToObj(workers::get).filter(Objects::nonNull);
   }
 }

@@ -33,16 +33,17 @@ final class Results {
    * When things happened in a run.
    *
    * @param agreedStartMillis agreed instant in milliseconds since 1970, {@code null} without a start gate
-   * @param skewMillis        how much later than agreed the first operation was sent; {@code null} likewise
+   * @param skewMillis        how late the first operation was sent; {@code null} likewise
    * @param finishedMillis    how long after the agreed instant the last answer came; {@code null} likewise
    * @param connectSeconds    from the start of the process to all threads connected
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
+   * @param missedOperations  how many operations were due in the measured window and not sent in it
    * @param cpuSeconds        processor time that this process used in the measured window
    * @param gcMillis          time in garbage collection since the start of the process
    */
   record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
-      double warmupSeconds, double measuredSeconds, double cpuSeconds, long gcMillis) {
+      double warmupSeconds, double measuredSeconds, long missedOperations, double cpuSeconds, long gcMillis) {
   }
 
   Results(Run run, Reporter reporter, List<ThreadStatistics> threads, Timing timing, Histogram cleanup) {
@@ -263,6 +264,7 @@ final class Results {
     summary.put("warmup_seconds", timing.warmupSeconds());
     summary.put("warmup_operations", threads.stream().mapToLong(ThreadStatistics::warmups).sum());
     summary.put("measured_seconds", timing.measuredSeconds());
+    summary.put("missed_operations", timing.missedOperations());
     summary.put("operations", operations());
     summary.put("failed_operations", failedOperations());
     summary.put("records", recordsDone());

@@ -20,12 +20,16 @@ import dohyo.workload.RecordWorkload;
  * @param measuredSeconds length of the measured window, 0 where only the count bounds it
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load: its rows must be there
  * @param timeoutMillis   last bound on one operation
- * @param stallSeconds    time without any success after which the run is given up
+ * @param stallSeconds    time without any success after which the run is given up; with a target at least
+ *                        {@link #STALL_OPERATIONS} times that between two operations of this client
  * @param insertRetries   how often a failed insert of the load is sent again
  */
 record Run(Settings settings, RecordWorkload workload, boolean load, int threads, int inflight, double target,
     long operations, double warmupSeconds, boolean steady, double measuredSeconds, double maxErrorRate,
     long timeoutMillis, double stallSeconds, int insertRetries) {
+
+  /** One of a thousand clients may send an operation every two minutes: that is no stall. */
+  private static final double STALL_OPERATIONS = 10;
 
   /** The workload of stock YCSB that {@link RecordWorkload} stands in for. */
   private static final String CORE_WORKLOAD = "site.ycsb.workloads.CoreWorkload";
@@ -54,16 +58,17 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     if (operations > 0 && operations < threads) {
       threads = (int) operations;
     }
+    double target = settings.decimal("target", 0, 0, 1e12);
     return new Run(settings, workload, load, threads,
         settings.number("inflight", 1, 1, 1_000_000),
-        settings.decimal("target", 0, 0, 1e12),
+        target,
         operations,
         load ? 0 : settings.decimal("warmuptime", 0, 0, 1e8),
         settings.choice("warmup", "fixed", "steady").equals("steady"),
         seconds,
         load ? 0 : settings.decimal("maxerrorrate", 0.001, 0, 1),
         Binding.operationTimeout(settings),
-        settings.decimal("stalltime", 60, 1, 1e8),
+        Math.max(settings.decimal("stalltime", 60, 1, 1e8), target > 0 ? STALL_OPERATIONS / target : 0),
         load ? settings.number("core_workload_insertion_retry_limit", 0, 0, 1_000_000) : 0);
   }
 

@@ -1,9 +1,9 @@
 package dohyo.client;
 
 /**
- * The measured window in {@link System#nanoTime}: operations that start in it are measured, and nothing starts after
- * it. An operation that was started in the window is measured to its end, however long that takes, so slow answers
- * near the end are not lost.
+ * The measured window in {@link System#nanoTime}: operations that start in it are measured, and none that
+ * starts after it. An operation that was started in the window is measured to its end, however long that takes, so slow
+ * answers near the end are not lost.
  */
 final class Window {
   private final long begin;
@@ -51,7 +51,11 @@ final class Window {
     return isOver(time) ? measure + length : time;
   }
 
+  boolean hasBegun(long now) {
+    return now - measure >= 0;
+  }
+
   boolean isMeasured(long started) {
-    return started - measure >= 0;
+    return hasBegun(started) && !isOver(started);
   }
 }

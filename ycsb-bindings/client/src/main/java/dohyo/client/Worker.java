@@ -14,7 +14,7 @@ import site.ycsb.Status;
  * them on their way and records each when it has been answered. One in flight and many take the same road.
  */
 final class Worker {
-  /** How long it may sleep before it looks whether the run was given up. */
+  /** How long it may sleep before it looks whether the run was given up, or operations have been open for too long. */
   private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private final Run run;
@@ -29,8 +29,12 @@ final class Worker {
   private final Completions completions = new Completions();
   private final Consumer<Operation> whenDone = completions::add;
   private final InFlight open;
+  private long now;
+  private long nextGlance;
   private long measured;
-  private long firstSent;
+  private long missed;
+  private boolean hasSent;
+  private long skew;
   private long firstMeasured;
   private long lastFinished;
   private boolean reachedEnd;
@@ -42,7 +46,7 @@ final class Worker {
     this.statistics = statistics;
     this.abort = abort;
     this.source = run.workload().source(thread, run.threads());
-    this.pacer = new Pacer(run.target(), thread, run.threads(), window.begin());
+    this.pacer = new Pacer(run.target(), run.threads(), run.workload().shift(thread, run.threads()), window.begin());
     // The source of a load ends by itself; its bound is records, not operations.
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE
         : RecordWorkload.part(run.operations(), thread + 1, run.threads())
@@ -54,34 +58,51 @@ final class Worker {
   /** Sends until the window is over, the count is reached or the run was given up, then waits for what is open. */
   void work() {
     // The first one is made before the start, so that no class is loaded at the agreed instant.
-    Operation next = source.next();
-    waitFor(window.begin());
-    while (next != null && !abort.isSet() && measured < quota) {
-      long due = pacer.hasTarget() ? pacer.nextDue() : 0;
-      if (pacer.hasTarget() && !waitFor(due) || !makeRoom()) {
-        break;
-      }
-      long now = System.nanoTime();
+    now = System.nanoTime();
+    nextGlance = now;
+    Operation next = prepare();
+    while (next != null && makeRoom() && waitForTurn()) {
       if (window.isOver(now)) {
         reachedEnd = true;
         // A key number that was handed out and never used would be missing in all later runs.
         if (next.isNewRecord()) {
-          send(next, now, now);
+          send(next);
         }
         break;
       }
-      send(next, pacer.hasTarget() ? due : now, now);
-      next = measured < quota ? source.next() : null;
+      send(next);
+      pacer.pass();
+      next = prepare();
       takeAnswered();
+    }
+    if (reachedEnd || abort.isSet()) {
+      missed = countMissed();
     }
     drain();
   }
 
-  private void send(Operation operation, long due, long now) {
+  /**
+   * Makes the next operation ahead of its time. There is none after the last one; nor when it would be due after the
+   * window: then the end has come.
+   */
+  private Operation prepare() {
+    if (measured >= quota) {
+      return null;
+    }
+    if (pacer.hasTarget() && window.isOver(due())) {
+      reachedEnd = waitForTurn();
+      return null;
+    }
+    return source.next();
+  }
+
+  private void send(Operation operation) {
+    long due = pacer.hasTarget() ? pacer.due() : now;
     open.add(operation);
     operation.start(binding, due, now, whenDone);
-    if (firstSent == 0) {
-      firstSent = now;
+    if (!hasSent) {
+      hasSent = true;
+      skew = pacer.hasTarget() ? now - due : now - window.begin();
     }
     if (window.isMeasured(now)) {
       measured++;
@@ -91,21 +112,51 @@ final class Worker {
     }
   }
 
-  /** Takes answers until a time, or the end of the window; false if the run was given up meanwhile. */
-  private boolean waitFor(long due) {
+  /** Takes answers until the next operation is due, or the window is over; false if the run was given up meanwhile. */
+  private boolean waitForTurn() {
     while (!abort.isSet()) {
-      long now = System.nanoTime();
+      now = System.nanoTime();
+      expire();
       // Asked anew each time: the window may have been moved.
-      long until = window.earlier(due);
-      if (now - until >= 0) {
+      long turn = window.earlier(due());
+      if (now - turn >= 0) {
         return true;
       }
-      Operation answered = completions.poll(Math.min(until, now + GLANCE_NANOS));
+      Operation answered = completions.poll(Math.min(turn, now + GLANCE_NANOS));
       if (answered != null) {
         finish(answered);
       }
     }
     return false;
+  }
+
+  /**
+   * When the next operation is due. The grid begins anew with the measured window, so that what a cold server has left
+   * undone in the warm-up is not measured.
+   */
+  private long due() {
+    if (!pacer.hasTarget()) {
+      return window.begin();
+    }
+    long measure = window.measure();
+    if (pacer.begin() != measure && (window.hasBegun(now) || pacer.due() - measure >= 0)) {
+      pacer.begin(measure);
+    }
+    return pacer.due();
+  }
+
+  private long countMissed() {
+    now = System.nanoTime();
+    if (!pacer.hasTarget() || !window.hasBegun(now)) {
+      return 0;
+    }
+    long until = window.earlier(now);
+    long count = 0;
+    for (long due = due(); due - until < 0; due = pacer.due()) {
+      pacer.pass();
+      count++;
+    }
+    return count;
   }
 
   /** Waits until one more operation may be sent; false if the run was given up meanwhile. */
@@ -127,10 +178,18 @@ final class Worker {
   }
 
   private void takeOne() {
-    Operation answered = completions.poll(System.nanoTime() + GLANCE_NANOS);
+    now = System.nanoTime();
+    expire();
+    Operation answered = completions.poll(now + GLANCE_NANOS);
     if (answered != null) {
       finish(answered);
-    } else {
+    }
+  }
+
+  /** Gives up on what has been open for longer than the timeout, if it has not looked for that just before. */
+  private void expire() {
+    if (now - nextGlance >= 0) {
+      nextGlance = now + GLANCE_NANOS;
       abandon(timeoutNanos);
     }
   }
@@ -156,6 +215,10 @@ final class Worker {
     if (!open.remove(operation)) {
       return;
     }
+    // A driver that waits itself cannot be left, and an answer may come just before the next look.
+    if (operation.finished() - operation.started() > timeoutNanos) {
+      operation.timeOut();
+    }
     if (operation.retries() < run.insertRetries() && hasError(operation) && !abort.isSet()) {
       Operation again = operation.again();
       open.add(again);
@@ -166,7 +229,7 @@ final class Worker {
     if (window.isMeasured(operation.started())) {
       statistics.record(operation);
       lastFinished = operation.finished();
-    } else {
+    } else if (!window.hasBegun(operation.started())) {
       statistics.warmup();
     }
   }
@@ -185,9 +248,18 @@ final class Worker {
     return reachedEnd;
   }
 
-  /** When the first operation was sent, in {@link System#nanoTime}; 0 if there was none. */
-  long firstSent() {
-    return firstSent;
+  boolean hasSent() {
+    return hasSent;
+  }
+
+  /** How much later than it should have been the first operation was sent, in nanoseconds. */
+  long skew() {
+    return skew;
+  }
+
+  /** How many operations were due in the measured window, and not sent in it. */
+  long missed() {
+    return missed;
   }
 
   /** When the first measured operation was sent, in {@link System#nanoTime}; 0 if there was none. */

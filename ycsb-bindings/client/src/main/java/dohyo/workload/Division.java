@@ -75,6 +75,17 @@ final class Division {
     return layout.firstOf(table) + part(layout.endOf(table) - layout.firstOf(table), place % parts, parts);
   }
 
+  /**
+   * How far a thread's grid of a target rate is shifted, as a share of the time between two of its operations, so that
+   * all threads of all clients are evenly spread over it and a client's next one comes after a turn of all clients.
+   *
+   * @param thread  number of a thread of this client, from 0
+   * @param threads how many threads each client has
+   */
+  double shift(int thread, int threads) {
+    return ((double) thread * clients + number) / ((double) threads * clients);
+  }
+
   // Only rounding down keeps the order of places that are counted in different parts; a product has up to 96 bits.
   private static long part(long of, long index, long parts) {
     return BigInteger.valueOf(of).multiply(BigInteger.valueOf(index)).divide(BigInteger.valueOf(parts))

@@ -6,7 +6,6 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 import site.ycsb.Utils;
-import site.ycsb.generator.AcknowledgedCounterGenerator;
 import site.ycsb.generator.ExponentialGenerator;
 import site.ycsb.generator.ScrambledZipfianGenerator;
 import site.ycsb.generator.ZipfianGenerator;
@@ -30,7 +29,7 @@ final class KeyChooser {
     private final String distribution;
     private final RecordLayout layout;
     private final Division division;
-    private final AcknowledgedCounterGenerator inserted;
+    private final InsertCounter inserted;
     private final long insertedBefore;
     private final LongAdder handedOut = new LongAdder();
     private final LongAdder acknowledged = new LongAdder();
@@ -60,7 +59,7 @@ final class KeyChooser {
         }
       }
       insertedBefore = settings.whole("inserted", 0, 0, Long.MAX_VALUE / 4);
-      inserted = new AcknowledgedCounterGenerator(layout.recordCount() + insertedBefore);
+      inserted = new InsertCounter(layout.recordCount() + insertedBefore);
       turns = new AtomicLongArray(layout.tableCount());
       hotRecords = settings.decimal("hotspotdatafraction", 0.2, 0, 1);
       hotOperations = settings.decimal("hotspotopnfraction", 0.8, 0, 1);
@@ -109,7 +108,7 @@ final class KeyChooser {
     /** The count of a new record, for {@link #keynum}; {@link #acknowledge} must follow. */
     long nextInsert() {
       handedOut.increment();
-      return inserted.nextValue().longValue();
+      return inserted.next();
     }
 
     /**
@@ -121,7 +120,7 @@ final class KeyChooser {
       if (done) {
         acknowledged.increment();
       }
-      inserted.acknowledge(count);
+      inserted.over(count);
     }
 
     /** How many counts this client has used, in earlier runs and in this one. */
@@ -139,7 +138,7 @@ final class KeyChooser {
     }
 
     long lastReadable() {
-      return inserted.lastValue();
+      return inserted.last();
     }
   }
 

@@ -148,6 +148,11 @@ public final class Operation {
     return settle(Outcome.each(Outcome.TIMEOUT, keys.size()), operation -> { });
   }
 
+  /** Counts every record of a finished operation as {@link Outcome#TIMEOUT}: its answer came too late. */
+  public void timeOut() {
+    statuses = Outcome.each(Outcome.TIMEOUT, keys.size());
+  }
+
   private boolean settle(Status[] outcome, Consumer<Operation> whenDone) {
     if (!SETTLED.compareAndSet(this, false, true)) {
       return false;

@@ -121,6 +121,11 @@ public final class RecordWorkload extends Workload {
         division.edge(thread, threads), division.edge(thread + 1, threads));
   }
 
+  /** How far a thread's grid of a target rate is shifted, as a share of the time between two of its operations. */
+  public double shift(int thread, int threads) {
+    return division.shift(thread, threads);
+  }
+
   /** Where part {@code index} of {@code parts} equal parts of a count begins; no product, so it cannot overflow. */
   public static long part(long count, int index, int parts) {
     return count / parts * index + Math.min(index, count % parts);

@@ -212,6 +212,33 @@ class ClientTest {
     assertEquals(1000 + inserted, MemoryBinding.store(store).writes.get(), "none was written twice");
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, 0", "20, 0", "20, 0.5"})
+  void nothingIsSentThatIsDueAfterTheWindow(int threads, String warmup) throws IOException {
+    assertEquals(0, client("-load"), err);
+    // Due every 250 ms; each of 20 threads has one operation in 5 s, and most have none in the window of 1 s.
+    assertEquals(0, client("-p", "maxexecutiontime=1", "-p", "warmuptime=" + warmup, "-threads", "" + threads,
+        "-target", "4", "-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0"), err);
+    long operations = summary().get("operations").asLong();
+    assertEquals(4, operations);
+    assertEquals(operations, line("INSERT", "Operations"));
+    long inserted = summary().get("inserted").asLong();
+    assertEquals(operations + summary().get("warmup_operations").asLong(), inserted, "no key number was handed out");
+    assertEquals(1000 + inserted, MemoryBinding.keys(store).size());
+  }
+
+  @Test
+  void anInsertThatTheEndOvertakesIsSentAndNotMeasured() throws IOException {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "maxexecutiontime=0.4", "-p", "insertproportion=1", "-p", "readproportion=0", "-p",
+        "updateproportion=0", "-p", "memory.writedelay=300"), err);
+    long inserted = summary().get("inserted").asLong();
+    assertEquals(1000 + inserted, MemoryBinding.keys(store).size(), "its key number is used");
+    assertEquals(inserted - 1, summary().get("operations").asLong());
+    assertEquals(inserted - 1, line("INSERT", "Operations"));
+    assertEquals(0, summary().get("warmup_operations").asLong());
+  }
+
   @Test
   void insertsThatFailAreNotCertain() throws IOException {
     assertEquals(0, client("-load"), err);
@@ -262,6 +289,29 @@ class ClientTest {
     assertTrue(line("Intended-READ", "95thPercentileLatency(us)") > 350_000, out);
   }
 
+  @Test
+  void whatTheWarmUpHasLeftUndoneIsNotMeasured() throws IOException {
+    assertEquals(0, client("-load"), err);
+    // The first answer takes nearly all of the warm-up: 100 operations are overdue when the window begins.
+    assertEquals(0, client("-p", "maxexecutiontime=2", "-p", "warmuptime=1", "-p", "readproportion=1", "-p",
+        "updateproportion=0", "-target", "100", "-p", "memory.cold=990", "-p", "memory.delay=20"), err);
+    // One thread, 20 ms an answer: half of what is due is sent.
+    long operations = summary().get("operations").asLong();
+    assertTrue(operations <= 101, "" + operations);
+    assertEquals(200, operations + summary().get("missed_operations").asLong());
+    assertTrue(line("Intended-READ", "MinLatency(us)") < 500_000, out);
+  }
+
+  @Test
+  void whatWasDueAndNeverSentIsCounted() throws IOException {
+    assertEquals(0, client("-load"), err);
+    // The first answers come after the window.
+    assertEquals(4, client("-p", "maxexecutiontime=1", "-p", "warmuptime=0.2", "-p", "readproportion=1", "-p",
+        "updateproportion=0", "-target", "50", "-threads", "5", "-p", "memory.cold=3000"));
+    assertEquals(50, summary().get("missed_operations").asLong());
+    assertTrue(err.contains("no operation was measured"), err);
+  }
+
   @ParameterizedTest
   @CsvSource({"error, IO", "throw, ILLEGAL_STATE"})
   void errorsAreCountedByNameAndMakeTheRunInvalid(String failure, String name) throws IOException {
@@ -297,6 +347,70 @@ class ClientTest {
     assertTrue(err.contains("no operation has succeeded for 2 s (stalltime)"), err);
   }
 
+  @ParameterizedTest
+  @CsvSource({"0", "2000"})
+  void anAnswerThatDoesNotComeIsNotWaitedForWhileOthersDo(String target) {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "maxexecutiontime=3", "-p", "readproportion=0.998", "-p", "updateproportion=0.002",
+        "-p", "memory.delay=1", "-p", "memory.fail=hang", "-p", "operationtimeout=200", "-p", "inflight=400", "-p",
+        "maxerrorrate=1", "-target", target), err);
+    assertTrue(line("UPDATE", "Return=TIMEOUT") > 0, out);
+    // The histogram rounds down, by up to 0.1 %.
+    assertTrue(line("UPDATE-FAILED", "MinLatency(us)") >= 199_800, out);
+    assertTrue(line("UPDATE-FAILED", "MaxLatency(us)") < 2_000_000, out);
+  }
+
+  @Test
+  void anAnswerAfterTheTimeoutIsNone() {
+    assertEquals(0, client("-load"), err);
+    assertEquals(0, client("-p", "operationcount=10", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
+        "memory.cold=400", "-p", "operationtimeout=200", "-p", "maxerrorrate=1"), err);
+    assertEquals(1, line("READ", "Return=TIMEOUT"));
+    assertEquals(9, line("READ", "Return=OK"));
+  }
+
+  @Test
+  void aClientWithLittleToDoDoesNotStall() {
+    assertEquals(0, client("-load"), err);
+    // The first one of this client is due after 2 s.
+    assertEquals(0, client("-p", "operationcount=1", "-target", "0.4", "-p", "clients=5", "-p", "clientnumber=4", "-p",
+        "stalltime=1"), err);
+    assertEquals(1, line("OVERALL", "Operations"));
+  }
+
+  @Test
+  void aDriverThatNeverReturnsDoesNotKeepTheClientFromEnding() throws IOException {
+    long start = System.nanoTime();
+    assertEquals(5, client("-p", "maxexecutiontime=60", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
+        "memory.cold=60000", "-p", "stalltime=1", "-threads", "3"));
+    assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 30);
+    assertTrue(err.contains("no operation has succeeded for 1 s (stalltime)"), err);
+    assertEquals(5, summary().get("exit").asLong());
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+      "nomemory | 3 | a client thread could not connect: out of memory; set a lower threadcount",
+      "outofmemory | 4 | a client thread ran out of memory; give the client more heap (client_heap)"})
+  void aThreadWithoutMemoryEndsTheClient(String failure, int exit, String message) {
+    assertEquals(exit, client("-load", "-threads", "4", "-p", "memory.fail=" + failure));
+    assertTrue(err.contains("ERROR: " + message), err);
+  }
+
+  @Test
+  void aThreadThatCannotBeStartedEndsTheClient() throws Exception {
+    // Each thread reserves 64 MB of address space, of which there are 6 GB.
+    Process process = new ProcessBuilder("bash", "-c", "ulimit -v 6000000 && exec \"$@\"", "client",
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xss64m", "-Xmx64m",
+        "-XX:ReservedCodeCacheSize=64m", "-XX:CompressedClassSpaceSize=64m",
+        "-cp", System.getProperty("java.class.path"), Client.class.getName(), "-db", "noop", "-t", "-threads", "1000",
+        "-p", "recordcount=1000", "-p", "operationcount=100000").redirectErrorStream(true).start();
+    String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(3, process.waitFor(), said);
+    assertTrue(Pattern.compile("ERROR: threadcount=1000: thread \\d+ could not be started: .*; set a lower threadcount")
+        .matcher(said).find(), said);
+  }
+
   @Test
   void aDatabaseThatCannotBeReachedIsExitThree() {
     assertEquals(3, client("-load", "-threads", "4", "-p", "memory.fail=connect"));
@@ -316,21 +430,33 @@ class ClientTest {
   }
 
   @Test
+  void theSkewOfAClientWhoseTurnIsLaterIsItsOwn() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 700));
+    // One operation every 4 s, the first of this client 3 s after the agreed instant.
+    assertEquals(0, client("-p", "startgate=" + folder, "-p", "clients=4", "-p", "clientnumber=3", "-target", "0.25",
+        "-p", "operationcount=1"), err);
+    assertTrue(summary().get("finished_ms").asDouble() >= 3000, "it waits for its turn");
+    assertTrue(summary().get("skew_ms").asDouble() < 3000, "which is not late");
+  }
+
+  @Test
   void anInstantThatHasPassedIsRefused() throws Exception {
     Files.writeString(folder.resolve("start"), "1000");
     assertEquals(4, client("-load", "-p", "startgate=" + folder));
     assertTrue(err.contains("had passed"), err);
   }
 
-  private int warm() throws IOException {
+  private int warm(String target) throws IOException {
     Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 2000));
-    return client("-p", "startgate=" + folder, "-p", "warmuptime=40", "-p", "warmup=steady",
+    return client("-target", target, "-p", "startgate=" + folder, "-p", "warmuptime=40", "-p", "warmup=steady",
         "-p", "maxexecutiontime=1", "-p", "memory.delay=1", "-threads", "2", "-p", "hdrhistogram.fileoutput=true",
         "-p", "hdrhistogram.output.path=" + folder + "/");
   }
 
-  @Test
-  void aWarmUpEndsAtTheInstantThatIsTold() throws Exception {
+  @ParameterizedTest
+  @CsvSource({"0", "100"})
+  void aWarmUpEndsAtTheInstantThatIsTold(String target) throws Exception {
     assertEquals(0, client("-load"), err);
     Path log = folder.resolve("warmup.txt");
     Thread conductor = new Thread(() -> {
@@ -345,7 +471,7 @@ class ClientTest {
       }
     });
     conductor.start();
-    assertEquals(0, warm(), err);
+    assertEquals(0, warm(target), err);
     conductor.join();
     double seconds = summary().get("warmup_seconds").asDouble();
     assertTrue(seconds >= 1 && seconds < 40, "" + seconds);
@@ -354,7 +480,11 @@ class ClientTest {
     assertTrue(lines.get(0).matches("[1-9]\\d*\\.\\d{3} [1-9]\\d*"), lines.get(0));
     long until = Long.parseLong(lines.get(0).split(" ")[1]);
     assertTrue(until <= summary().get("warmup_operations").asLong());
-    assertEquals(summary().get("operations").asLong(), line("READ", "Operations") + line("UPDATE", "Operations"));
+    long operations = summary().get("operations").asLong();
+    assertEquals(operations, line("READ", "Operations") + line("UPDATE", "Operations"));
+    if (!target.equals("0")) {
+      assertEquals(100, operations + summary().get("missed_operations").asLong(), "the grid begins with the window");
+    }
   }
 
   @Test
@@ -372,7 +502,7 @@ class ClientTest {
   void anInstantOfTheWindowThatIsNoneEndsTheRun(String measure, String message) throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("measure"), measure);
-    assertEquals(4, warm());
+    assertEquals(4, warm("0"));
     assertTrue(err.contains(message), err);
   }
 

@@ -14,12 +14,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
  * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
- * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads;
+ * nomemory, throw, outofmemory, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in
+ * milliseconds for reads, {@code memory.writedelay} for writes, and {@code memory.cold} for the first read of each
+ * thread, which waits for it;
  * with {@code memory.scanned} a scan says that it has found so many rows.
  * The store is found by {@code memory.store}, so that each test has its own.
  */
@@ -30,7 +33,9 @@ public final class MemoryBinding extends Binding {
   private String failure;
   private long failAfter;
   private long delayMillis;
+  private long writeDelayMillis;
   private int scanned;
+  private long coldMillis;
 
   /** The content of one store. */
   static final class Store {
@@ -46,12 +51,18 @@ public final class MemoryBinding extends Binding {
   @Override
   protected void connect(Settings settings) throws DBException {
     store = store(settings.text("memory.store", "default"));
-    failure = settings.choice("memory.fail", "none", "connect", "throw", "error", "hang");
+    failure = settings.choice("memory.fail", "none", "connect", "nomemory", "throw", "outofmemory",
+        "error", "hang");
     failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
     delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
+    writeDelayMillis = settings.whole("memory.writedelay", 0, 0, 60_000);
+    coldMillis = settings.whole("memory.cold", 0, 0, 60_000);
     scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
+    }
+    if (failure.equals("nomemory")) {
+      throw new OutOfMemoryError("not enough for a connection");
     }
   }
 
@@ -67,6 +78,10 @@ public final class MemoryBinding extends Binding {
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     store.reads.incrementAndGet();
+    if (coldMillis > 0) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(coldMillis));
+      coldMillis = 0;
+    }
     Map<String, byte[]> row = store.rows.get(id(table, key));
     if (row != null) {
       row.forEach((name, value) -> {
@@ -76,8 +91,12 @@ public final class MemoryBinding extends Binding {
       });
     }
     Status status = row == null ? Status.NOT_FOUND : Status.OK;
-    return delayMillis == 0 ? CompletableFuture.completedFuture(status) : CompletableFuture.supplyAsync(() -> status,
-        CompletableFuture.delayedExecutor(delayMillis, TimeUnit.MILLISECONDS));
+    return after(delayMillis, status);
+  }
+
+  private static CompletableFuture<Status> after(long millis, Status status) {
+    return millis == 0 ? CompletableFuture.completedFuture(status) : CompletableFuture.supplyAsync(() -> status,
+        CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS));
   }
 
   @Override
@@ -86,6 +105,8 @@ public final class MemoryBinding extends Binding {
       switch (failure) {
         case "throw":
           throw new IllegalStateException("thrown at once");
+        case "outofmemory":
+          throw new OutOfMemoryError("not enough for a row");
         case "error":
           return CompletableFuture.failedFuture(new java.io.IOException("disk on fire"));
         case "hang":
@@ -98,7 +119,7 @@ public final class MemoryBinding extends Binding {
     for (int i = 0; i < row.values().length; i++) {
       stored.put(row.columns().names().get(i), row.values()[i]);
     }
-    return CompletableFuture.completedFuture(Status.OK);
+    return after(writeDelayMillis, Status.OK);
   }
 
   @Override
