@@ -146,7 +146,7 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     subprocess.run(burn(1), check=True, timeout=120)
     while time.process_time() < own + 0.5 or not (tmp_path / "done").exists():
         pass
-    time.sleep(2.5)
+    time.sleep(4)  # one more sample, also where other work delays it
     own = time.process_time() - own
     subprocess.run([tool, "stop-all", "5"], check=True, timeout=20)
     agent.kill()
