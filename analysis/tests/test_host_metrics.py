@@ -29,6 +29,7 @@ from dohyo.places import ANSIBLE
 from dohyo.planning import plan
 from dohyo.scenario.scenario import load
 from dohyo.summary import trust
+from dohyo.summary.asked import asked as asked_of
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
@@ -590,5 +591,8 @@ def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
 
     assert asked()[0] == ""
     assert asked(max_other_cpu="100%") == ("100%", asked()[1])
+    # It decides no number: experiments that differ in it can be compared.
+    before, after = (asked_of({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%"))
+    assert before == after
     with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage such as 5%"):
         asked(max_other_cpu="lots")
