@@ -28,6 +28,7 @@ duration=2s
 warmuptime=1
 threadcount=2
 canary=false
+max.other.cpu=100%
 client_heap=128m
 mysql_buffer_pool=128m
 mysql_run_as=nobody {NAME.partition(";")[0]}

@@ -20,6 +20,7 @@ SMALL = [
     "--rounds=1", "--repeats=1", "--duration=3s", "--set=warmuptime=1", "--set=client_heap=128m",
     "--set=mysql_buffer_pool=128m",
     "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=canary=false",
+    "--set=max.other.cpu=100%",
     *(f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()),
 ]  # fmt: skip
 

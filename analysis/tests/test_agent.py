@@ -69,3 +69,15 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
     agent.communicate('{"do": "finish"}\n', timeout=20)
     assert ended["exit"] == 0
     assert ended["summary"] == {key: wrote[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
+
+
+def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
+    agent = subprocess.Popen([sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    agent.stdin.write(json.dumps({"do": "begin", "tool": str(tool), "client": None, "servers": ""}) + "\n")
+    agent.stdin.flush()
+    agent.stdout.readline()
+    start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start}\n"
+    agent.communicate('{"do": "finish"}\n', timeout=20)

@@ -3,9 +3,11 @@
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,15 +23,21 @@ from evidence import DATA, clients_json, edit_json, trial, write_json
 from numpy.typing import NDArray
 from rich.console import Console
 
+from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import FIGURES, FILE, HostUse, Samples, Use, busy, read
 from dohyo.places import ANSIBLE
-from dohyo.summary.results import Summary
+from dohyo.planning import plan
+from dohyo.scenario.scenario import load
+from dohyo.summary import trust
+from dohyo.summary.asked import asked as asked_of
+from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
-from dohyo.tables import table
+from dohyo.tables import conditions, table
 
 TOOLS = ANSIBLE / "roles/service/files"
 # 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.
 RECORDED = DATA / "hosts" / FILE
+TICKS = os.sysconf("SC_CLK_TCK")
 SHARES = [name for name in FIGURES if name.startswith("cpu_")]
 
 
@@ -105,6 +113,84 @@ def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> Non
     assert count(read(tmp_path / FILE, pytest.fail)) >= 1
 
 
+def counters(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The line of the host, and its samples."""
+    host, *samples = content(path)
+    return host, samples
+
+
+def burn(seconds: float) -> list[str]:
+    """A command that uses so much processor time, and ends."""
+    return [sys.executable, "-c", f"import time\nwhile time.process_time() < {seconds}: pass"]
+
+
+def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
+
+    def start(name: str, *command: str | Path) -> None:
+        subprocess.run([tool, "start", name, tmp_path, f"{name}.out", "log", *command], check=True, timeout=20)
+
+    start("host-metrics", sys.executable, sampler)
+    samples = tmp_path / "host-metrics.out"
+    while samples.stat().st_size < 100:  # the first sample is on the disk at once
+        time.sleep(0.05)
+    # As an agent on this host, which this process has started.
+    agent = subprocess.Popen(["sleep", "60"])
+    (tmp_path / "run/agent").mkdir()
+    began = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    (tmp_path / "run/agent/pid").write_text(f"{agent.pid} {began}\n")
+    time.sleep(2.5)  # at least one sample with it
+    own = time.process_time()
+    # A child that is gone when the last sample is taken, as javac would be.
+    start("server", "bash", "-c", f"{shlex.join(burn(0.8))}; touch done; exec sleep 60")
+    subprocess.run(burn(1), check=True, timeout=120)
+    while time.process_time() < own + 0.5 or not (tmp_path / "done").exists():
+        pass
+    time.sleep(4)  # one more sample, also where other work delays it
+    own = time.process_time() - own
+    subprocess.run([tool, "stop-all", "5"], check=True, timeout=20)
+    agent.kill()
+    agent.wait()
+    host, taken = counters(samples)
+    if not host["sees_all"]:
+        pytest.skip("a container: nobody can tell other processes from ours here")
+    ours, kernel = ((taken[-1]["known"][place] - taken[0]["known"][place]) / TICKS for place in (0, 1))
+    user, nice, system = ((taken[-1]["cpu"][place] - taken[0]["cpu"][place]) / TICKS for place in (0, 1, 2))
+    # What is beside it: shells, the start of Python, the sampler.
+    assert own + 0.7 < ours < own + 0.8 + 0.7
+    # Whatever else this machine does is other processes', too.
+    assert user + nice + system - ours - kernel > 0.7
+    assert all(earlier["known"][0] <= later["known"][0] for earlier, later in itertools.pairwise(taken))
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        ["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"', "sh"],
+        [
+            "--mount", "sh", "-c",
+            "mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && mkdir cpu && echo 50000 100000 >cpu.max"
+            ' && echo 50000 >cpu/cpu.cfs_quota_us && exec "$@"', "sh",
+        ],
+    ],
+    ids=["container", "quota"],
+)  # fmt: skip
+def test_in_a_container_and_below_a_quota_nothing_is_said_of_other_processes(tmp_path: Path, within: list[str]) -> None:
+    namespaces = ["unshare", "--user", "--map-root-user", *within]
+    if subprocess.run([*namespaces, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine gives no namespaces to this user")
+    with (tmp_path / FILE).open("wb") as output:
+        sampler = subprocess.Popen(
+            [*namespaces, "timeout", "2.5", sys.executable, TOOLS / "host-metrics"], stdout=output
+        )
+    sampler.wait(60)
+    host, samples = counters(tmp_path / FILE)
+    assert host["sees_all"] is False
+    assert samples
+    assert not any("known" in sample for sample in samples)
+
+
 def test_real_samples() -> None:
     found = read(RECORDED, pytest.fail)
     assert found.cpus == 2
@@ -142,9 +228,17 @@ def _iowait_taken_back(sample: dict[str, Any]) -> None:
     sample["cpu"][4] -= 1
 
 
+def _sampler_begun_anew(sample: dict[str, Any]) -> None:
+    sample["known"][0] = 0
+
+
 @pytest.mark.parametrize(
     ("change", "unknown"),
-    [(_wrapped_disk, {"disk_reads_per_second"}), (_iowait_taken_back, set(SHARES))],
+    [
+        (_wrapped_disk, {"disk_reads_per_second"}),
+        (_iowait_taken_back, {*SHARES, "other_cpu"}),
+        (_sampler_begun_anew, {"other_cpu"}),
+    ],
 )
 def test_a_counter_that_became_smaller_is_unknown_for_that_second(
     tmp_path: Path, change: Callable[[dict[str, Any]], None], unknown: set[str]
@@ -156,7 +250,9 @@ def test_a_counter_that_became_smaller_is_unknown_for_that_second(
         sample = json.loads(json.dumps(first))
         sample["time"] += second
         sample["up"] += second
-        sample["cpu"][3] += 200 * second
+        sample["cpu"][0] += 20 * second
+        sample["cpu"][3] += 180 * second
+        sample["known"] = [7, 3]
         lines.append(sample)
     change(lines[3])
     figures = of_host(read(written(tmp_path / FILE, lines), pytest.fail))
@@ -219,12 +315,12 @@ def test_a_last_line_that_is_cut_off_is_a_warning(tmp_path: Path) -> None:
     assert "gzip stream is cut off" in warnings[0]
 
 
-def measured(experiment: Path, **changes: Any) -> Path:
+def measured(experiment: Path, number: int = 1, **changes: Any) -> Path:
     """A trial with samples of its only run: 1 s of warm-up and 3 s are measured, from the third sample on.
 
     The host's clock is 2.5 s ahead of the controller's.
     """
-    folder = trial(experiment, 1, "cassandra", repeats=1)
+    folder = trial(experiment, number, "cassandra", repeats=1)
     agreed = content()[3]["time"] - 2.5
     conducted = clients_json(("node1",), agreed=agreed, **changes)
     conducted["clients"]["node1"]["offset_ms"] = 2500
@@ -363,3 +459,140 @@ def test_of_many_hosts_the_busiest_are_listed(tmp_path: Path) -> None:
     assert len(listed) == 20
     assert "other3" not in listed
     assert "(5 more)" in table.markdown(summary)
+
+
+def worked(file: Path, other: float, stolen: float = 0.0, **host: Any) -> None:
+    """Samples at the times of the recorded ones, of two processors; ours use 30 % of them and the kernel 5 %."""
+    first, *samples = content()
+    ticks = [200 * second for second in range(len(samples))]
+    for sample, total in zip(samples, ticks, strict=True):
+        used = [(0.35 + other) * total, 0, 0, (0.5 - other - stolen) * total, 0.1 * total, 0, 0.05 * total]
+        sample["cpu"] = [*map(round, used), round(stolen * total)]
+        sample["known"] = [round(0.3 * total), round(0.05 * total)]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(file, "wt", encoding="utf-8") as output:
+        for line in [{**first, "boot": "b1", "sees_all": True, **host}, *samples]:
+            output.write(json.dumps(line) + "\n")
+
+
+OTHERS = "Other processes used {} % of node1, while cassandra was measured."
+
+
+def only(summary: Summary) -> Trial:
+    (of,) = summary.trials
+    return of
+
+
+@pytest.mark.parametrize(
+    ("other", "stolen", "asked", "said"),
+    [
+        (0.0, 0.0, {}, []),
+        (0.04, 0.04, {"trial_strict": True}, []),
+        (0.2, 0.0, {}, [OTHERS.format(20)]),
+        (0.0, 0.08, {}, ["The hypervisor took 8 % of node1, while cassandra was measured."]),
+        (0.3, 0.0, {"trial_max_other_cpu": "40%"}, [OTHERS.format(30)]),
+        (0.31, 0.0, {"trial_max_other_cpu": ""}, "other processes used 31% of the processors of node1; up to 25% are"),
+        (0.08, 0.0, {"trial_strict": True}, "other processes used 8% of the processors of node1; up to 5% are allowed"),
+        (0.0, 0.3, {}, "the hypervisor took 30% of the processors of node1; up to 25% are allowed (max.other.cpu)"),
+    ],
+)  # fmt: skip
+def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invalid(
+    tmp_path: Path, other: float, stolen: float, asked: dict[str, Any], said: list[str] | str
+) -> None:
+    folder = measured(tmp_path)
+    edit_json(folder / "trial.json", **asked)
+    worked(folder / "hosts/node1" / FILE, other, stolen)
+    summary = summarise(tmp_path)
+    of = only(summary)
+    if isinstance(said, str):
+        assert of.status == "invalid"
+        assert (of.reason or "").startswith(f"run-1: {said}")
+    else:
+        assert of.status == "ok"
+        told = [each.text for each in trust.judged(summary).reasons]
+        assert [text for text in told if "processes" in text or "hypervisor" in text] == said
+    assert of.conditions.other_cpu == pytest.approx(other, abs=0.01)
+    assert of.conditions.stolen_cpu == pytest.approx(stolen, abs=0.01)
+    assert of.hosts[0].figures["other_cpu"].mean == of.conditions.other_cpu
+    assert of.notes == [note for note in of.notes if "unknown" not in note]
+    lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
+    by_second = [float(line["other_cpu"]) for line in lines if not line["device"]]
+    assert by_second == [pytest.approx(other, abs=0.01)] * len(by_second)
+
+
+def test_the_conditions_have_what_is_enough_to_matter(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    worked(folder / "hosts/node1" / FILE, 0.02, 0.0)
+    (words,) = [each for each in conditions.readable([only(summarise(tmp_path))]) if each.label == "others"]
+    assert words.value == "other processes below 5%, hypervisor below 5% of a host's processors"
+    worked(folder / "hosts/node1" / FILE, 0.2, 0.0)
+    (words,) = [each for each in conditions.readable([only(summarise(tmp_path))]) if each.label == "others"]
+    assert words.value == "other processes up to 20%, hypervisor below 5% of a host's processors"
+
+
+@pytest.mark.parametrize("other", [0.0, 0.45])
+@pytest.mark.parametrize("hosts", [{"node1": {"sees_all": False}}, {"node1": {}, "node2": {}}])
+def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
+    tmp_path: Path, hosts: dict[str, dict[str, Any]], other: float
+) -> None:
+    folder = measured(tmp_path)
+    for host, about in hosts.items():
+        worked(folder / "hosts" / host / FILE, other, 0.05, **about)
+    summary = summarise(tmp_path)
+    of = only(summary)
+    assert (of.status, of.conditions.other_cpu) == ("ok", None)
+    (note,) = [note for note in of.notes if "other processes" in note]
+    assert note.startswith(f"what other processes used on {', '.join(hosts)}: unknown: the hosts share a kernel")
+    # What the hypervisor took of their kernel is a fact, but perhaps nobody's loss.
+    assert of.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
+    assert "other_cpu" not in of.hosts[0].figures
+    assert {line["other_cpu"] for line in csv.DictReader(io.StringIO("".join(summary.hosts_csv())))} == {""}
+
+
+def test_hosts_with_kernels_of_their_own_are_each_judged(tmp_path: Path) -> None:
+    folder = measured(tmp_path)
+    worked(folder / "hosts/node1" / FILE, 0.02, boot="b1")
+    worked(folder / "hosts/node2" / FILE, 0.3, boot="b2")
+    of = only(summarise(tmp_path))
+    assert of.status == "invalid"
+    assert "of node2" in (of.reason or "")
+    assert [(each.host, each.alone) for each in of.taken] == [("node1", True), ("node2", True)]
+
+
+def test_the_worst_round_is_named(tmp_path: Path) -> None:
+    for number, other in ((1, 0.02), (2, 0.2), (3, 0.1)):
+        folder = measured(tmp_path, number)
+        edit_json(folder / "trial.json", trial_round=number, trial_rounds=3)
+        worked(folder / "hosts/node1" / FILE, other)
+    summary = summarise(tmp_path)
+    said = "Other processes used 20 % of node1 in round 2, while cassandra was measured (at least 5 % in 1 other case)."
+    assert said in [each.text for each in trust.judged(summary).reasons]
+    assert summary.merged[0].conditions.other_cpu == pytest.approx(0.2, abs=0.01)
+
+
+def test_samples_from_before_say_nothing_of_others(tmp_path: Path) -> None:
+    measured(tmp_path)
+    summary = summarise(tmp_path)
+    of = only(summary)
+    assert (of.status, of.taken, of.conditions.other_cpu, of.conditions.stolen_cpu) == ("ok", [], None, None)
+    assert "other_cpu" not in of.hosts[0].figures
+    assert "hypervisor" not in table.markdown(summary)
+
+
+def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
+    scenario = tmp_path / "one.properties"
+    scenario.write_text(
+        "recordcount=1000\nreadproportion=1\nupdateproportion=0\nsystems=mysql-innodb\nreuse=data\nduration=5\n"
+    )
+
+    def asked(**changes: str) -> tuple[Any, str]:
+        (planned,) = plan.trials(load(scenario, {name.replace("_", "."): each for name, each in changes.items()}))
+        return plan.variables(planned, tmp_path, keep=False)["trial_max_other_cpu"], plan.load_of(planned, tmp_path)
+
+    assert asked()[0] == ""
+    assert asked(max_other_cpu="100%") == ("100%", asked()[1])
+    # It decides no number: experiments that differ in it can be compared.
+    before, after = (asked_of({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%"))
+    assert before == after
+    with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage such as 5%"):
+        asked(max_other_cpu="lots")

@@ -614,7 +614,7 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
     assert "no hosts.csv" in of(tmp_path)["over-time"].question
     (tmp_path / "hosts.csv").write_text(
         "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
-        # A second of warm-up, then a window of two.
+        # An older file, without other processes. A second of warm-up, then a window of two.
         "cassandra,,1,run,1,node1,1.4,1.0,,0.25,0.05,0.5\n"
         "cassandra,,1,run,1,node1,2.2,1.0,,0.25,0.05,0.5\n"
         "cassandra,,1,run,1,node1,3.4,1.0,,0.55,0.05,0.5\n"
@@ -627,7 +627,15 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
         "Busiest disk, share of the time",
     ]
     drawn = {"part": "measured run", "system": "cassandra", "series": "cassandra round 1 run 1 on node1", "disk": 50}
+    drawn["others"] = None
     assert rows(found.tables["hosts"]) == [{**drawn, "time": 0.2, "cpu": 70}, {**drawn, "time": 1.4, "cpu": 40}]
+    (tmp_path / "hosts.csv").write_text(
+        "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation,other_cpu\n"
+        "cassandra,,1,run,1,node1,2.2,1.0,,0.25,0.05,0.5,0.31\n"
+    )
+    found = of(tmp_path)["over-time"]
+    assert found.panels[3].title == "Processors, used by other processes"
+    assert [row["others"] for row in rows(found.tables["hosts"])] == [31]
 
 
 def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path) -> None:

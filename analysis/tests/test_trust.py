@@ -10,6 +10,7 @@ from evidence import edit_json, on_screen, trial
 from test_screen import each_system, measured
 
 from dohyo.evidence.canary import DRIFT, Comparison, Drift
+from dohyo.evidence.host_metrics import NOTED
 from dohyo.evidence.rows import Row, Samples, sampled
 from dohyo.places import ROOT
 from dohyo.report import page
@@ -170,6 +171,7 @@ def test_the_documentation_has_the_rule_of_the_code() -> None:
     assert f"beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}" in text
     assert f"more than {DRIFT:.0%}".replace("%", " %") in text
     assert f"a factor of {UNSTEADY:g}" in text
+    assert f"who took {100 * NOTED:.0f} % or more" in text
     assert f"less than {SMALL_DATA_BYTES / 10**9:g} GB" in text
     assert all(f"`{figure}`" in text for figure in trust.__dict__["_COMPUTING"])
 

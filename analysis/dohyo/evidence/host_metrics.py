@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,15 @@ _DISK = (
     "disk_writes_per_second", "disk_written_bytes_per_second", "disk_utilisation",
 )  # fmt: skip
 _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
-FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK)
+# What user and system time other processes had: a part of these two.
+_OTHERS = ("other_cpu",)
+FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS)
 # A host talks to itself over it; it is sampled, and is not part of what crosses the network.
 _LOOPBACK = "lo"
 # From here on a processor is said to be the limit.
 SATURATED = 0.9
+# From here on what somebody else took of the processors is said beside the ranking.
+NOTED = 0.05
 
 # Columns of `HostMetrics.series`.
 SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
@@ -78,10 +82,30 @@ class HostUse:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """What somebody else took of the processors of a host in the measured window of a run: shares of all of them.
+
+    :ivar run: its number; None for a load that is measured
+    :ivar other: other processes; None: not known
+    :ivar stolen: the hypervisor; None: not known
+    :ivar alone: whether the host has a kernel of its own, and nothing bounds its processors
+    """
+
+    host: str
+    phase: str
+    run: int | None
+    other: float | None
+    stolen: float | None
+    alone: bool
+
+
+@dataclass(frozen=True)
 class Samples:
     """The samples of one host, in order of time: a line for each second and device.
 
     :ivar cpus: its processors; None where that is not known
+    :ivar boot: what tells its kernel from others; None in samples from before other processes were told from ours
+    :ivar sees_all: whether all processes of that kernel were seen, and no cgroup bounded ours
     :ivar device: of each line: a disk or a network; None: the host, with its disks and networks together
     :ivar time: end of that second, in seconds since 1970 on the host's own clock
     :ivar seconds: how long it really was
@@ -90,6 +114,8 @@ class Samples:
     """
 
     cpus: int | None
+    boot: str | None
+    sees_all: bool
     device: NDArray[np.object_]
     time: NDArray[np.float64]
     seconds: NDArray[np.float64]
@@ -102,7 +128,7 @@ def read(path: Path, warn: Warn) -> Samples:
     A counter that has become smaller (it wrapped, a device was exchanged, the host booted) makes its figures of that
     second unknown, never negative.
     """
-    cpus: int | None = None
+    host: Mapping[str, Any] = {}
     devices: list[str | None] = []
     values = array("d")
     before: _Sample | None = None
@@ -113,9 +139,16 @@ def read(path: Path, warn: Warn) -> Samples:
                 values.extend(math.nan if value is None else value for value in row)
             before = content
         else:
-            cpus = whole(content.get("cpus"))
+            host = {**host, **content}
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
-    return Samples(cpus, np.array(devices, dtype=object), table[:, 0], table[:, 1], table[:, 2:])
+    boot = host.get("boot")
+    return Samples(
+        whole(host.get("cpus")),
+        boot if isinstance(boot, str) else None,
+        host.get("sees_all") is True,
+        np.array(devices, dtype=object),
+        *(table[:, 0], table[:, 1], table[:, 2:]),
+    )
 
 
 @dataclass(frozen=True)
@@ -128,6 +161,7 @@ class _Sample:
     memory: list[float]
     disks: dict[str, list[float]]
     networks: dict[str, list[float]]
+    known: list[float] | None
 
 
 def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
@@ -160,6 +194,7 @@ def _sample(content: Mapping[str, Any]) -> _Sample:
         numbers(content["memory"], 6),
         {name: numbers(values, 5) for name, values in mapping(content["disks"]).items()},
         {name: numbers(values, 2) for name, values in mapping(content["networks"]).items()},
+        numbers(content["known"], 2) if "known" in content else None,
     )
 
 
@@ -173,7 +208,7 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
         return []
 
     def row(device: str | None, **parts: _Values) -> tuple[str | None, _Values]:
-        unknown = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK}
+        unknown = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS}
         values = [parts.get(part) or [None] * len(names) for part, names in unknown.items()]
         return device, [after.time, seconds, *(value for each in values for value in each)]
 
@@ -192,13 +227,16 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
     busiest = (
         max((each for each in utilisations if each is not None), default=None) if None not in utilisations else None
     )
+    ticks = _growth(before.cpu, after.cpu, 1)
+    told: _Values = _growth(before.known, after.known, 1) if before.known and after.known else [None]
     return [
         row(
             None,
-            cpu=_shares(_growth(before.cpu, after.cpu, 1)),
+            cpu=_shares(ticks),
             memory=_memory(after.memory),
             disk=[*_sums([values[:-1] for values in disks.values()], len(_DISK) - 1), busiest],
             network=_sums(outside, len(_NETWORK)),
+            others=_others(ticks, told),
         ),
         *(row(name, disk=values) for name, values in disks.items()),
         *(row(name, network=values) for name, values in networks.items()),
@@ -230,6 +268,20 @@ def _shares(ticks: _Values) -> _Values:
     return [each / total for each in (user + nice, system + irq + softirq, iowait, steal, idle)]
 
 
+def _others(ticks: _Values, told: _Values) -> _Values:
+    """Below 0 where the kernel's own counting is not exact; over several seconds that comes to nothing.
+
+    :param ticks: as of :func:`_shares`
+    :param told: of our processes, and of the kernel's own threads
+    """
+    known = [each for each in ticks if each is not None]
+    of = [each for each in told if each is not None]
+    if len(known) < len(ticks) or len(of) < len(told) or not sum(known):
+        return [None]
+    user, nice, system, *_ = known
+    return [(user + nice + system - sum(of)) / sum(known)]
+
+
 def _memory(sizes: Sequence[float]) -> _Values:
     total, free, available, buffers, cached, reclaimable = sizes
     cache = buffers + cached + reclaimable
@@ -253,7 +305,11 @@ class HostMetrics:
         self._windows = windows
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
+        self.taken: list[Taken] = []  # of each window and host; nothing of samples that say nothing of other processes
+        # Hosts of which nobody can tell what other processes used.
+        self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
+        boots: dict[str, str] = {}
         if folder.is_dir():
             for host in sorted({*wanted, *(each.name for each in folder.iterdir() if each.is_dir())}):
                 path = folder / host / FILE
@@ -261,13 +317,33 @@ class HostMetrics:
                     self._files[host] = path
                     samples = read(path, warn)
                     self._uses += [self._use(host, samples, phase) for phase in phases]
+                    if samples.boot is not None:
+                        boots[host] = samples.boot
+                        self.taken += [_taken(samples, host, window) for window in windows]
+                        self.untold += [] if samples.sees_all else [host]
                 else:
                     warn(f"{path}: there are no samples of this host")
         self._uses.sort(key=lambda use: phases.index(use.phase))
+        # Of hosts with one kernel each has the work of all, and those of the others are no other processes.
+        kernels = list(boots.values())
+        self.untold = [host for host, boot in boots.items() if kernels.count(boot) > 1 or host in self.untold]
+        self.taken = [
+            replace(each, other=None, alone=False) if each.host in self.untold else each for each in self.taken
+        ]
+        for use in self._uses:
+            if use.host in self.untold:
+                use.figures.pop(*_OTHERS, None)
 
     def all(self) -> list[HostUse]:
         """Of each phase each host that has samples of it."""
         return [use for use in self._uses if use.covered_seconds]
+
+    def notes(self) -> list[str]:
+        """What is to be said of hosts of which nobody can tell what other processes used."""
+        if not self.untold:
+            return []
+        why = "unknown: the hosts share a kernel, are containers, or have a CPU quota"
+        return [f"what other processes used on {', '.join(self.untold)}: {why}"]
 
     def series(self) -> Iterator[list[list[object]]]:
         """All samples of all runs and loads, warm-up included, run by run of each host: their files are read again.
@@ -277,6 +353,8 @@ class HostMetrics:
         """
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # warned of before
+            if host in self.untold:
+                samples.figures[:, FIGURES.index(*_OTHERS)] = math.nan
             for window in self._windows:
                 lines, time, _ = _inside(samples, host, window, window.agreed)
                 columns = (time, samples.seconds[lines], samples.device[lines], samples.figures[lines])
@@ -330,12 +408,21 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
         known = ~np.isnan(values)
         if (known & mostly).any():
             mean = (values[known] * weight[known]).sum() / weight[known].sum()
-            found[name] = Use(float(mean), float(values[known & mostly].max()))
+            found[name] = Use(max(0.0, float(mean)), max(0.0, float(values[known & mostly].max())))
     return found
 
 
+def _taken(samples: Samples, host: str, window: Window) -> Taken:
+    lines, _, weight = _inside(samples, host, window, window.begin)
+    of_host = samples.device[lines] == None  # noqa: E711 - of each line
+    lines, weight = lines[of_host], weight[of_host]
+    uses = _uses(samples.figures[lines], weight, weight >= samples.seconds[lines] / 2)
+    other, stolen = (use.mean if (use := uses.get(name)) else None for name in (*_OTHERS, "cpu_steal"))
+    return Taken(host, window.phase, window.run, other, stolen, samples.sees_all)
+
+
 def _rounded(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 4)
+    return None if math.isnan(value) else max(0.0, round(value, 4))
 
 
 def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[tuple[str, str]]) -> list[str]:

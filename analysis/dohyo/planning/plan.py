@@ -105,7 +105,7 @@ def course(scenario: Scenario) -> str:
 _NOT_OF_THE_LOAD = {
     "trial_name", "trial_point", "trial_round", "trial_rounds", "trial_dir", "trial_phases", "trial_threads",
     "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
-    "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale", "trial_full",
+    "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale", "trial_full", "trial_max_other_cpu",
     "trial_properties",  # trial_load has them, as the load does
 }  # fmt: skip
 
@@ -173,6 +173,7 @@ def variables(trial: Trial, folder: Path, keep: bool, load: str = "") -> dict[st
         "trial_conditions": scenario.conditions,
         "trial_client_heap": scenario["client_heap"],
         "trial_strict": scenario["strict_conditions"] == "true",
+        "trial_max_other_cpu": scenario["max.other.cpu"],
         "trial_keep": keep,
         "trial_canary": scenario["canary"] == "true",
         **({"trial_reuse": load} if load else {}),

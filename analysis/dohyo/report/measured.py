@@ -151,8 +151,8 @@ def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:
     """What the hosts did, second by second: the lines of `hosts.csv` of whole hosts, where there is such a file.
 
     The keys are system, point, round, phase, run, host, time (its beginning, in seconds after the agreed instant), cpu
-    (share that was not idle) and disk (share of the time in which the busiest disk had something to do); what is not
-    known is None.
+    (share that was not idle), others (share of other processes) and disk (share of the time in which the busiest disk
+    had something to do); what is not known is None.
     """
     path = experiment / "hosts.csv"
     if not path.is_file():
@@ -170,7 +170,8 @@ def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:
                 of_host: dict[str, Any] = {name: line[name] for name in names}
                 of_host["time"] = None if time is None or seconds is None else time - seconds
                 of_host["cpu"] = None if idle is None or waiting is None else 1 - idle - waiting
-                found.append({**of_host, "disk": disk})
+                # A column that older files do not have.
+                found.append({**of_host, "others": _number(line.get("other_cpu", "")), "disk": disk})
     return found
 
 

@@ -16,7 +16,7 @@ from dohyo.scenario import properties
 # the samples. Whatever is not named here must be equal, also what is new.
 _ASIDE = {
     "system", "name", "dir", "point", "round", "rounds", "strict", "keep", "canary", "scale", "full",
-    "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse",
+    "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse", "max_other_cpu",
 }  # fmt: skip
 # A load is as long as it takes, and its first record counts.
 _NOT_OF_A_LOAD = {"warmup", "duration"}

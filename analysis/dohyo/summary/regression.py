@@ -27,7 +27,7 @@ MARGIN = 0.05
 # heaps, may be what it is about.
 MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies")
 # What the measurement brings with it.
-_FIGURES = ("start_skew_ms", "end_skew_ms", "clock_error_ms")
+_FIGURES = ("start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
 _Place = TypeVar("_Place", bound=Hashable)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from dohyo.evidence.canary import Canary, Comparison
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
-from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse
+from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import LOAD, Row, Samples
 from dohyo.evidence.servers import Server, Span
@@ -51,6 +51,8 @@ class Conditions:
     start_skew_ms: float | None = None  # between the first and the last client to begin, worst of the repeats
     end_skew_ms: float | None = None  # and to end
     clock_error_ms: float | None = None  # how exactly the clocks of the clients' hosts are known
+    other_cpu: float | None = None  # what other processes used of a host's processors: the most of any host and run
+    stolen_cpu: float | None = None  # and what the hypervisor took of them
     threads: int | None = None  # per client
     batchsize: int | None = None
     inflight: int | None = None
@@ -96,6 +98,7 @@ class Trial:
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # what they say themselves
     hosts: list[HostUse] = field(default_factory=list)  # processors, memory, disks and network
+    taken: list[Taken] = field(default_factory=list)  # of their processors, by others than us, in each run that counts
     host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # where that is read by second
     spans: list[Span] = field(default_factory=list, compare=False, repr=False)  # what the servers were busy with
     asked: Asked = field(default=Asked(), compare=False, repr=False)  # trial.json has it

@@ -21,7 +21,7 @@ from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import COLLAPSE_SECONDS, Event
 from dohyo.evidence.hdr_log import Latencies
-from dohyo.evidence.host_metrics import HostMetrics, HostUse, busy
+from dohyo.evidence.host_metrics import HostMetrics, HostUse, Taken, busy
 from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
 from dohyo.evidence.over_time import MOST_SLOTS
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
@@ -355,7 +355,8 @@ class _Evidence:
         uses = host_metrics.all()
         self._check_samples(uses, counted)
         cpus = {use.host: use.cpus for use in uses if use.cpus}
-        status, reason = self._judged(phases, measured_phases, servers, cpus)
+        taken = [each for each in host_metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
+        status, reason = self._judged(phases, measured_phases, servers, cpus, taken)
 
         shown = [phase for phase in measured_phases if status == "ok"]
         if not any(phase.problems for phase in aside):
@@ -365,6 +366,11 @@ class _Evidence:
         valid = counted if status == "ok" else []
         measured = in_sequence([phase.run for phase in valid])
         conditions, by_phase = self._conditions(facts, counted or load)
+        conditions = replace(
+            conditions,
+            other_cpu=furthest(each.other for each in taken),
+            stolen_cpu=furthest(each.stolen for each in taken),
+        )
         several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
         return Trial(
             name=self.folder.name,
@@ -384,6 +390,7 @@ class _Evidence:
                 *servers.notes(),
                 *_missed(counted),
                 *_busy(uses, counted),
+                *host_metrics.notes(),
                 *(hosts.problems if hosts else ()),
             ],
             rows=result,
@@ -404,6 +411,7 @@ class _Evidence:
             servers=servers.all(),
             spans=list(servers.spans()),
             hosts=uses,
+            taken=taken,
             host_metrics=host_metrics,
             events=[
                 event
@@ -481,18 +489,24 @@ class _Evidence:
         return result
 
     def _judged(
-        self, phases: Sequence[Phase], measured: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]
+        self,
+        phases: Sequence[Phase],
+        measured: Sequence[Phase],
+        servers: Servers,
+        cpus: Mapping[str, int],
+        taken: Sequence[Taken],
     ) -> tuple[Status, str | None]:
         """The trial's status, and why it is not "ok".
 
         :param measured: the runs, or the load where there are none to be
         :param cpus: processors of the hosts, where they are known
+        :param taken: what somebody else took of them in the runs that count
         """
         status, reason = self._state()
         problems = self._lost(phases) if status == "ok" else []
         problems += [problem for phase in phases for problem in phase.problems]
         counted = [phase for phase in measured if not phase.discarded and not phase.problems]
-        problems += self._broken(counted, servers, cpus)
+        problems += self._broken(counted, servers, cpus, taken)
         wanted = self._settings.get("trial_repeats")
         if status == "ok" and self._load_is_measured and not measured:
             problems.append("the load has left no results")
@@ -513,7 +527,9 @@ class _Evidence:
             return "failed" if failed else "invalid", f"{broken[0].name}: {why}{also}"
         return status, reason or (_first(problems) if problems else None)
 
-    def _broken(self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int]) -> list[str]:
+    def _broken(
+        self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int], taken: Sequence[Taken]
+    ) -> list[str]:
         """What is wrong with runs that count, though their clients have ended well."""
         found = [
             problem
@@ -524,6 +540,16 @@ class _Evidence:
                 self._limit(phase, "maxnotfoundrate"),
                 cpus,
             )
+        ]
+        # By hand it may be a word.
+        strict = str(self._settings.get("trial_strict")).lower() == "true"
+        limit = validity.most_taken(self._settings.get("trial_max_other_cpu"), strict=strict)
+        found += [
+            f"{phase.name}: {why}"
+            for phase in counted
+            for each in taken
+            if (each.phase, each.run) == (phase.kind, phase.number)
+            for why in validity.taken(each, limit)
         ]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
         return found + ([compacting] if compacting else [])

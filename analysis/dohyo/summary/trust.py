@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dohyo.evidence.canary import Drift
-from dohyo.evidence.host_metrics import busy
+from dohyo.evidence.host_metrics import NOTED, busy
 from dohyo.evidence.rows import PROBE
 from dohyo.figures import percent
 from dohyo.summary.comparison import searches_of
@@ -72,6 +72,7 @@ def judged(summary: Summary) -> Trust:
         *_inexact(summary),
         *_deviating(summary),
         *_limited(summary),
+        *_taken(summary),
         *_about_the_whole(summary),
         *(hosts if not rounds else ()),
     ]
@@ -263,6 +264,23 @@ def _limited(summary: Summary) -> Iterator[Reason]:
         said += [f"{trial.system}: {text}" for text in busy(trial.hosts, servers, clients)]
     if said:
         yield Reason(f"{said[0]}.", "a client's host was busy")
+
+
+def _taken(summary: Summary) -> Iterator[Reason]:
+    """What somebody else took of the processors in runs that count, the worst first."""
+    valid = [(trial, each) for trial in summary.trials if trial.status == "ok" for each in trial.taken]
+    for who, found in (
+        ("Other processes used", [(each.other or 0.0, trial, each.host) for trial, each in valid]),
+        ("The hypervisor took", [(each.stolen or 0.0, trial, each.host) for trial, each in valid]),
+    ):
+        noted = sorted((one for one in found if one[0] >= NOTED), key=lambda one: -one[0])
+        if noted:
+            share, trial, host = noted[0]
+            when = f" in round {trial.round}" if trial.round else ""
+            others = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # a run and a host
+            more = f" (at least {100 * NOTED:.0f} % in {others})" if len(noted) > 1 else ""
+            said = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}."
+            yield Reason(said, f"{who[:1].lower()}{who[1:]} processors")
 
 
 def _about_the_whole(summary: Summary) -> Iterator[Reason]:

@@ -11,11 +11,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dohyo.evidence.host_metrics import SATURATED
+from dohyo.evidence.host_metrics import SATURATED, Taken
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others.
 # How far apart they may begin has a limit of its own (client_skew_limit_ms), which may have been raised.
 LATE_MS = 50.0
+
+# What somebody else may take of a host's processors, in percent, unless the scenario says so; and where conditions are
+# strict.
+_MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
 # What client.json says of the work, and is the same for all clients of a run. A target rate may be divided unequally.
 _SAME_FOR_ALL = ("binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite")
@@ -91,6 +95,31 @@ def saturated(cpu_seconds: float | None, seconds: float | None, cpus: int | None
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds {warmup:.0f}"
         f"\N{EN DASH}{warmup + seconds:.0f}: it is the client that was measured; up to {SATURATED:.0%} are allowed"
     )
+
+
+def most_taken(stated: Any, *, strict: bool) -> float:
+    """The share of a host's processors that somebody else may take in a run.
+
+    :param stated: such as "25%"; what is none: nothing was stated
+    """
+    try:
+        percent = float(str(stated).removesuffix("%"))
+    except ValueError:
+        percent = _MOST_TAKEN_STRICT if strict else _MOST_TAKEN
+    return percent / 100
+
+
+def taken(of: Taken, limit: float) -> list[str]:
+    """Whether somebody else took too much of a host's processors; never said where that cannot be told for sure.
+
+    :param limit: share of all processors of the host
+    """
+    both = (("other processes used", of.other), ("the hypervisor took", of.stolen))
+    return [
+        f"{who} {share:.0%} of the processors of {of.host}; up to {limit:.0%} are allowed (max.other.cpu)"
+        for who, share in both
+        if of.alone and share is not None and share > limit
+    ]
 
 
 def not_found(count: int, records: int, by_second: Mapping[int, int], limit: float, warmup: float) -> str | None:

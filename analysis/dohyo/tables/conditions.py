@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
+from dohyo.evidence.host_metrics import NOTED
 from dohyo.figures import UNKNOWN, scaled
 from dohyo.summary.results import Conditions, Trial
 
@@ -72,6 +73,7 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("load", f"{_number(of.clients, 'client')}{threads}", ("clients", "threads"))
     if (of.clients or 0) > 1 and of.start_skew_ms is not None:
         yield Condition("skew", _skew(of), ("start_skew_ms", "end_skew_ms", "clock_error_ms"))
+    yield Condition("others", _taken(of), ("other_cpu", "stolen_cpu"))
     if of.scale is not None:
         yield Condition("size", scaled(of.scale, of.full_recordcount), ("scale", "full_recordcount"))
     yield Condition("batch", f"{of.batchsize}", ("batchsize",))
@@ -101,6 +103,17 @@ def _skew(of: Conditions) -> str:
     """How far apart the clients began and ended; the worst of the repeats."""
     parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
     return ", ".join(f"{name} {value:.1f} ms" for name, value in parts if value is not None)
+
+
+def _taken(of: Conditions) -> str:
+    """What somebody else took of the processors; what is too little to matter is the same for all."""
+    parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
+    said = [
+        f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
+        for who, share in parts
+        if share is not None
+    ]
+    return f"{', '.join(said)} of a host's processors"
 
 
 def _overlap(of: Conditions) -> str:

@@ -13,7 +13,7 @@ from dohyo.tables.cluster_table import MOST_LINES, Grid
 
 _HOSTS = "Hosts in the measured windows: means; processors as shares of all of them, disk busy that of the busiest disk"
 _HEADS = [
-    "system", "host", "CPU user", "CPU sys", "iowait", "steal", "memory",
+    "system", "host", "CPU user", "CPU sys", "iowait", "steal", "others", "memory",
     "disk busy", "disk MB/s", "IOPS", "in MB/s", "out MB/s",
 ]  # fmt: skip
 _PROCESSOR_TIME = "Processor time per record, in µs"
@@ -55,7 +55,7 @@ def _cells(use: HostUse) -> list[str]:
 
     memory = mean("memory_used_bytes")
     return [
-        *(percent(name) for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal")),
+        *(percent(name) for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "other_cpu")),
         UNKNOWN if memory is None else size(float(f"{memory:.3g}")),
         percent("disk_utilisation"),
         megabytes("disk_read_bytes_per_second", "disk_written_bytes_per_second"),

@@ -25,7 +25,13 @@ _MOST_HOSTS_NAMED = 3
 # Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
 _AXIS_WIDTH = 64
 _TITLE_WIDTH = 17
-_HOST = ("part", "system", "series", "time", "cpu", "disk")
+_HOST = ("part", "system", "series", "time", "cpu", "others", "disk")
+# The panels of the hosts.
+_OF_HOSTS = {
+    "cpu": "Processors, not idle",
+    "others": "Processors, used by other processes",
+    "disk": "Busiest disk, share of the time",
+}
 # The seconds that are shown; the page sets it, for all panels alike.
 _ZOOM: Spec = {"name": "zoom", "value": None}
 _SECONDS: Spec = {
@@ -78,7 +84,7 @@ def chart(material: Material) -> Chart:
         )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
-        for column, title in (("cpu", "Processors, not idle"), ("disk", "Busiest disk, share of the time")):
+        for column, title in _OF_HOSTS.items():
             if any(row[column] is not None for row in hosts):
                 panels.append(_panel(material, "hosts", column, title, "%", hosts))
     elif clients:
@@ -149,8 +155,7 @@ def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, fl
         "system": line["system"],
         "series": f"{line['system']} round {line['round']} {run} on {line['host']}",
         "time": significant(max(0.0, time), 7),
-        "cpu": _percent(line["cpu"]),
-        "disk": _percent(line["disk"]),
+        **{column: _percent(line[column]) for column in _OF_HOSTS},
     }
 
 
@@ -173,8 +178,7 @@ def _thinned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "system": system,
             "series": series,
             "time": begin,
-            "cpu": _mean(found, "cpu"),
-            "disk": _mean(found, "disk"),
+            **{column: _mean(found, column) for column in _OF_HOSTS},
         }
         for (part, system, series, begin), found in together.items()
     ]
