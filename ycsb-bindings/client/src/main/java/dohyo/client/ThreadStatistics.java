@@ -56,14 +56,14 @@ final class ThreadStatistics {
         carry(OperationType.UPDATE, count(all, true));
       }
     }
-    if (operation.verified() && ok) {
-      take(OperationType.VERIFY, new Status[] {operation.mismatches() == 0 ? Status.OK : Status.UNEXPECTED_STATE},
-          operation.started(), finished, operation.intended());
+    Status[] verified = operation.verified();
+    if (verified.length > 0) {
+      take(OperationType.VERIFY, verified, operation.started(), finished, operation.intended());
     }
     long carried = type == OperationType.SCAN ? operation.scannedRows() : count(all, true);
     carry(type, carried);
     add(recordsDone, carried);
-    add(failedRecords, count(all, false) + operation.mismatches());
+    add(failedRecords, count(all, false));
     add(ok ? succeeded : failed, 1);
   }
 

@@ -43,6 +43,6 @@ final class LoadSource implements OperationSource {
       values[i] = maker.values(key, layout.allColumns());
     }
     return new Operation(OperationType.INSERT, layout.table(table), keys, null, layout.allColumns(), values, 0,
-        batched, false);
+        batched, null);
   }
 }

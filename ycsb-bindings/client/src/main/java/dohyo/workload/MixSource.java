@@ -60,7 +60,7 @@ final class MixSource implements OperationSource {
     int table = layout.tableOf(keynums[0]);
     List<byte[]> names = names(keynums);
     Operation operation = new Operation(OperationType.INSERT, layout.table(table), names, null, layout.allColumns(),
-        values(names, layout.allColumns()), 0, counts.length > 1, false);
+        values(names, layout.allColumns()), 0, counts.length > 1, null);
     operation.insertedKeys(counts);
     return operation;
   }
@@ -68,16 +68,18 @@ final class MixSource implements OperationSource {
   private Operation scan() {
     long[] start = chooser.next(1);
     return new Operation(OperationType.SCAN, layout.table(layout.tableOf(start[0])), names(start), readColumns(), null,
-        null, scanLengths.nextValue().intValue(), false, false);
+        null, scanLengths.nextValue().intValue(), false, null);
   }
 
   private Operation onExisting(OperationType type) {
     long[] keynums = chooser.next(batchSize);
     List<byte[]> names = names(keynums);
     boolean reads = type != OperationType.UPDATE;
+    Columns read = reads ? readColumns() : null;
     Columns written = type == OperationType.READ ? null : maker.updateColumns();
-    return new Operation(type, layout.table(layout.tableOf(keynums[0])), names, reads ? readColumns() : null, written,
-        written == null ? null : values(names, written), 0, batchSize > 1, reads && verified);
+    return new Operation(type, layout.table(layout.tableOf(keynums[0])), names, read, written,
+        written == null ? null : values(names, written), 0, batchSize > 1,
+        reads ? maker.check(names, read) : null);
   }
 
   private Columns readColumns() {

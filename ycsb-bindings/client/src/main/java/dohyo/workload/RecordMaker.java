@@ -4,6 +4,7 @@ import dohyo.binding.Columns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import site.ycsb.generator.ConstantIntegerGenerator;
 import site.ycsb.generator.HistogramGenerator;
@@ -63,6 +64,11 @@ final class RecordMaker {
 
   Columns anyColumn() {
     return layout.column(ThreadLocalRandom.current().nextInt(layout.fieldCount()));
+  }
+
+  /** Checks a read of these fields; {@code null} where values do not follow from their keys. */
+  IntegrityCheck check(List<byte[]> keys, Columns columns) {
+    return deterministic ? new IntegrityCheck(keys, columns, constantLength) : null;
   }
 
   /** New values for these fields of that record. */

@@ -14,10 +14,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -32,6 +35,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** The whole client in one process, on a store that fails on demand. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
@@ -380,10 +384,63 @@ class ClientTest {
   void integrityIsChecked() {
     assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
     assertEquals(0, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "batchsize=5"), err);
-    assertTrue(line("VERIFY", "Return=OK") > 80, out);
+    assertEquals(line("READ", "Return=OK"), line("VERIFY", "Return=OK"), "every record that was read");
     MemoryBinding.store(store).rows.values().forEach(row -> row.put("field3", new byte[100]));
     assertEquals(5, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "readproportion=1"), err);
     assertTrue(line("VERIFY", "Return=UNEXPECTED_STATE") > 0, out);
+  }
+
+  /** Ways to damage each record of the store. */
+  private static final Map<String, Consumer<Map<String, byte[]>>> DAMAGES = Map.of(
+      "a value is cut", row -> row.replaceAll((name, value) -> Arrays.copyOf(value, 99)),
+      "a value is longer", row -> row.replaceAll((name, value) -> Arrays.copyOf(value, 101)),
+      "values are empty", row -> row.replaceAll((name, value) -> new byte[0]),
+      "a field is lost", row -> row.remove("field9"),
+      "all fields are lost", Map::clear,
+      "two fields have changed places", row -> row.put("field1", row.put("field2", row.get("field1"))));
+
+  static Set<String> damages() {
+    return DAMAGES.keySet();
+  }
+
+  @ParameterizedTest
+  @MethodSource("damages")
+  void aRecordThatIsNotWholeHasFailed(String damage) throws IOException {
+    String[] reads = {"-p", "dataintegrity=true", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
+        "operationcount=50", "-p", "batchsize=4"};
+    assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
+    assertEquals(0, client(reads), err);
+    MemoryBinding.store(store).rows.values().forEach(DAMAGES.get(damage));
+    assertEquals(5, client(reads), damage);
+    assertEquals(200, line("VERIFY", "Return=UNEXPECTED_STATE"));
+    assertEquals(200, line("READ", "Return=UNEXPECTED_STATE"));
+    assertEquals(50, line("READ-FAILED", "Operations"));
+    assertEquals(0, line("OVERALL", "Records"), "what is wrong was not carried");
+    assertTrue(err.contains("200 of 200 records (100.00 %) failed") && err.contains("READ: UNEXPECTED_STATE: "), err);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"false, false, 1", "true, true, 1", "false, true, 5", "true, false, 5"})
+  void whatIsWrittenIsWhole(boolean writeAll, boolean readAll, int batch) {
+    assertEquals(0, client("-load", "-p", "dataintegrity=true", "-p", "fieldlength=7"), err);
+    assertEquals(0, client("-p", "dataintegrity=true", "-p", "fieldlength=7", "-p", "operationcount=300", "-p",
+        "readproportion=0.4", "-p", "updateproportion=0.2", "-p", "readmodifywriteproportion=0.2", "-p",
+        "insertproportion=0.2", "-p", "requestdistribution=latest", "-p", "writeallfields=" + writeAll, "-p",
+        "readallfields=" + readAll, "-p", "batchsize=" + batch), err);
+    assertEquals(line("READ", "Return=OK"), line("VERIFY", "Return=OK"));
+    assertFalse(out.contains("VERIFY-FAILED"), out);
+  }
+
+  @Test
+  void aRecordThatIsNotWholeIsNotUpdated() {
+    assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
+    MemoryBinding.store(store).rows.values().forEach(DAMAGES.get("a field is lost"));
+    assertEquals(5, client("-p", "dataintegrity=true", "-p", "readproportion=0", "-p", "updateproportion=0", "-p",
+        "readmodifywriteproportion=1", "-p", "operationcount=20"));
+    assertEquals(20, line("READ", "Return=UNEXPECTED_STATE"));
+    assertEquals(20, line("READ-MODIFY-WRITE", "Return=UNEXPECTED_STATE"));
+    assertEquals(20, line("VERIFY", "Return=UNEXPECTED_STATE"));
+    assertFalse(out.contains("[UPDATE]"), out);
   }
 
   @ParameterizedTest
