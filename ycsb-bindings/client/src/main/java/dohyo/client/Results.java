@@ -75,8 +75,7 @@ final class Results {
   }
 
   private long attemptedRecords() {
-    return statuses.entrySet().stream().filter(entry -> entry.getKey() != OperationType.VERIFY)
-        .flatMap(entry -> entry.getValue().values().stream()).mapToLong(Long::longValue).sum();
+    return threads.stream().mapToLong(ThreadStatistics::attemptedRecords).sum();
   }
 
   /** Whether more records failed than the run may have. */
@@ -266,6 +265,7 @@ final class Results {
     summary.put("operations", operations());
     summary.put("failed_operations", failedOperations());
     summary.put("records", recordsDone());
+    summary.put("attempted_records", attemptedRecords());
     summary.put("failed_records", failedRecords());
     summary.put("cpu_seconds", timing.cpuSeconds());
     summary.put("gc_ms", timing.gcMillis());

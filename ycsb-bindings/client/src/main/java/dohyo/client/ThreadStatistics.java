@@ -28,6 +28,7 @@ final class ThreadStatistics {
   private final AtomicLong succeeded = new AtomicLong();
   private final AtomicLong failed = new AtomicLong();
   private final AtomicLong recordsDone = new AtomicLong();
+  private final AtomicLong attemptedRecords = new AtomicLong();
   private final AtomicLong failedRecords = new AtomicLong();
   private final AtomicLong warmups = new AtomicLong();
   private volatile String firstError;
@@ -63,6 +64,7 @@ final class ThreadStatistics {
     long carried = type == OperationType.SCAN ? operation.scannedRows() : count(all, true);
     carry(type, carried);
     add(recordsDone, carried);
+    add(attemptedRecords, all.length);
     add(failedRecords, count(all, false));
     add(ok ? succeeded : failed, 1);
   }
@@ -163,7 +165,12 @@ final class ThreadStatistics {
     return recordsDone.get();
   }
 
-  /** Records that had an error, so far. */
+  /** Records that the workload asked for, so far: each once, however it was carried; a scan is one. */
+  long attemptedRecords() {
+    return attemptedRecords.get();
+  }
+
+  /** Those of them that had an error, so far. */
   long failedRecords() {
     return failedRecords.get();
   }

@@ -278,6 +278,19 @@ class ClientTest {
     assertFalse(summary().get("valid").asBoolean());
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, 40, 5", "1, 60, 0", "5, 40, 5", "5, 60, 0"})
+  void aReadModifyWriteIsOneRecordOfTheErrorRate(int batch, int good, int exit) throws IOException {
+    assertEquals(0, client("-load"), err);
+    // Of 100 records the update of the first ones succeeds, that of all others fails.
+    assertEquals(exit, client("-p", "operationcount=" + 100 / batch, "-p", "readproportion=0", "-p",
+        "updateproportion=0", "-p", "readmodifywriteproportion=1", "-p", "batchsize=" + batch, "-p",
+        "memory.fail=error", "-p", "memory.failafter=" + (1000 + good), "-p", "maxerrorrate=0.5"), err);
+    assertEquals(100, summary().get("attempted_records").asLong());
+    assertEquals(100 - good, summary().get("failed_records").asLong());
+    assertEquals(exit != 0, err.contains("60 of 100 records (60.00 %) failed, above maxerrorrate=0.5"), err);
+  }
+
   @Test
   void aLoadMustBeWhole() {
     assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999"), err);
