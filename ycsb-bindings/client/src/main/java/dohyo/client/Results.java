@@ -89,14 +89,14 @@ final class Results {
       String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failedRecords(),
           attemptedRecords(), 100.0 * failedRecords() / attemptedRecords());
       return share + (run.load() ? ", a load must be whole" : ", above maxerrorrate=" + run.maxErrorRate())
-          + "; the first error was: " + reporter.firstError();
+          + "; the first error was: " + reporter.firstError().orElse("none");
     }
     if (run.load() && recordsDone() != run.operations() && run.measuredSeconds() == 0) {
       return "only " + recordsDone() + " of " + run.operations() + " records were inserted";
     }
     if (!run.load() && operations() == 0) {
       return "no operation was measured: the measured window of " + run.measuredSeconds()
-          + " s was too short, or nothing succeeded; the first error was: " + reporter.firstError();
+          + " s was too short, or nothing succeeded; the first error was: " + reporter.firstError().orElse("none");
     }
     return null;
   }
@@ -261,12 +261,14 @@ final class Results {
     summary.put("connect_seconds", timing.connectSeconds());
     summary.put("warmup_seconds", timing.warmupSeconds());
     summary.put("warmup_operations", threads.stream().mapToLong(ThreadStatistics::warmups).sum());
+    summary.put("warmup_failed_operations", threads.stream().mapToLong(ThreadStatistics::failedWarmups).sum());
     summary.put("measured_seconds", timing.measuredSeconds());
     summary.put("operations", operations());
     summary.put("failed_operations", failedOperations());
     summary.put("records", recordsDone());
     summary.put("attempted_records", attemptedRecords());
     summary.put("failed_records", failedRecords());
+    summary.put("retried_records", threads.stream().mapToLong(ThreadStatistics::retriedRecords).sum());
     summary.put("cpu_seconds", timing.cpuSeconds());
     summary.put("gc_ms", timing.gcMillis());
     // Both with the warm-up: what may be in the tables beyond the load, and how much of that is not certain.
@@ -282,7 +284,7 @@ final class Results {
       byType.put(type.label(), one);
     });
     summary.put("operations_by_type", byType);
-    summary.put("first_error", failedRecords() == 0 ? null : reporter.firstError());
+    summary.put("first_error", reporter.firstError().orElse(null));
     summary.put("valid", reason == null);
     summary.put("reason", reason);
     summary.put("exit", exit);

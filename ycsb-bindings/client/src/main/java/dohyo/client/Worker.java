@@ -157,6 +157,7 @@ final class Worker {
       return;
     }
     if (operation.retries() < run.insertRetries() && hasError(operation) && !abort.isSet()) {
+      statistics.retry(operation);
       Operation again = operation.again();
       open.add(again);
       again.start(binding, operation.intended(), System.nanoTime(), whenDone);
@@ -167,7 +168,7 @@ final class Worker {
       statistics.record(operation);
       lastFinished = operation.finished();
     } else {
-      statistics.warmup();
+      statistics.warmup(operation);
     }
   }
 

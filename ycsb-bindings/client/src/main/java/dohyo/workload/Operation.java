@@ -153,13 +153,20 @@ public final class Operation {
     }
     finished = System.nanoTime();
     statuses = outcome;
+    if (type == OperationType.READ_MODIFY_WRITE && reads == null) {
+      // It was the read that failed, in whichever way its binding says so, or that was not answered in time.
+      readFinished = finished;
+      reads = outcome;
+    }
     whenDone.accept(this);
     return true;
   }
 
   private void readAnswered(Status[] outcome) {
-    readFinished = System.nanoTime();
-    reads = outcome;
+    if (!settled) {
+      readFinished = System.nanoTime();
+      reads = outcome;
+    }
   }
 
   private CompletableFuture<Status> read(Binding binding, byte[] key) {
@@ -306,7 +313,7 @@ public final class Operation {
    */
   public Status[] verified() {
     Status[] read = type == OperationType.READ_MODIFY_WRITE ? reads : statuses;
-    if (check == null || read == null) {
+    if (check == null) {
       return NONE;
     }
     return Arrays.stream(read).filter(status -> status.isOk() || status == IntegrityCheck.WRONG)

@@ -291,6 +291,34 @@ class ClientTest {
     assertEquals(exit != 0, err.contains("60 of 100 records (60.00 %) failed, above maxerrorrate=0.5"), err);
   }
 
+  @ParameterizedTest
+  @CsvSource({"status, IO, 1", "error, IO, 1", "throw, ILLEGAL_STATE, 1", "hang, TIMEOUT, 1", "status, IO, 5",
+      "error, IO, 5", "throw, ILLEGAL_STATE, 5", "hang, TIMEOUT, 5"})
+  void aReadModifyWriteWhoseReadFailsHasAFailedRead(String failure, String name, int batch) {
+    assertEquals(0, client("-load"), err);
+    assertEquals(5, client("-p", "operationcount=4", "-p", "readproportion=0", "-p", "updateproportion=0", "-p",
+        "readmodifywriteproportion=1", "-p", "memory.failread=" + failure, "-p", "batchsize=" + batch, "-p",
+        "operationtimeout=100", "-p", "inflight=4"), err);
+    for (String type : List.of("READ", "READ-MODIFY-WRITE")) {
+      assertEquals(4, line(type + "-FAILED", "Operations"));
+      assertEquals(4 * batch, line(type, "Return=" + name));
+    }
+    assertFalse(out.contains("[UPDATE"), out);
+    assertEquals(4, line("OVERALL", "FailedOperations"));
+    assertTrue(err.contains(4 * batch + " of " + 4 * batch + " records (100.00 %) failed"), err);
+  }
+
+  @Test
+  void errorsOfTheWarmUpAreNoSuccess() throws IOException {
+    assertEquals(5, client("-p", "warmuptime=20", "-p", "maxexecutiontime=1", "-p", "stalltime=1", "-target", "100",
+        "-p", "memory.failread=error", "-p", "readproportion=1", "-p", "updateproportion=0"));
+    assertTrue(err.contains("no operation has succeeded for 1 s (stalltime); the last error was: READ: IO: disk on"),
+        err);
+    assertTrue(summary().get("warmup_operations").asLong() > 0);
+    assertEquals(summary().get("warmup_operations").asLong(), summary().get("warmup_failed_operations").asLong());
+    assertEquals("READ: IO: disk on fire", summary().get("first_error").asText());
+  }
+
   @Test
   void aLoadMustBeWhole() {
     assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999"), err);
@@ -298,10 +326,22 @@ class ClientTest {
   }
 
   @Test
-  void anInsertIsRetriedWhenAskedFor() {
+  void anInsertIsRetriedWhenAskedFor() throws IOException {
     assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999", "-p",
         "core_workload_insertion_retry_limit=3"), err);
     assertEquals(1003, MemoryBinding.store(store).writes.get());
+    assertEquals(3, summary().get("retried_records").asLong(), "the last try has not been repeated");
+    assertEquals(1, summary().get("failed_records").asLong());
+  }
+
+  @Test
+  void anInsertThatFailedAndWasSentAgainIsCounted() throws IOException {
+    assertEquals(0, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=990", "-p",
+        "memory.failuntil=997", "-p", "batchsize=10", "-p", "core_workload_insertion_retry_limit=3"), err);
+    assertEquals(1000, MemoryBinding.keys(store).size());
+    assertEquals(7, summary().get("retried_records").asLong());
+    assertEquals("INSERT: IO: disk on fire", summary().get("first_error").asText());
+    assertEquals(0, summary().get("failed_records").asLong());
   }
 
   @Test

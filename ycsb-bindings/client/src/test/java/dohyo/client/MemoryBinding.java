@@ -19,7 +19,8 @@ import site.ycsb.Status;
 
 /**
  * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
- * throw, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in milliseconds for reads;
+ * throw, error, hang) from the {@code memory.failafter}-th write on, up to the {@code memory.failuntil}-th,
+ * {@code memory.failread} (none, status, error, throw, hang) for reads, {@code memory.delay} in milliseconds for reads;
  * with {@code memory.scanned} a scan says that it has found so many rows.
  * The store is found by {@code memory.store}, so that each test has its own.
  */
@@ -29,8 +30,10 @@ public final class MemoryBinding extends Binding {
   private Store store;
   private String failure;
   private long failAfter;
+  private long failUntil;
   private long delayMillis;
   private int scanned;
+  private String readFailure;
 
   /** The content of one store. */
   static final class Store {
@@ -48,8 +51,10 @@ public final class MemoryBinding extends Binding {
     store = store(settings.text("memory.store", "default"));
     failure = settings.choice("memory.fail", "none", "connect", "throw", "error", "hang");
     failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
+    failUntil = settings.whole("memory.failuntil", Long.MAX_VALUE, 0, Long.MAX_VALUE);
     delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
     scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
+    readFailure = settings.choice("memory.failread", "none", "status", "error", "throw", "hang");
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
     }
@@ -67,6 +72,18 @@ public final class MemoryBinding extends Binding {
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     store.reads.incrementAndGet();
+    switch (readFailure) {
+      case "status":
+        return CompletableFuture.completedFuture(new Status("IO", "disk on fire"));
+      case "error":
+        return CompletableFuture.failedFuture(new java.io.IOException("disk on fire"));
+      case "throw":
+        throw new IllegalStateException("thrown at once");
+      case "hang":
+        return new CompletableFuture<>();
+      default:
+        break;
+    }
     Map<String, byte[]> row = store.rows.get(id(table, key));
     if (row != null) {
       row.forEach((name, value) -> {
@@ -82,7 +99,8 @@ public final class MemoryBinding extends Binding {
 
   @Override
   public CompletableFuture<Status> insertRow(Row row) {
-    if (store.writes.incrementAndGet() > failAfter) {
+    long write = store.writes.incrementAndGet();
+    if (write > failAfter && write <= failUntil) {
       switch (failure) {
         case "throw":
           throw new IllegalStateException("thrown at once");
