@@ -254,6 +254,7 @@ final class Results {
     summary.put("inflight", run.inflight());
     summary.put("readbeforewrite", run.workload().readBeforeWrite().orElse(null));
     summary.put("target", run.target());
+    summary.put("seed", run.workload().seed());
     summary.put("tablecount", run.workload().tableCount());
     summary.put("agreed_start_ms", timing.agreedStartMillis());
     summary.put("skew_ms", timing.skewMillis());

@@ -2,6 +2,7 @@ package dohyo.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.Settings;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
@@ -434,6 +436,29 @@ class ClientTest {
   }
 
   @Test
+  void aRunIsReplayedWithItsSeed() throws IOException {
+    String[] run = {"-p", "operationcount=500", "-p", "readproportion=0.5", "-p", "updateproportion=0.5", "-p",
+        "requestdistribution=zipfian", "-p", "fieldlength=20"};
+    List<Map<String, Map<String, ByteBuffer>>> stores = new ArrayList<>();
+    List<String> seeds = new ArrayList<>(List.of("", "", ""));
+    for (int i = 0; i < 3; i++) {
+      store += i;
+      assertEquals(0, client("-load", "-p", "fieldlength=20", "-p", "seed=7", "-threads", "2"), err);
+      assertEquals(7, summary().get("seed").asLong());
+      assertEquals(0, client(i == 1 ? concat(run, "-p", "seed=" + seeds.get(0)) : run), err);
+      seeds.set(i, summary().get("seed").asText());
+      Map<String, Map<String, ByteBuffer>> rows = new TreeMap<>();
+      MemoryBinding.store(store).rows.forEach((key, row) -> row.forEach((name, value) ->
+          rows.computeIfAbsent(key, k -> new TreeMap<>()).put(name, ByteBuffer.wrap(value))));
+      stores.add(rows);
+    }
+    assertEquals(seeds.get(0), seeds.get(1));
+    assertEquals(stores.get(0), stores.get(1));
+    assertNotEquals(seeds.get(0), seeds.get(2));
+    assertNotEquals(stores.get(0), stores.get(2));
+  }
+
+  @Test
   void integrityIsChecked() {
     assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
     assertEquals(0, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "batchsize=5"), err);
@@ -507,6 +532,7 @@ class ClientTest {
       "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
       "keysalt=md5 | keysalt=md5: must be one of none, crc32",
       "workload=site.ycsb.workloads.TimeSeriesWorkload | run other workload classes with site.ycsb.Client",
+      "seed=-1 | seed=-1: must be a whole number from 0 to 9007199254740991",
       "valueentropy=9 | valueentropy=9: must be a whole number from 0 to 8",
       "maxexecutiontime=0 | a run is bounded by one of them",
       "startgate=/nowhere | startgate=/nowhere: there is no such folder",
