@@ -247,6 +247,22 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
     assert {len(each.trends) for each in summarise(tmp_path).trials if each.system == "hbase"} == {0}
 
 
+def test_inserts_of_the_load_that_were_sent_again_are_told(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2"))
+    trial(tmp_path, 2, "hbase")
+    edit_json(folder / "load/node1/client.json", retried_records=0, first_error=None)
+    edit_json(folder / "load/node2/client.json", retried_records=1234, first_error="INSERT: WRITE_TIMEOUT: 2 of 3")
+    note = "load: 1,234 times an insert failed and was sent again; the first error was: INSERT: WRITE_TIMEOUT: 2 of 3"
+    summary = summarise(tmp_path)
+    assert [note in each.notes for each in summary.trials] == [True, False]
+    assert note in " ".join(rendered(summary).split())
+    edit_json(folder / "load/node1/client.json", retried_records=2, first_error="INSERT: OVERLOADED: busy")
+    notes = [note for each in summarise(tmp_path).trials for note in each.notes if note.startswith("load: ")]
+    assert notes == [
+        "load: 1,236 times an insert failed and was sent again; the first error was: INSERT: OVERLOADED: busy"
+    ]
+
+
 def test_rounds_that_rise_and_fall_do_not_cancel(tmp_path: Path) -> None:
     for number, last in enumerate((840, 1410, 840), start=1):
         folder = trial(tmp_path, number, "cassandra", repeats=1, trial_round=number, trial_rounds=3)

@@ -387,6 +387,7 @@ class _Evidence:
                 *(str(note) for note in listing(facts.get("notes"))),
                 *self._reused(),
                 *self._settled(runs),
+                *_retried(load),
                 *servers.notes(),
                 *_missed(counted),
                 *_busy(uses, counted),
@@ -762,6 +763,17 @@ class _Evidence:
 
     def _read(self, name: str) -> dict[str, Any]:
         return read_object(self.folder / name, self._warn)
+
+
+def _retried(load: Sequence[Phase]) -> list[str]:
+    """What to say of records of the load that failed and were sent again: else they would leave no trace."""
+    reports = [client.report for phase in load for client in phase.clients]
+    failures = sum(whole(report.get("retried_records")) or 0 for report in reports)
+    if not failures:
+        return []
+    errors = (report.get("first_error") for report in reports if report.get("retried_records"))
+    first = next((str(error) for error in errors if error), "not known")
+    return [f"load: {failures:,} times an insert failed and was sent again; the first error was: {first}"]
 
 
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:

@@ -12,6 +12,8 @@ import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramLogWriter;
@@ -84,13 +86,13 @@ final class Reporter {
   void tick() throws IOException {
     long now = System.nanoTime();
     collect();
-    long done = threads.stream().mapToLong(t -> t.succeeded() + t.warmups()).sum();
+    long done = threads.stream().mapToLong(t -> t.succeeded() + t.warmups() - t.failedWarmups()).sum();
     if (done > successes) {
       successes = done;
       lastSuccess = now;
     } else if (now - lastSuccess > run.stallSeconds() * 1e9) {
       abort.databaseFailed("no operation has succeeded for " + TWO_PLACES.format(run.stallSeconds())
-          + " s (stalltime); the last error was: " + firstError());
+          + " s (stalltime); the last error was: " + firstError().orElse("none"));
     }
     if (now - nextStatus >= 0) {
       printStatus(now);
@@ -245,9 +247,8 @@ final class Reporter {
     return totals[index];
   }
 
-  /** The first error of any thread, {@code "none"} if there was none. */
-  String firstError() {
-    return threads.stream().map(ThreadStatistics::firstError).filter(error -> error != null).findFirst()
-        .orElse("none");
+  /** The first error of any thread, if there was one. */
+  Optional<String> firstError() {
+    return threads.stream().map(ThreadStatistics::firstError).filter(Objects::nonNull).findFirst();
   }
 }

@@ -76,8 +76,7 @@ final class Results {
   }
 
   private long attemptedRecords() {
-    return statuses.entrySet().stream().filter(entry -> entry.getKey() != OperationType.VERIFY)
-        .flatMap(entry -> entry.getValue().values().stream()).mapToLong(Long::longValue).sum();
+    return threads.stream().mapToLong(ThreadStatistics::attemptedRecords).sum();
   }
 
   /** Whether more records failed than the run may have. */
@@ -91,14 +90,14 @@ final class Results {
       String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failedRecords(),
           attemptedRecords(), 100.0 * failedRecords() / attemptedRecords());
       return share + (run.load() ? ", a load must be whole" : ", above maxerrorrate=" + run.maxErrorRate())
-          + "; the first error was: " + reporter.firstError();
+          + "; the first error was: " + reporter.firstError().orElse("none");
     }
     if (run.load() && recordsDone() != run.operations() && run.measuredSeconds() == 0) {
       return "only " + recordsDone() + " of " + run.operations() + " records were inserted";
     }
     if (!run.load() && operations() == 0) {
       return "no operation was measured: the measured window of " + run.measuredSeconds()
-          + " s was too short, or nothing succeeded; the first error was: " + reporter.firstError();
+          + " s was too short, or nothing succeeded; the first error was: " + reporter.firstError().orElse("none");
     }
     return null;
   }
@@ -256,6 +255,7 @@ final class Results {
     summary.put("inflight", run.inflight());
     summary.put("readbeforewrite", run.workload().readBeforeWrite().orElse(null));
     summary.put("target", run.target());
+    summary.put("seed", run.workload().seed());
     summary.put("tablecount", run.workload().tableCount());
     summary.put("agreed_start_ms", timing.agreedStartMillis());
     summary.put("skew_ms", timing.skewMillis());
@@ -263,12 +263,15 @@ final class Results {
     summary.put("connect_seconds", timing.connectSeconds());
     summary.put("warmup_seconds", timing.warmupSeconds());
     summary.put("warmup_operations", threads.stream().mapToLong(ThreadStatistics::warmups).sum());
+    summary.put("warmup_failed_operations", threads.stream().mapToLong(ThreadStatistics::failedWarmups).sum());
     summary.put("measured_seconds", timing.measuredSeconds());
     summary.put("missed_operations", timing.missedOperations());
     summary.put("operations", operations());
     summary.put("failed_operations", failedOperations());
     summary.put("records", recordsDone());
+    summary.put("attempted_records", attemptedRecords());
     summary.put("failed_records", failedRecords());
+    summary.put("retried_records", threads.stream().mapToLong(ThreadStatistics::retriedRecords).sum());
     summary.put("cpu_seconds", timing.cpuSeconds());
     summary.put("gc_ms", timing.gcMillis());
     // Both with the warm-up: what may be in the tables beyond the load, and how much of that is not certain.
@@ -284,7 +287,7 @@ final class Results {
       byType.put(type.label(), one);
     });
     summary.put("operations_by_type", byType);
-    summary.put("first_error", failedRecords() == 0 ? null : reporter.firstError());
+    summary.put("first_error", reporter.firstError().orElse(null));
     summary.put("valid", reason == null);
     summary.put("reason", reason);
     summary.put("exit", exit);

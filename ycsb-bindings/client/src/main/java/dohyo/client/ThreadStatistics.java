@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.stream.IntStream;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.SingleWriterRecorder;
 import site.ycsb.Status;
@@ -28,16 +29,26 @@ final class ThreadStatistics {
   private final AtomicLong succeeded = new AtomicLong();
   private final AtomicLong failed = new AtomicLong();
   private final AtomicLong recordsDone = new AtomicLong();
+  private final AtomicLong attemptedRecords = new AtomicLong();
   private final AtomicLong failedRecords = new AtomicLong();
   private final AtomicLong warmups = new AtomicLong();
+  private final AtomicLong failedWarmups = new AtomicLong();
+  private final AtomicLong retriedRecords = new AtomicLong();
   private volatile String firstError;
 
   ThreadStatistics(boolean withIntended) {
     this.withIntended = withIntended;
   }
 
-  void warmup() {
+  /** Counts a finished operation of the warm-up. */
+  void warmup(Operation operation) {
+    add(failedWarmups, errors(operation) > 0 ? 1 : 0);
     add(warmups, 1);
+  }
+
+  /** Counts what has failed of an operation that is sent again. */
+  void retry(Operation operation) {
+    add(retriedRecords, errors(operation));
   }
 
   /** Takes in a finished operation. */
@@ -46,24 +57,27 @@ final class ThreadStatistics {
     Status[] all = operation.statuses();
     long finished = operation.finished();
     boolean ok = take(type, all, operation.started(), finished, operation.intended());
-    if (type == OperationType.READ_MODIFY_WRITE && operation.reads() != null) {
+    if (type == OperationType.READ_MODIFY_WRITE) {
       // As in YCSB: a read-modify-write shows as a read, as an update, and as the two together.
       long read = operation.readFinished();
-      take(OperationType.READ, operation.reads(), operation.started(), read, operation.intended());
-      carry(OperationType.READ, count(operation.reads(), true));
-      if (count(operation.reads(), true) > 0) {
-        take(OperationType.UPDATE, all, read, finished, read);
-        carry(OperationType.UPDATE, count(all, true));
+      Status[] reads = operation.reads();
+      take(OperationType.READ, reads, operation.started(), read, operation.intended());
+      carry(OperationType.READ, succeeded(reads));
+      Status[] updates = updates(reads, all);
+      if (updates.length > 0) {
+        take(OperationType.UPDATE, updates, read, finished, read);
+        carry(OperationType.UPDATE, succeeded(updates));
       }
     }
-    if (operation.verified() && ok) {
-      take(OperationType.VERIFY, new Status[] {operation.mismatches() == 0 ? Status.OK : Status.UNEXPECTED_STATE},
-          operation.started(), finished, operation.intended());
+    Status[] verified = operation.verified();
+    if (verified.length > 0) {
+      take(OperationType.VERIFY, verified, operation.started(), finished, operation.intended());
     }
-    long carried = type == OperationType.SCAN ? operation.scannedRows() : count(all, true);
+    long carried = type == OperationType.SCAN ? operation.scannedRows() : succeeded(all);
     carry(type, carried);
     add(recordsDone, carried);
-    add(failedRecords, count(all, false) + operation.mismatches());
+    add(attemptedRecords, all.length);
+    add(failedRecords, errors(operation));
     add(ok ? succeeded : failed, 1);
   }
 
@@ -98,9 +112,6 @@ final class ThreadStatistics {
         count = counts.computeIfAbsent(status.getName(), name -> new long[1]);
         found |= status.isOk();
         error |= Outcome.isError(status);
-        if (firstError == null && Outcome.isError(status)) {
-          firstError = type.label() + ": " + status.getName() + ": " + status.getDescription();
-        }
       }
       count[0]++;
     }
@@ -116,14 +127,34 @@ final class ThreadStatistics {
     return Math.max(0, nanos / 1000);
   }
 
-  private static long count(Status[] all, boolean ok) {
+  private static long succeeded(Status[] all) {
     long count = 0;
     for (Status status : all) {
-      if (ok ? status.isOk() : Outcome.isError(status)) {
+      if (status.isOk()) {
         count++;
       }
     }
     return count;
+  }
+
+  /** How many records have an error, of which the very first one is kept. */
+  private long errors(Operation operation) {
+    long count = 0;
+    for (Status status : operation.statuses()) {
+      if (Outcome.isError(status)) {
+        count++;
+        if (firstError == null) {
+          firstError = operation.type().label() + ": " + status.getName() + ": " + status.getDescription();
+        }
+      }
+    }
+    return count;
+  }
+
+  /** What became of the updates of read-modify-writes: only what was read is updated. */
+  private static Status[] updates(Status[] reads, Status[] all) {
+    return succeeded(reads) == reads.length ? all
+        : IntStream.range(0, reads.length).filter(i -> reads[i].isOk()).mapToObj(i -> all[i]).toArray(Status[]::new);
   }
 
   private SingleWriterRecorder recorder(int index) {
@@ -163,7 +194,12 @@ final class ThreadStatistics {
     return recordsDone.get();
   }
 
-  /** Records that had an error, so far. */
+  /** Records that the workload asked for, so far: each once, however it was carried; a scan is one. */
+  long attemptedRecords() {
+    return attemptedRecords.get();
+  }
+
+  /** Those of them that had an error, so far. */
   long failedRecords() {
     return failedRecords.get();
   }
@@ -173,7 +209,17 @@ final class ThreadStatistics {
     return warmups.get();
   }
 
-  /** The first error, {@code null} while there is none. */
+  /** Those of them that had an error, so far. */
+  long failedWarmups() {
+    return failedWarmups.get();
+  }
+
+  /** Records of the load that had an error and were sent again, so far; one that failed twice counts twice. */
+  long retriedRecords() {
+    return retriedRecords.get();
+  }
+
+  /** The first error, also of the warm-up and of what was sent again; {@code null} while there is none. */
   String firstError() {
     return firstError;
   }

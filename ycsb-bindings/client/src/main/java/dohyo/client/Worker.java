@@ -220,6 +220,7 @@ final class Worker {
       operation.timeOut();
     }
     if (operation.retries() < run.insertRetries() && hasError(operation) && !abort.isSet()) {
+      statistics.retry(operation);
       Operation again = operation.again();
       open.add(again);
       again.start(binding, operation.intended(), System.nanoTime(), whenDone);
@@ -230,7 +231,7 @@ final class Worker {
       statistics.record(operation);
       lastFinished = operation.finished();
     } else if (!window.hasBegun(operation.started())) {
-      statistics.warmup();
+      statistics.warmup(operation);
     }
   }
 

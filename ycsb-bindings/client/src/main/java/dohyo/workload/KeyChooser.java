@@ -2,13 +2,11 @@ package dohyo.workload;
 
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 import site.ycsb.Utils;
-import site.ycsb.generator.ExponentialGenerator;
 import site.ycsb.generator.ScrambledZipfianGenerator;
-import site.ycsb.generator.ZipfianGenerator;
 
 /**
  * Chooses which records the run phase works on, with YCSB's meaning of {@code requestdistribution} and with
@@ -77,7 +75,7 @@ final class KeyChooser {
      *
      * @throws SettingException if the distribution does not give a thread the records that it needs
      */
-    void check(Settings settings, int threads, int batchSize) {
+    void check(Settings settings, int threads, int batchSize, SplittableRandom random) {
       if (distribution.equals("ranges")) {
         for (int thread = 0; thread < threads; thread++) {
           new RangeWalk(layout, division, thread, threads);
@@ -92,7 +90,7 @@ final class KeyChooser {
         checkHot(Math.min(layout.recordsPerTable(), division.count()));
       }
       if (!distribution.equals("sequential")) {
-        new KeyChooser(settings, this, 0, 1).next(batchSize);
+        new KeyChooser(settings, this, random, 0, 1).next(batchSize);
       }
     }
 
@@ -146,27 +144,29 @@ final class KeyChooser {
   private final RecordLayout layout;
   private final Division division;
   private final RangeWalk walk;
-  private final ZipfianGenerator popularity;
+  private final SplittableRandom random;
+  private final Zipfian popularity;
   private final Zipfian age;
-  private final ExponentialGenerator decay;
+  private final double decay;
 
   /**
    * Makes the chooser of one thread.
    *
+   * @param random  what the thread draws from
    * @param thread  number of the thread, from 0
    * @param threads how many there are
    */
-  KeyChooser(Settings settings, Shared shared, int thread, int threads) {
+  KeyChooser(Settings settings, Shared shared, SplittableRandom random, int thread, int threads) {
     this.shared = shared;
+    this.random = random;
     layout = shared.layout;
     division = shared.division;
     walk = shared.distribution.equals("ranges") ? new RangeWalk(layout, division, thread, threads) : null;
-    // As in ScrambledZipfianGenerator, which cannot change the range that it scatters the numbers over.
-    popularity = new ZipfianGenerator(0, ScrambledZipfianGenerator.ITEM_COUNT, ZipfianGenerator.ZIPFIAN_CONSTANT,
-        ScrambledZipfianGenerator.ZETAN);
-    age = new Zipfian();
-    decay = new ExponentialGenerator(settings.decimal("exponential.percentile", 95, 0.001, 99.999),
-        layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
+    popularity = new Zipfian(random);
+    age = new Zipfian(random);
+    // As YCSB's ExponentialGenerator reckons it.
+    decay = -Math.log(1 - settings.decimal("exponential.percentile", 95, 0.001, 99.999) / 100)
+        / (layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
   }
 
   /**
@@ -200,7 +200,7 @@ final class KeyChooser {
 
   private int anyTable() {
     int tables = division.tables();
-    return division.firstTable() + (tables == 1 ? 0 : ThreadLocalRandom.current().nextInt(tables));
+    return division.firstTable() + (tables == 1 ? 0 : random.nextInt(tables));
   }
 
   private long draw(int table) {
@@ -213,13 +213,15 @@ final class KeyChooser {
       case "hotspot" -> first + hotOrNot(records);
       case "sequential" -> first + shared.turns.getAndIncrement(table) % records;
       case "exponential" -> newestBackwards();
-      default -> first + ThreadLocalRandom.current().nextLong(records);
+      default -> first + random.nextLong(records);
     });
   }
 
   private long popular(long first, long range) {
     for (int draws = 0; draws < MOST_DRAWS; draws++) {
-      long keynum = first + Utils.fnvhash64(popularity.nextValue()) % range;
+      // As in ScrambledZipfianGenerator, which cannot change the range that it scatters the numbers over.
+      long rank = popularity.next(ScrambledZipfianGenerator.ITEM_COUNT + 1);
+      long keynum = first + Utils.fnvhash64(rank) % range;
       if (keynum <= shared.lastReadable()) {
         return keynum;
       }
@@ -230,7 +232,6 @@ final class KeyChooser {
   }
 
   private long hotOrNot(long records) {
-    ThreadLocalRandom random = ThreadLocalRandom.current();
     long hot = (long) (records * shared.hotRecords);
     return random.nextDouble() < shared.hotOperations ? random.nextLong(hot) : random.nextLong(hot, records);
   }
@@ -242,7 +243,7 @@ final class KeyChooser {
   private long newestBackwards() {
     long keynum;
     do {
-      keynum = shared.lastReadable() - decay.nextValue().longValue();
+      keynum = shared.lastReadable() - (long) (-Math.log(random.nextDouble()) / decay);
     } while (keynum < 0);
     return keynum;
   }

@@ -3,6 +3,7 @@ package dohyo.workload;
 import dohyo.binding.Settings;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 
 /** The load: inserts a contiguous range of records in order, in batches that stay within one table. */
 final class LoadSource implements OperationSource {
@@ -19,9 +20,9 @@ final class LoadSource implements OperationSource {
    * @param first first key number
    * @param end   first key number that is not loaded any more
    */
-  LoadSource(Settings settings, RecordLayout layout, int batchSize, long first, long end) {
+  LoadSource(Settings settings, RecordLayout layout, SplittableRandom random, int batchSize, long first, long end) {
     this.layout = layout;
-    this.maker = new RecordMaker(settings, layout);
+    this.maker = new RecordMaker(settings, layout, random);
     this.batchSize = batchSize;
     this.batched = batchSize > 1;
     this.next = first;
@@ -43,6 +44,6 @@ final class LoadSource implements OperationSource {
       values[i] = maker.values(key, layout.allColumns());
     }
     return new Operation(OperationType.INSERT, layout.table(table), keys, null, layout.allColumns(), values, 0,
-        batched, false);
+        batched, null);
   }
 }

@@ -4,9 +4,8 @@ import dohyo.binding.Columns;
 import dohyo.binding.Settings;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.SplittableRandom;
 import site.ycsb.Status;
-import site.ycsb.generator.NumberGenerator;
 
 /**
  * The run phase: operations drawn by their proportions. The records of a batch are different ones of one table: a
@@ -19,20 +18,22 @@ final class MixSource implements OperationSource {
   private final KeyChooser chooser;
   private final KeyChooser.Shared keys;
   private final Proportions proportions;
-  private final NumberGenerator scanLengths;
+  private final Lengths scanLengths;
+  private final SplittableRandom random;
   private final int batchSize;
   private final boolean readAll;
   private final boolean readByName;
   private final boolean verified;
 
   MixSource(Settings settings, RecordLayout layout, KeyChooser.Shared keys, KeyChooser chooser,
-      Proportions proportions, NumberGenerator scanLengths, int batchSize) {
+      Proportions proportions, Lengths scanLengths, SplittableRandom random, int batchSize) {
     this.layout = layout;
-    this.maker = new RecordMaker(settings, layout);
+    this.maker = new RecordMaker(settings, layout, random);
     this.chooser = chooser;
     this.keys = keys;
     this.proportions = proportions;
     this.scanLengths = scanLengths;
+    this.random = random;
     this.batchSize = batchSize;
     this.verified = settings.flag("dataintegrity", false);
     this.readAll = settings.flag("readallfields", true);
@@ -41,7 +42,7 @@ final class MixSource implements OperationSource {
 
   @Override
   public Operation next() {
-    OperationType type = proportions.draw(ThreadLocalRandom.current().nextDouble());
+    OperationType type = proportions.draw(random.nextDouble());
     return switch (type) {
       case INSERT -> insert();
       case SCAN -> scan();
@@ -60,7 +61,7 @@ final class MixSource implements OperationSource {
     int table = layout.tableOf(keynums[0]);
     List<byte[]> names = names(keynums);
     Operation operation = new Operation(OperationType.INSERT, layout.table(table), names, null, layout.allColumns(),
-        values(names, layout.allColumns()), 0, counts.length > 1, false);
+        values(names, layout.allColumns()), 0, counts.length > 1, null);
     operation.insertedKeys(counts);
     return operation;
   }
@@ -68,16 +69,18 @@ final class MixSource implements OperationSource {
   private Operation scan() {
     long[] start = chooser.next(1);
     return new Operation(OperationType.SCAN, layout.table(layout.tableOf(start[0])), names(start), readColumns(), null,
-        null, scanLengths.nextValue().intValue(), false, false);
+        null, scanLengths.next(), false, null);
   }
 
   private Operation onExisting(OperationType type) {
     long[] keynums = chooser.next(batchSize);
     List<byte[]> names = names(keynums);
     boolean reads = type != OperationType.UPDATE;
+    Columns read = reads ? readColumns() : null;
     Columns written = type == OperationType.READ ? null : maker.updateColumns();
-    return new Operation(type, layout.table(layout.tableOf(keynums[0])), names, reads ? readColumns() : null, written,
-        written == null ? null : values(names, written), 0, batchSize > 1, reads && verified);
+    return new Operation(type, layout.table(layout.tableOf(keynums[0])), names, read, written,
+        written == null ? null : values(names, written), 0, batchSize > 1,
+        reads ? maker.check(names, read) : null);
   }
 
   private Columns readColumns() {

@@ -10,6 +10,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -20,9 +21,9 @@ import site.ycsb.Status;
  * once, and finished once: by the driver's answer, or by the client that gives up waiting.
  */
 public final class Operation {
+  private static final Status[] NONE = {};
   private static final Status[] ONE_OK = {Status.OK};
   private static final VarHandle SETTLED = handle("settled", boolean.class);
-  private static final VarHandle MISMATCHES = handle("mismatches", int.class);
 
   private final OperationType type;
   private final String table;
@@ -32,7 +33,7 @@ public final class Operation {
   private final byte[][][] values;
   private final int scanLength;
   private final boolean batched;
-  private final boolean verified;
+  private final IntegrityCheck check;
 
   // Plain fields: they are written before the answer is handed to the sender's queue, and read after it was taken out.
   private int retries;
@@ -45,9 +46,8 @@ public final class Operation {
   private int scannedRows;
   private long finished;
   private Status[] statuses;
-  // Changed by whichever of the driver's threads comes first, through the handles above.
+  // Changed by whoever comes first, through the handle above.
   private volatile boolean settled;
-  private volatile int mismatches;
 
   /**
    * Describes an operation.
@@ -60,10 +60,10 @@ public final class Operation {
    * @param values       per record one value per write column
    * @param scanLength   records that a scan asks for
    * @param batched      whether the batch verbs of the binding are to carry it
-   * @param verified     whether the content read is checked ({@code dataintegrity})
+   * @param check        checks the content read ({@code dataintegrity}), {@code null} where nobody does
    */
   Operation(OperationType type, String table, List<byte[]> keys, Columns readColumns, Columns writeColumns,
-      byte[][][] values, int scanLength, boolean batched, boolean verified) {
+      byte[][][] values, int scanLength, boolean batched, IntegrityCheck check) {
     this.type = type;
     this.table = table;
     this.keys = keys;
@@ -72,7 +72,7 @@ public final class Operation {
     this.values = values;
     this.scanLength = scanLength;
     this.batched = batched;
-    this.verified = verified;
+    this.check = check;
   }
 
   private static VarHandle handle(String field, Class<?> type) {
@@ -114,9 +114,9 @@ public final class Operation {
     return switch (type) {
       case INSERT -> binding.insertRow(row(key, 0));
       case UPDATE -> binding.update(row(key, 0));
-      case READ -> binding.readRow(table, key, readColumns, sink());
+      case READ -> read(binding, key);
       case SCAN -> binding.scanRows(table, key, scanLength, readColumns, this::countRow);
-      case READ_MODIFY_WRITE -> binding.readRow(table, key, readColumns, sink()).thenCompose(read -> {
+      case READ_MODIFY_WRITE -> read(binding, key).thenCompose(read -> {
         readAnswered(new Status[] {read});
         // Not the binding's read-before-write: the record has just been read.
         return read.isOk() ? binding.updateRow(row(key, 0)) : CompletableFuture.completedFuture(read);
@@ -129,12 +129,11 @@ public final class Operation {
     return switch (type) {
       case INSERT -> binding.insertRows(rows(binding.keys()));
       case UPDATE -> binding.update(rows(binding.keys()));
-      case READ -> binding.readRows(table, encoded(binding.keys()), readColumns, sink());
-      case READ_MODIFY_WRITE ->
-          binding.readRows(table, encoded(binding.keys()), readColumns, sink()).thenCompose(read -> {
-            readAnswered(read);
-            return binding.updateFound(rows(binding.keys()), read);
-          });
+      case READ -> readAll(binding);
+      case READ_MODIFY_WRITE -> readAll(binding).thenCompose(read -> {
+        readAnswered(read);
+        return binding.updateFound(rows(binding.keys()), read);
+      });
       default -> throw new IllegalStateException(type + " has no batch form");
     };
   }
@@ -159,23 +158,31 @@ public final class Operation {
     }
     finished = System.nanoTime();
     statuses = outcome;
+    if (type == OperationType.READ_MODIFY_WRITE && reads == null) {
+      // It was the read that failed, in whichever way its binding says so, or that was not answered in time.
+      readFinished = finished;
+      reads = outcome;
+    }
     whenDone.accept(this);
     return true;
   }
 
   private void readAnswered(Status[] outcome) {
-    readFinished = System.nanoTime();
-    reads = outcome;
-  }
-
-  private RowSink sink() {
-    return verified ? this::verify : RowSink.DISCARD;
-  }
-
-  private void verify(int row, String column, ByteBuffer value) {
-    if (!IntegrityCheck.matches(keys.get(row), column, value)) {
-      MISMATCHES.getAndAdd(this, 1);
+    if (!settled) {
+      readFinished = System.nanoTime();
+      reads = outcome;
     }
+  }
+
+  private CompletableFuture<Status> read(Binding binding, byte[] key) {
+    return check == null ? binding.readRow(table, key, readColumns, RowSink.DISCARD)
+        : binding.readRow(table, key, readColumns, check).thenApply(check::checked);
+  }
+
+  private CompletableFuture<Status[]> readAll(Binding binding) {
+    List<byte[]> stored = encoded(binding.keys());
+    return check == null ? binding.readRows(table, stored, readColumns, RowSink.DISCARD)
+        : binding.readRows(table, stored, readColumns, check).thenApply(check::checked);
   }
 
   private void countRow(int row, String column, ByteBuffer value) {
@@ -205,7 +212,7 @@ public final class Operation {
   /** The same operation once more, after this one has failed. */
   public Operation again() {
     Operation again = new Operation(
-        type, table, keys, readColumns, writeColumns, values, scanLength, batched, verified);
+        type, table, keys, readColumns, writeColumns, values, scanLength, batched, check);
     again.retries = retries + 1;
     again.insertedKeys = insertedKeys;
     return again;
@@ -305,13 +312,16 @@ public final class Operation {
     return scannedRows;
   }
 
-  /** Whether the content that it read was checked. */
-  public boolean verified() {
-    return verified;
-  }
-
-  /** How many fields did not hold what they should. */
-  public int mismatches() {
-    return mismatches;
+  /**
+   * What the check of {@code dataintegrity} found: a status per record that was read, which of a wrong one is that of
+   * the read, too; none where nothing is checked, or nothing was read.
+   */
+  public Status[] verified() {
+    Status[] read = type == OperationType.READ_MODIFY_WRITE ? reads : statuses;
+    if (check == null) {
+      return NONE;
+    }
+    return Arrays.stream(read).filter(status -> status.isOk() || status == IntegrityCheck.WRONG)
+        .toArray(Status[]::new);
   }
 }

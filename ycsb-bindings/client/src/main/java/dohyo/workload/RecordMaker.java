@@ -4,25 +4,25 @@ import dohyo.binding.Columns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
-import java.util.concurrent.ThreadLocalRandom;
-import site.ycsb.generator.ConstantIntegerGenerator;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.function.IntSupplier;
 import site.ycsb.generator.HistogramGenerator;
-import site.ycsb.generator.NumberGenerator;
-import site.ycsb.generator.UniformLongGenerator;
-import site.ycsb.generator.ZipfianGenerator;
 
 /** Makes the content of records for one thread, as {@code fieldlength…}, {@code valueentropy} and the like ask for. */
 final class RecordMaker {
   private final RecordLayout layout;
-  private final ValueGenerator random;
-  private final NumberGenerator lengths;
+  private final SplittableRandom random;
+  private final ValueGenerator values;
+  private final IntSupplier lengths;
   private final int constantLength;
   private final boolean deterministic;
   private final boolean writeAll;
 
-  RecordMaker(Settings settings, RecordLayout layout) {
+  RecordMaker(Settings settings, RecordLayout layout, SplittableRandom random) {
     this.layout = layout;
-    this.random = new ValueGenerator(settings, ThreadLocalRandom.current().nextLong());
+    this.random = random;
+    this.values = new ValueGenerator(settings, random.nextLong());
     int length = settings.number("fieldlength", 100, 0, 256 << 20);
     String distribution = settings.choice("fieldlengthdistribution", "constant", "uniform", "zipfian", "histogram");
     this.constantLength = distribution.equals("constant") ? length : -1;
@@ -34,26 +34,21 @@ final class RecordMaker {
     this.writeAll = settings.flag("writeallfields", false);
   }
 
-  private static NumberGenerator lengths(Settings settings, String distribution, int max) {
+  private IntSupplier lengths(Settings settings, String distribution, int max) {
     int min = settings.number("minfieldlength", 1, 0, Math.max(1, max));
     return switch (distribution) {
-      case "uniform" -> new UniformLongGenerator(min, max);
-      case "zipfian" -> zipfian(min, max);
+      case "uniform", "zipfian" -> new Lengths(random, min, max, distribution.equals("zipfian"))::next;
       case "histogram" -> {
         String file = settings.text("fieldlengthhistogram", "hist.txt");
         try {
-          yield new HistogramGenerator(file);
+          HistogramGenerator histogram = new HistogramGenerator(file);
+          yield () -> histogram.nextValue().intValue();
         } catch (IOException e) {
           throw new SettingException("fieldlengthhistogram=" + file + ": cannot be read: " + e.getMessage());
         }
       }
-      default -> new ConstantIntegerGenerator(max);
+      default -> () -> max;
     };
-  }
-
-  /** YCSB's generator, without the sum over all numbers that its own constructor adds up. */
-  static NumberGenerator zipfian(long min, long max) {
-    return new ZipfianGenerator(min, max, ZipfianGenerator.ZIPFIAN_CONSTANT, Zipfian.zeta(max - min + 1));
   }
 
   /** The fields that an update changes: one at random, or all with {@code writeallfields}. */
@@ -62,15 +57,20 @@ final class RecordMaker {
   }
 
   Columns anyColumn() {
-    return layout.column(ThreadLocalRandom.current().nextInt(layout.fieldCount()));
+    return layout.column(random.nextInt(layout.fieldCount()));
+  }
+
+  /** Checks a read of these fields; {@code null} where values do not follow from their keys. */
+  IntegrityCheck check(List<byte[]> keys, Columns columns) {
+    return deterministic ? new IntegrityCheck(keys, columns, constantLength) : null;
   }
 
   /** New values for these fields of that record. */
   byte[][] values(byte[] key, Columns columns) {
     byte[][] values = new byte[columns.size()][];
     for (int i = 0; i < values.length; i++) {
-      int length = constantLength >= 0 ? constantLength : lengths.nextValue().intValue();
-      values[i] = deterministic ? IntegrityCheck.value(key, columns.names().get(i), length) : random.next(length);
+      int length = constantLength >= 0 ? constantLength : lengths.getAsInt();
+      values[i] = deterministic ? IntegrityCheck.value(key, columns.names().get(i), length) : this.values.next(length);
     }
     return values;
   }

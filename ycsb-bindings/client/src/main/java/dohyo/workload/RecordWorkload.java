@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.Vector;
 import site.ycsb.ByteArrayByteIterator;
 import site.ycsb.ByteIterator;
@@ -15,8 +16,6 @@ import site.ycsb.DB;
 import site.ycsb.Status;
 import site.ycsb.Workload;
 import site.ycsb.WorkloadException;
-import site.ycsb.generator.NumberGenerator;
-import site.ycsb.generator.UniformLongGenerator;
 
 /**
  * The workload of YCSB's CoreWorkload (same properties, same keys, same mixes) that also knows batches, several tables
@@ -29,7 +28,7 @@ public final class RecordWorkload extends Workload {
   private RecordLayout layout;
   private Proportions proportions;
   private KeyChooser.Shared keys;
-  private NumberGenerator scanLengths;
+  private Seed seed;
   private int batchSize;
   private Division division;
   private boolean transactions;
@@ -56,20 +55,21 @@ public final class RecordWorkload extends Workload {
           + " scanproportion above 0 batchsize must be 1");
     }
     division = new Division(settings, layout);
+    seed = new Seed(settings);
     if (transactions) {
       keys = new KeyChooser.Shared(settings, layout, division, proportions.share(OperationType.INSERT));
-      keys.check(settings, settings.number("threadcount", 1, 1, 100_000), batchSize);
-      scanLengths = scanLengths();
+      keys.check(settings, settings.number("threadcount", 1, 1, 100_000), batchSize, seed.of(0));
+      scanLengths(seed.of(0));
     }
     // Makes one, so that a bad value is refused here and not in the middle of a thread.
-    new RecordMaker(settings, layout);
+    new RecordMaker(settings, layout, seed.of(0));
   }
 
-  private NumberGenerator scanLengths() {
+  private Lengths scanLengths(SplittableRandom random) {
     int max = settings.number("maxscanlength", 1000, 1, Integer.MAX_VALUE);
     int min = settings.number("minscanlength", 1, 1, max);
-    return settings.choice("scanlengthdistribution", "uniform", "zipfian").equals("uniform")
-        ? new UniformLongGenerator(min, max) : RecordMaker.zipfian(min, max);
+    return new Lengths(random, min, max,
+        settings.choice("scanlengthdistribution", "uniform", "zipfian").equals("zipfian"));
   }
 
   /** Records per operation. */
@@ -88,6 +88,11 @@ public final class RecordWorkload extends Workload {
   public Optional<Boolean> readBeforeWrite() {
     return transactions && proportions.share(OperationType.UPDATE) > 0
         ? Optional.of(settings.flag("readbeforewrite", false)) : Optional.empty();
+  }
+
+  /** What all draws follow from: the given {@code seed}, or one that was drawn. */
+  public long seed() {
+    return seed.value();
   }
 
   /** How many records the load of this client inserts. */
@@ -113,11 +118,12 @@ public final class RecordWorkload extends Workload {
    * @return a source that ends after the load, and never in the run
    */
   public OperationSource source(int thread, int threads) {
+    SplittableRandom random = seed.of(thread);
     if (transactions) {
-      return new MixSource(settings, layout, keys, new KeyChooser(settings, keys, thread, threads), proportions,
-          scanLengths, batchSize);
+      return new MixSource(settings, layout, keys, new KeyChooser(settings, keys, random, thread, threads), proportions,
+          scanLengths(random), random, batchSize);
     }
-    return new LoadSource(settings, layout, batchSize,
+    return new LoadSource(settings, layout, random, batchSize,
         division.edge(thread, threads), division.edge(thread + 1, threads));
   }
 

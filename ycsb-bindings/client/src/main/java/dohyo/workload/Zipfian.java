@@ -1,6 +1,6 @@
 package dohyo.workload;
 
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.SplittableRandom;
 import site.ycsb.generator.ZipfianGenerator;
 
 /**
@@ -23,9 +23,14 @@ final class Zipfian {
     OFFSET = SUMS[SUMS.length - 1] - antiderivative(SUMS.length - 1);
   }
 
+  private final SplittableRandom random;
   private long count;
   private double zeta;
   private double eta;
+
+  Zipfian(SplittableRandom random) {
+    this.random = random;
+  }
 
   /**
    * The sum of 1 / i<sup>0.99</sup> for i from 1 to n: above 1000 by the Euler–Maclaurin formula up to its first
@@ -47,7 +52,7 @@ final class Zipfian {
       zeta = zeta(n);
       eta = (1 - Math.pow(2.0 / n, 1 - THETA)) / (1 - SUMS[2] / zeta);
     }
-    double u = ThreadLocalRandom.current().nextDouble();
+    double u = random.nextDouble();
     double scaled = u * zeta;
     if (scaled < 1) {
       return 0;

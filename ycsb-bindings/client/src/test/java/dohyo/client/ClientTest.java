@@ -2,6 +2,7 @@ package dohyo.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.Settings;
@@ -14,10 +15,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -32,6 +37,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** The whole client in one process, on a store that fails on demand. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
@@ -324,6 +330,47 @@ class ClientTest {
     assertFalse(summary().get("valid").asBoolean());
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, 40, 5", "1, 60, 0", "5, 40, 5", "5, 60, 0"})
+  void aReadModifyWriteIsOneRecordOfTheErrorRate(int batch, int good, int exit) throws IOException {
+    assertEquals(0, client("-load"), err);
+    // Of 100 records the update of the first ones succeeds, that of all others fails.
+    assertEquals(exit, client("-p", "operationcount=" + 100 / batch, "-p", "readproportion=0", "-p",
+        "updateproportion=0", "-p", "readmodifywriteproportion=1", "-p", "batchsize=" + batch, "-p",
+        "memory.fail=error", "-p", "memory.failafter=" + (1000 + good), "-p", "maxerrorrate=0.5"), err);
+    assertEquals(100, summary().get("attempted_records").asLong());
+    assertEquals(100 - good, summary().get("failed_records").asLong());
+    assertEquals(exit != 0, err.contains("60 of 100 records (60.00 %) failed, above maxerrorrate=0.5"), err);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"status, IO, 1", "error, IO, 1", "throw, ILLEGAL_STATE, 1", "hang, TIMEOUT, 1", "status, IO, 5",
+      "error, IO, 5", "throw, ILLEGAL_STATE, 5", "hang, TIMEOUT, 5"})
+  void aReadModifyWriteWhoseReadFailsHasAFailedRead(String failure, String name, int batch) {
+    assertEquals(0, client("-load"), err);
+    assertEquals(5, client("-p", "operationcount=4", "-p", "readproportion=0", "-p", "updateproportion=0", "-p",
+        "readmodifywriteproportion=1", "-p", "memory.failread=" + failure, "-p", "batchsize=" + batch, "-p",
+        "operationtimeout=100", "-p", "inflight=4"), err);
+    for (String type : List.of("READ", "READ-MODIFY-WRITE")) {
+      assertEquals(4, line(type + "-FAILED", "Operations"));
+      assertEquals(4 * batch, line(type, "Return=" + name));
+    }
+    assertFalse(out.contains("[UPDATE"), out);
+    assertEquals(4, line("OVERALL", "FailedOperations"));
+    assertTrue(err.contains(4 * batch + " of " + 4 * batch + " records (100.00 %) failed"), err);
+  }
+
+  @Test
+  void errorsOfTheWarmUpAreNoSuccess() throws IOException {
+    assertEquals(5, client("-p", "warmuptime=20", "-p", "maxexecutiontime=1", "-p", "stalltime=1", "-target", "100",
+        "-p", "memory.failread=error", "-p", "readproportion=1", "-p", "updateproportion=0"));
+    assertTrue(err.contains("no operation has succeeded for 1 s (stalltime); the last error was: READ: IO: disk on"),
+        err);
+    assertTrue(summary().get("warmup_operations").asLong() > 0);
+    assertEquals(summary().get("warmup_operations").asLong(), summary().get("warmup_failed_operations").asLong());
+    assertEquals("READ: IO: disk on fire", summary().get("first_error").asText());
+  }
+
   @Test
   void aLoadMustBeWhole() {
     assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999"), err);
@@ -331,10 +378,22 @@ class ClientTest {
   }
 
   @Test
-  void anInsertIsRetriedWhenAskedFor() {
+  void anInsertIsRetriedWhenAskedFor() throws IOException {
     assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999", "-p",
         "core_workload_insertion_retry_limit=3"), err);
     assertEquals(1003, MemoryBinding.store(store).writes.get());
+    assertEquals(3, summary().get("retried_records").asLong(), "the last try has not been repeated");
+    assertEquals(1, summary().get("failed_records").asLong());
+  }
+
+  @Test
+  void anInsertThatFailedAndWasSentAgainIsCounted() throws IOException {
+    assertEquals(0, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=990", "-p",
+        "memory.failuntil=997", "-p", "batchsize=10", "-p", "core_workload_insertion_retry_limit=3"), err);
+    assertEquals(1000, MemoryBinding.keys(store).size());
+    assertEquals(7, summary().get("retried_records").asLong());
+    assertEquals("INSERT: IO: disk on fire", summary().get("first_error").asText());
+    assertEquals(0, summary().get("failed_records").asLong());
   }
 
   @Test
@@ -507,13 +566,89 @@ class ClientTest {
   }
 
   @Test
+  void aRunIsReplayedWithItsSeed() throws IOException {
+    String[] run = {"-p", "operationcount=500", "-p", "readproportion=0.5", "-p", "updateproportion=0.5", "-p",
+        "requestdistribution=zipfian", "-p", "fieldlength=20"};
+    List<Map<String, Map<String, ByteBuffer>>> stores = new ArrayList<>();
+    List<String> seeds = new ArrayList<>(List.of("", "", ""));
+    for (int i = 0; i < 3; i++) {
+      store += i;
+      assertEquals(0, client("-load", "-p", "fieldlength=20", "-p", "seed=7", "-threads", "2"), err);
+      assertEquals(7, summary().get("seed").asLong());
+      assertEquals(0, client(i == 1 ? concat(run, "-p", "seed=" + seeds.get(0)) : run), err);
+      seeds.set(i, summary().get("seed").asText());
+      Map<String, Map<String, ByteBuffer>> rows = new TreeMap<>();
+      MemoryBinding.store(store).rows.forEach((key, row) -> row.forEach((name, value) ->
+          rows.computeIfAbsent(key, k -> new TreeMap<>()).put(name, ByteBuffer.wrap(value))));
+      stores.add(rows);
+    }
+    assertEquals(seeds.get(0), seeds.get(1));
+    assertEquals(stores.get(0), stores.get(1));
+    assertNotEquals(seeds.get(0), seeds.get(2));
+    assertNotEquals(stores.get(0), stores.get(2));
+  }
+
+  @Test
   void integrityIsChecked() {
     assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
     assertEquals(0, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "batchsize=5"), err);
-    assertTrue(line("VERIFY", "Return=OK") > 80, out);
+    assertEquals(line("READ", "Return=OK"), line("VERIFY", "Return=OK"), "every record that was read");
     MemoryBinding.store(store).rows.values().forEach(row -> row.put("field3", new byte[100]));
     assertEquals(5, client("-p", "operationcount=100", "-p", "dataintegrity=true", "-p", "readproportion=1"), err);
     assertTrue(line("VERIFY", "Return=UNEXPECTED_STATE") > 0, out);
+  }
+
+  /** Ways to damage each record of the store. */
+  private static final Map<String, Consumer<Map<String, byte[]>>> DAMAGES = Map.of(
+      "a value is cut", row -> row.replaceAll((name, value) -> Arrays.copyOf(value, 99)),
+      "a value is longer", row -> row.replaceAll((name, value) -> Arrays.copyOf(value, 101)),
+      "values are empty", row -> row.replaceAll((name, value) -> new byte[0]),
+      "a field is lost", row -> row.remove("field9"),
+      "all fields are lost", Map::clear,
+      "two fields have changed places", row -> row.put("field1", row.put("field2", row.get("field1"))));
+
+  static Set<String> damages() {
+    return DAMAGES.keySet();
+  }
+
+  @ParameterizedTest
+  @MethodSource("damages")
+  void aRecordThatIsNotWholeHasFailed(String damage) throws IOException {
+    String[] reads = {"-p", "dataintegrity=true", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
+        "operationcount=50", "-p", "batchsize=4"};
+    assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
+    assertEquals(0, client(reads), err);
+    MemoryBinding.store(store).rows.values().forEach(DAMAGES.get(damage));
+    assertEquals(5, client(reads), damage);
+    assertEquals(200, line("VERIFY", "Return=UNEXPECTED_STATE"));
+    assertEquals(200, line("READ", "Return=UNEXPECTED_STATE"));
+    assertEquals(50, line("READ-FAILED", "Operations"));
+    assertEquals(0, line("OVERALL", "Records"), "what is wrong was not carried");
+    assertTrue(err.contains("200 of 200 records (100.00 %) failed") && err.contains("READ: UNEXPECTED_STATE: "), err);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"false, false, 1", "true, true, 1", "false, true, 5", "true, false, 5"})
+  void whatIsWrittenIsWhole(boolean writeAll, boolean readAll, int batch) {
+    assertEquals(0, client("-load", "-p", "dataintegrity=true", "-p", "fieldlength=7"), err);
+    assertEquals(0, client("-p", "dataintegrity=true", "-p", "fieldlength=7", "-p", "operationcount=300", "-p",
+        "readproportion=0.4", "-p", "updateproportion=0.2", "-p", "readmodifywriteproportion=0.2", "-p",
+        "insertproportion=0.2", "-p", "requestdistribution=latest", "-p", "writeallfields=" + writeAll, "-p",
+        "readallfields=" + readAll, "-p", "batchsize=" + batch), err);
+    assertEquals(line("READ", "Return=OK"), line("VERIFY", "Return=OK"));
+    assertFalse(out.contains("VERIFY-FAILED"), out);
+  }
+
+  @Test
+  void aRecordThatIsNotWholeIsNotUpdated() {
+    assertEquals(0, client("-load", "-p", "dataintegrity=true"), err);
+    MemoryBinding.store(store).rows.values().forEach(DAMAGES.get("a field is lost"));
+    assertEquals(5, client("-p", "dataintegrity=true", "-p", "readproportion=0", "-p", "updateproportion=0", "-p",
+        "readmodifywriteproportion=1", "-p", "operationcount=20"));
+    assertEquals(20, line("READ", "Return=UNEXPECTED_STATE"));
+    assertEquals(20, line("READ-MODIFY-WRITE", "Return=UNEXPECTED_STATE"));
+    assertEquals(20, line("VERIFY", "Return=UNEXPECTED_STATE"));
+    assertFalse(out.contains("[UPDATE]"), out);
   }
 
   @ParameterizedTest
@@ -527,6 +662,7 @@ class ClientTest {
       "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
       "keysalt=md5 | keysalt=md5: must be one of none, crc32",
       "workload=site.ycsb.workloads.TimeSeriesWorkload | run other workload classes with site.ycsb.Client",
+      "seed=-1 | seed=-1: must be a whole number from 0 to 9007199254740991",
       "valueentropy=9 | valueentropy=9: must be a whole number from 0 to 8",
       "maxexecutiontime=0 | a run is bounded by one of them",
       "startgate=/nowhere | startgate=/nowhere: there is no such folder",

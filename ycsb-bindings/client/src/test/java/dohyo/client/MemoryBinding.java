@@ -20,7 +20,8 @@ import site.ycsb.Status;
 
 /**
  * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
- * nomemory, throw, outofmemory, error, hang) from the {@code memory.failafter}-th write on, {@code memory.delay} in
+ * nomemory, throw, outofmemory, error, hang) from the {@code memory.failafter}-th write on, up to the {@code
+ * memory.failuntil}-th, {@code memory.failread} (none, status, error, throw, hang) for reads, {@code memory.delay} in
  * milliseconds for reads, {@code memory.writedelay} for writes, and {@code memory.cold} for the first read of each
  * thread, which waits for it;
  * with {@code memory.scanned} a scan says that it has found so many rows.
@@ -32,10 +33,12 @@ public final class MemoryBinding extends Binding {
   private Store store;
   private String failure;
   private long failAfter;
+  private long failUntil;
   private long delayMillis;
   private long writeDelayMillis;
   private int scanned;
   private long coldMillis;
+  private String readFailure;
 
   /** The content of one store. */
   static final class Store {
@@ -54,10 +57,12 @@ public final class MemoryBinding extends Binding {
     failure = settings.choice("memory.fail", "none", "connect", "nomemory", "throw", "outofmemory",
         "error", "hang");
     failAfter = settings.whole("memory.failafter", 0, 0, Long.MAX_VALUE);
+    failUntil = settings.whole("memory.failuntil", Long.MAX_VALUE, 0, Long.MAX_VALUE);
     delayMillis = settings.whole("memory.delay", 0, 0, 60_000);
     writeDelayMillis = settings.whole("memory.writedelay", 0, 0, 60_000);
     coldMillis = settings.whole("memory.cold", 0, 0, 60_000);
     scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
+    readFailure = settings.choice("memory.failread", "none", "status", "error", "throw", "hang");
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
     }
@@ -82,6 +87,18 @@ public final class MemoryBinding extends Binding {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(coldMillis));
       coldMillis = 0;
     }
+    switch (readFailure) {
+      case "status":
+        return CompletableFuture.completedFuture(new Status("IO", "disk on fire"));
+      case "error":
+        return CompletableFuture.failedFuture(new java.io.IOException("disk on fire"));
+      case "throw":
+        throw new IllegalStateException("thrown at once");
+      case "hang":
+        return new CompletableFuture<>();
+      default:
+        break;
+    }
     Map<String, byte[]> row = store.rows.get(id(table, key));
     if (row != null) {
       row.forEach((name, value) -> {
@@ -101,7 +118,8 @@ public final class MemoryBinding extends Binding {
 
   @Override
   public CompletableFuture<Status> insertRow(Row row) {
-    if (store.writes.incrementAndGet() > failAfter) {
+    long write = store.writes.incrementAndGet();
+    if (write > failAfter && write <= failUntil) {
       switch (failure) {
         case "throw":
           throw new IllegalStateException("thrown at once");

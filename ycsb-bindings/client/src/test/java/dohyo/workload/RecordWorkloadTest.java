@@ -3,6 +3,7 @@ package dohyo.workload;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -14,6 +15,7 @@ import dohyo.binding.Settings;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -23,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.TreeSet;
 import java.util.stream.Stream;
 import java.util.zip.Deflater;
@@ -420,7 +423,7 @@ class RecordWorkloadTest {
     }
     // The constant that YCSB had added up over 10^10 numbers.
     assertEquals(ScrambledZipfianGenerator.ZETAN, Zipfian.zeta(10_000_000_000L), 1e-8);
-    Zipfian ours = new Zipfian();
+    Zipfian ours = new Zipfian(new SplittableRandom());
     ZipfianGenerator stock = new ZipfianGenerator(10_000);
     int[] tops = new int[2];
     for (int i = 0; i < 100_000; i++) {
@@ -435,6 +438,51 @@ class RecordWorkloadTest {
         seen.add(ours.next(n));
       }
       assertEquals(n, seen.size(), "of " + n + " the last one too");
+    }
+  }
+
+  /** What a thread draws first: operations, records, fields and values. */
+  private static List<String> drawn(int thread, String... pairs) {
+    String[] all = Stream.concat(Stream.of("recordcount=1000", "threadcount=3", "clients=2"), Stream.of(pairs))
+        .toArray(String[]::new);
+    OperationSource source = workload(all).source(thread, 3);
+    return Stream.generate(source::next).limit(100).map(each -> String.join(" ", each.type().label(), each.table(),
+        "" + texts(each), "" + each.readColumns(), "" + each.writeColumns(), Arrays.deepToString(each.values()),
+        "" + each.scanLength())).toList();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"uniform, 1, 1", "zipfian, 1, 1", "latest, 1, 1", "hotspot, 1, 1", "sequential, 1, 1",
+      "exponential, 1, 1", "ranges, 1, 1", "uniform, 7, 4", "zipfian, 7, 4", "hotspot, 7, 4", "ranges, 7, 4"})
+  void theSameSeedDrawsTheSame(String distribution, int batch, int tables) {
+    for (String lengths : List.of("uniform", "zipfian")) {
+      String[] mix = {"requestdistribution=" + distribution, "batchsize=" + batch, "tablecount=" + tables,
+          "readproportion=0.3", "updateproportion=0.3", "scanproportion=" + (batch == 1 ? 0.2 : 0),
+          "readmodifywriteproportion=0.2", "readallfields=false", "scanlengthdistribution=" + lengths,
+          "fieldlengthdistribution=" + lengths, "seed=42", "clientnumber=0"};
+      List<String> expected = drawn(1, mix);
+      assertEquals(expected, drawn(1, mix));
+      assertNotEquals(expected, drawn(2, mix), "of another thread");
+      mix[mix.length - 1] = "clientnumber=1";
+      assertNotEquals(expected, drawn(1, mix), "of another client");
+      mix[mix.length - 1] = "clientnumber=0";
+      mix[mix.length - 2] = "seed=43";
+      assertNotEquals(expected, drawn(1, mix), "of the next seed");
+      mix[mix.length - 2] = "table=usertable";
+      assertNotEquals(drawn(1, mix), drawn(1, mix), "without a seed");
+    }
+  }
+
+  @Test
+  void theLoadAndARunDoNotWriteTheSameValues() {
+    String[] load = {"seed=42", "recordcount=1000", "dotransactions=false"};
+    Set<String> loaded = new HashSet<>();
+    all(workload(load).source(0, 1)).forEach(each -> Stream.of(each.values()[0]).map(value -> text(value))
+        .forEach(loaded::add));
+    OperationSource run = workload("seed=42", "recordcount=1000", "readproportion=0", "updateproportion=1")
+        .source(0, 1);
+    for (int i = 0; i < 1000; i++) {
+      assertTrue(loaded.add(text(run.next().values()[0][0])));
     }
   }
 
@@ -551,7 +599,7 @@ class RecordWorkloadTest {
   }
 
   private static Operation update(String... more) {
-    String[] pairs = java.util.Arrays.copyOf(more, more.length + 3);
+    String[] pairs = Arrays.copyOf(more, more.length + 3);
     pairs[more.length] = "recordcount=10";
     pairs[more.length + 1] = "readproportion=0";
     pairs[more.length + 2] = "updateproportion=1";
@@ -641,5 +689,6 @@ class RecordWorkloadTest {
     assertThrows(SettingException.class, () -> workload("tablecount=4", "requestdistribution=latest"));
     assertThrows(SettingException.class, () -> workload("dataintegrity=true", "fieldlengthdistribution=uniform"));
     assertThrows(SettingException.class, () -> workload("tables=client", "tablecount=3", "clients=2"));
+    assertThrows(SettingException.class, () -> workload("seed=1", "fieldlengthdistribution=histogram"));
   }
 }

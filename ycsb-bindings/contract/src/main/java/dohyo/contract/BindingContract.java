@@ -16,6 +16,8 @@ import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.workload.Operation;
+import dohyo.workload.RecordWorkload;
 import java.io.File;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -428,6 +430,26 @@ public abstract class BindingContract {
         results(2, db.update(List.of(row(missing, ONE, "B"), row(here, ONE, "B")))));
     assertEquals(Status.NOT_FOUND, result(db.readRow(TABLE, missing, null, RowSink.DISCARD)));
     assertRead(db, here, Map.of("field0", "a", "field1", "B", "field2", "c"));
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void aReadModifyWriteWhoseReadFailsHasAFailedRead(Mode mode) throws Exception {
+    Binding db = open(mode.properties());
+    for (int batch : new int[] {1, 10}) {
+      RecordWorkload workload = new RecordWorkload();
+      workload.init(server.with(Map.of("table", "contract_nowhere", "recordcount", "100", "batchsize", "" + batch,
+          "readproportion", "0", "updateproportion", "0", "readmodifywriteproportion", "1")));
+      Operation operation = workload.source(0, 1).next();
+      CompletableFuture<Operation> done = new CompletableFuture<>();
+      operation.start(db, 0, System.nanoTime(), done::complete);
+      done.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+      assertEquals(batch, operation.reads().length);
+      for (int i = 0; i < batch; i++) {
+        assertEquals(knowsItsTables(), Outcome.isError(operation.reads()[i]), "" + operation.reads()[i]);
+        assertEquals(operation.reads()[i], operation.statuses()[i]);
+      }
+    }
   }
 
   // ---- many at once ----

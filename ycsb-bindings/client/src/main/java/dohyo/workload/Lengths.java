@@ -1,0 +1,22 @@
+package dohyo.workload;
+
+import java.util.SplittableRandom;
+
+/** Whole numbers of a range, all as likely, or with {@code zipfian} the more the smaller they are; for one thread. */
+final class Lengths {
+  private final SplittableRandom random;
+  private final long min;
+  private final long count;
+  private final Zipfian zipfian;
+
+  Lengths(SplittableRandom random, long min, long max, boolean zipfian) {
+    this.random = random;
+    this.min = min;
+    this.count = max - min + 1;
+    this.zipfian = zipfian ? new Zipfian(random) : null;
+  }
+
+  int next() {
+    return (int) (min + (zipfian != null ? zipfian.next(count) : random.nextLong(count)));
+  }
+}
