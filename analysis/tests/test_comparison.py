@@ -12,18 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, lasted, reads, rendered, trial, write_json
+from evidence import edit_json, lasted, on_screen, reads, rendered, trial, write_json
 from rich.console import Console
 from test_search import searched
 
 from dohyo import statistics
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.rows import Row, Samples, sampled
+from dohyo.report.charts import latency
+from dohyo.report.material import Material
+from dohyo.report.measured import Measured
 from dohyo.running import comparing
 from dohyo.summary import regression
 from dohyo.summary.comparison import Key, at_points, pair
 from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
+from dohyo.summary.trust import judged
 from dohyo.tables import changes_table, comparison_table, table
 
 
@@ -32,7 +36,12 @@ def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1
     return [max(0, round(rng.gauss(mean, relative * mean))) for _ in range(seconds)]
 
 
-def measured(experiment: Path, rates: dict[str, Sequence[int]], p99_us: dict[str, Sequence[int]] | None = None) -> Path:
+def measured(
+    experiment: Path,
+    rates: dict[str, Sequence[int]],
+    p99_us: dict[str, Sequence[int]] | None = None,
+    target: dict[str, int] | None = None,
+) -> Path:
     """An experiment with a round for each rate; each run of 10 s has exactly the rate."""
     number = 0
     rounds = len(next(iter(rates.values())))
@@ -42,6 +51,7 @@ def measured(experiment: Path, rates: dict[str, Sequence[int]], p99_us: dict[str
             folder = trial(experiment, number, system, repeats=1, trial_round=position + 1, trial_rounds=rounds)
             latency = p99_us[system][position] if p99_us else 500
             reads(folder / "run-1/node1", [of_system[position]] * 10, latency)
+            edit_json(folder / "run-1/node1/client.json", target=(target or {}).get(system, 0))
     write_json(experiment / "experiment.json", {"id": experiment.name, "scenario": "workloadA"})
     return experiment
 
@@ -55,19 +65,16 @@ def block(summary: Summary) -> list[str]:
 def test_rounds_are_compared_on_the_scale_of_logarithms(tmp_path: Path) -> None:
     measured(tmp_path, {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)})
     summary = summarise(tmp_path)
-    (rates, p99) = summary.comparisons
+    (rates,) = summary.comparisons  # latencies at different rates are not compared
     assert (rates.phase, rates.operation, rates.figure) == ("run", "OVERALL", "records_per_second")
     assert (rates.of, rates.to, rates.sampled, rates.samples, rates.tie) == ("hbase", "cassandra", "rounds", 3, False)
     # By hand: deviations of the logarithms 0.0149 and 0.0100, error of the difference 0.01037, Welch with 3.50 degrees
     # of freedom, t 2.94.
     assert [rates.ratio, rates.low, rates.high] == pytest.approx([1.340, 1.300, 1.381], abs=0.001)
-    # All latencies are the same.
-    assert (p99.operation, p99.figure, p99.ratio, p99.tie) == ("READ", "p99_ms", 1.0, True)
-    title, heads, line, of_p99 = block(summary)
+    title, heads, line = block(summary)
     assert title.endswith("intervals over 3 rounds; tie: the interval holds 1")
     assert heads == "figure best ratio 95 % interval other"
     assert line == "rec/s hbase 1.34× [1.30, 1.38] cassandra"
-    assert of_p99.startswith("READ p99 cassandra tie [1.00, 1.00] hbase")
     assert "| rec/s | hbase | 1.34× | [1.30, 1.38] | cassandra |" in table.markdown(summary)
     assert max(map(len, rendered(summary).splitlines())) <= 120
     content = json.loads(summary.json())["comparisons"][0]
@@ -91,7 +98,10 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
     )
     assert " 61% " in rendered(summary)
     said = " ".join(rendered(summary).split())
-    assert "Rates are means of 2 repeats ± half of their 95 % interval over 2 rounds; counts are sums." in said
+    assert (
+        "Rates are means of 2 repeats ± half of their 95 % interval over 2 rounds; p99 ± is that of the p99; counts are"
+        " sums."
+    ) in said
 
 
 def test_the_p99_of_each_round_is_compared_and_less_is_better(tmp_path: Path) -> None:
@@ -99,10 +109,70 @@ def test_the_p99_of_each_round_is_compared_and_less_is_better(tmp_path: Path) ->
         tmp_path,
         {"cassandra": (1000,) * 3, "hbase": (1000,) * 3},
         {"cassandra": (2000, 2040, 1960), "hbase": (3000, 3060, 2940)},
+        {"cassandra": 1000, "hbase": 1000},
     )
     p99 = summarise(tmp_path).comparisons[1]
     assert (p99.of, p99.to, p99.figure) == ("cassandra", "hbase", "p99_ms")
     assert [p99.ratio, p99.low, p99.high] == pytest.approx([0.667, 0.637, 0.698], abs=0.002)
+
+
+SLOW: dict[str, Sequence[int]] = {"cassandra": (2000, 2040, 1960), "hbase": (3000, 3060, 2940)}
+
+
+@pytest.mark.parametrize(
+    ("hbase", "target", "words", "short"),
+    [
+        (1000, {"cassandra": 1000, "hbase": 1000}, "at equal rate 1,000 op/s", "at 1,000 op/s"),
+        (995, {"cassandra": 1000, "hbase": 1000}, "at equal rate 1,000 op/s", "at 1,000 op/s"),
+        (980, {"cassandra": 1000, "hbase": 1000}, "at its own rate", "at own rate"),
+        (1000, {"cassandra": 1000, "hbase": 900}, "at its own rate", "at own rate"),
+        (1000, {"cassandra": 1000}, "at its own rate", "at own rate"),
+        (1000, {}, "at its own maximum rate", "at own max"),
+    ],
+)
+def test_latencies_are_ranked_at_an_equal_rate_alone(
+    tmp_path: Path, hbase: int, target: dict[str, int], words: str, short: str
+) -> None:
+    # One round that falls behind is enough.
+    rates: dict[str, Sequence[int]] = {"cassandra": (1000,) * 3, "hbase": (1000, 1000, hbase)}
+    summary = summarise(measured(tmp_path, rates, SLOW, target))
+    ranked = "equal" in words
+    assert [pair.figure == "p99_ms" for pair in summary.comparisons] == [False] + [True] * ranked
+    assert ("READ p99" in table.markdown(summary)) == ranked
+    results = table.results_grid(summary)
+    assert [head for head in results.heads if "p99 ms" in head] == [f"p99 ms {short}"]
+    assert f"Latencies in ms {words}, of operations" in table.legend(summary)
+    head = on_screen(summary).splitlines()[2]
+    assert words in head or short in head
+    (panel,) = latency.chart(Material(summary, Measured())).panels
+    assert panel.title == f"READ, {words}"
+    compare = [each.text for each in judged(summary).reasons if each.text.startswith("A target rate was set")]
+    assert len(compare) == bool(target)
+    assert all(("compare latencies" in text) == ranked for text in compare)
+
+
+def test_a_p99_has_an_interval_over_rounds_that_is_never_within_a_bucket(tmp_path: Path) -> None:
+    p99_us: dict[str, Sequence[int]] = {"cassandra": (2000, 2100, 1900), "hbase": (3000,) * 3}
+    summary = summarise(measured(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, p99_us))
+    found = {trial.system: row for trial in summary.merged for row in trial.rows if row.operation == "READ"}
+    # By hand: mean 2.0 ms, deviation 0.1, t 4.303: half is 0.248 ms or 12.4 %, around the p99 of all, 2.1 ms.
+    scattered = found["cassandra"]
+    assert scattered.p99_ms == pytest.approx(2.1, rel=1e-3)
+    assert [scattered.p99_ms_low, scattered.p99_ms_high] == pytest.approx([2.1 * 0.8758, 2.1 * 1.1242], rel=2e-3)
+    alike = found["hbase"]
+    assert alike.p99_ms
+    assert alike.p99_ms_low
+    assert alike.p99_ms_high
+    assert alike.p99_ms / alike.p99_ms_low == pytest.approx(alike.p99_ms_high / alike.p99_ms) == pytest.approx(1.001)
+    results = table.results_grid(summary)
+    at = results.heads.index("p99 \N{PLUS-MINUS SIGN}")
+    assert [line[at] for line in results.lines] == ["12%", "0.1%"]
+    assert "p99_ms_low,p99_ms_high" in summary.csv().splitlines()[0]
+    in_json = [row for row in json.loads(summary.json())["merged"][0]["rows"] if row["operation"] == "READ"]
+    assert [row["p99_ms_high"] for row in in_json] == [scattered.p99_ms_high]
+    single = summarise(measured(tmp_path / "single", {"cassandra": (1000,)}))
+    assert [row.p99_ms_low for trial in single.trials for row in trial.rows] == [None] * len(single.trials[0].rows)
+    assert "p99 \N{PLUS-MINUS SIGN}" not in table.results_grid(single).heads
 
 
 def test_single_runs_are_compared_by_their_seconds_and_the_text_says_what_that_leaves_out(tmp_path: Path) -> None:
@@ -301,6 +371,20 @@ def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, 
     assert verdicts.count("regression") <= 0.05 * len(verdicts)
     if kind != "rounds":
         assert set(verdicts) == {"inconclusive"}
+
+
+def test_a_latency_at_another_rate_says_so(tmp_path: Path) -> None:
+    before = measured(tmp_path / "a", {"cassandra": (1000, 1000, 1000)})
+    same, other = (
+        compared(before, measured(tmp_path / name, {"cassandra": (rate,) * 3}))
+        for name, rate in (("b", 995), ("c", 800))
+    )
+    assert [change.at_rates for change in same.changes] == [None, None]
+    assert [change.at_rates for change in other.changes] == [None, (1000, 800)]
+    console = Console(file=io.StringIO(), width=200)
+    changes_table.render(other, console)
+    assert isinstance(console.file, io.StringIO)
+    assert "within the margin (at 1,000 op/s before, 800 after)" in console.file.getvalue()
 
 
 @pytest.mark.parametrize("truth", [1.0, 0.97, 0.88, 1.2])

@@ -56,6 +56,8 @@ class Row:
     p90_ms: float | None = None
     p95_ms: float | None = None
     p99_ms: float | None = None
+    p99_ms_low: float | None = None  # 95 % confidence interval; None also within a single run
+    p99_ms_high: float | None = None
     p99_9_ms: float | None = None
     max_ms: float | None = None
     errors: int | None = None  # records that were neither OK nor NOT_FOUND
@@ -219,6 +221,8 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
     several = len(ops) > 1
     wide = 1 + row.resolution
     of_ops, of_records = (statistics.independent(rates, row.confidence) for rates in (ops, records))
+    p99_ms = p99_ms if several and len(p99_ms) == len(ops) else []
+    low, high = _p99_interval(row, p99_ms)
     return replace(
         row,
         ops_per_second=fmean(ops) if ops else None,
@@ -235,8 +239,19 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
         sampled=by if several else None,
         ops_per_second_samples=list(ops) if several else [],
         records_per_second_samples=list(records) if len(records) > 1 else [],
-        p99_ms_samples=list(p99_ms) if several and len(p99_ms) == len(ops) else [],
+        p99_ms_samples=list(p99_ms),
+        p99_ms_low=low,
+        p99_ms_high=high,
     )
+
+
+def _p99_interval(row: Row, samples: Sequence[float]) -> tuple[float | None, float | None]:
+    """Of the p99 that is shown: that of all together, which is not the mean of the samples; never within a bucket."""
+    of = statistics.independent(samples, row.confidence)
+    if of is None or not of.mean or not row.p99_ms:
+        return None, None
+    half, wide = of.half / of.mean, 1 + row.blur("p99_ms")
+    return row.p99_ms * max(0.0, min(1 - half, 1 / wide)), row.p99_ms * max(1 + half, wide)
 
 
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from dohyo import statistics
 from dohyo.evidence.rows import PROBE, Row, Samples, sampled
+from dohyo.figures import rate
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.statistics import Estimate
+from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Pair, Trial
 
@@ -27,8 +29,74 @@ def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
     return list(points.values())
 
 
+def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
+    """The operations per second of all clients at which latencies of these trials may be ranked: all were asked for
+    it in the phase, and reached it in every round, to `knee.TOLERANCE`. None: each ran at a rate of its own.
+    """
+    found = [(trial, row) for trial in trials for row in _overall(trial, phase)]
+    targets = {_target(trial, phase) for trial, _ in found}
+    target = targets.pop() if len(targets) == 1 else None
+    rates = [each for _, row in found for each in _rates(row)]
+    return target if target and all(each >= target * (1 - TOLERANCE) for each in rates) else None
+
+
+def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
+    """At which rate latencies were measured that stand below one head, in words, the shorter ones last; nothing where
+    there are none.
+    """
+    groups = _groups(trials, phases)
+    if not groups:
+        return ()
+    equal = {equal_rate(*group) for group in groups}
+    if None not in equal:
+        rates = " or ".join(rate(each) for each in sorted(filter(None, equal)))
+        return f"at equal rate {rates} op/s", f"at {rates} op/s"
+    if any(_target(trial, phase) for of_point, phase in groups for trial in of_point):
+        return "at its own rate", "at own rate"
+    return "at its own maximum rate", "at own maximum", "at own max"
+
+
+def is_equal(trials: Sequence[Trial], phases: Sequence[str]) -> bool:
+    """Whether all latencies may be ranked, each point and phase by itself."""
+    return all(equal_rate(*group) is not None for group in _groups(trials, phases))
+
+
+def different_rates(before: Trial, after: Trial, phase: str) -> tuple[float, float] | None:
+    """The operations per second at which latencies were measured; None where they are the same, to `knee.TOLERANCE`."""
+    found = [row.ops_per_second or 0.0 for trial in (before, after) for row in _overall(trial, phase)]
+    if len(found) != 2 or equal_rate((before, after), phase) or min(found) >= max(found) * (1 - TOLERANCE):
+        return None
+    return found[0], found[1]
+
+
+def _groups(trials: Sequence[Trial], phases: Sequence[str]) -> list[tuple[list[Trial], str]]:
+    return [(of_point, phase) for of_point in at_points(trials) for phase in phases if _has_latencies(of_point, phase)]
+
+
+def _overall(trial: Trial, phase: str) -> list[Row]:
+    return [row for row in trial.rows if (row.phase, row.operation, row.discarded) == (phase, OVERALL, False)]
+
+
+def _target(trial: Trial, phase: str) -> float | None:
+    """Operations per second asked of all clients together; None: none, or not known."""
+    of = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
+    return of["target"] * (of["clients"] or 1) if of["target"] else None
+
+
+def _rates(row: Row) -> list[float]:
+    """Of all together and of each round or run; batches are parts of a run."""
+    return [row.ops_per_second or 0.0, *(row.ops_per_second_samples if row.sampled != "batches" else [])]
+
+
+def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
+    if phase == PROBE:
+        return bool(trials)
+    rows = [row for trial in trials for row in trial.rows if row.phase == phase]
+    return any(each is not None for row in rows for each in (row.p50_ms, row.p99_ms, row.max_ms))
+
+
 def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
-    """At each point and for each figure the best of the trials against each other one.
+    """At each point and for each figure the best of the trials against each other one: of p99s at an equal rate alone.
 
     :param rounds: where `trials` are merged, what they are merged of: the searches are there
     """
@@ -36,6 +104,8 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
     for together in at_points([trial for trial in trials if trial.rows]):
         of = {trial.name: figures(trial) | maximum(trial, rounds or trials) for trial in together}
         for key in dict.fromkeys(key for found in of.values() for key in found):
+            if key[2] == "p99_ms" and equal_rate(together, key[0]) is None:
+                continue
             known = {name: found[key] for name, found in of.items() if key in found}
             values = {name: getattr(row, key[2]) for name, row in known.items()}
             best = (min if key[2] == "p99_ms" else max)(values, key=lambda name: values[name])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import json_values
-from dohyo.summary.results import Summary
+from dohyo.summary.comparison import equal_rate
+from dohyo.summary.results import Pair, Summary
 
 FILE = "summary.json"
 
@@ -20,10 +22,17 @@ def read(folder: Path) -> Summary:
     """
     file = folder / FILE
     try:
-        return msgspec.convert(json_values.load(file), Summary)
+        found = msgspec.convert(json_values.load(file), Summary)
     except FileNotFoundError as error:
         raise BadInputError(
             f"{folder} has neither evidence (raw) nor a {FILE}: name an experiment that was measured"
         ) from error
     except (msgspec.ValidationError, ValueError) as error:
         raise BadInputError(f"{file}: not as dohyo wrote it: {error}") from error
+    # Before equal rates were asked for, every p99 was compared.
+    return replace(found, comparisons=[each for each in found.comparisons if _counts(each, found)])
+
+
+def _counts(pair: Pair, summary: Summary) -> bool:
+    trials = [trial for trial in summary.compared if trial.name in (pair.of, pair.to)]
+    return pair.figure != "p99_ms" or equal_rate(trials, pair.phase) is not None

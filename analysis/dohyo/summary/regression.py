@@ -15,7 +15,7 @@ from dohyo import statistics
 from dohyo.evidence.rows import Row
 from dohyo.figures import percent, point_name
 from dohyo.summary.asked import plain
-from dohyo.summary.comparison import Key, figures, maximum, pair, samples, searches_of
+from dohyo.summary.comparison import Key, different_rates, figures, maximum, pair, samples, searches_of
 from dohyo.summary.results import Conditions, Pair, Summary, Trial
 from dohyo.summary.summary import FAIR
 
@@ -40,6 +40,7 @@ class Change:
         the worse or the better side; inconclusive: neither, or there are no several rounds of both
     :ivar rounds: with so many of each it is likely to be decided; None also where no number of them is known
     :ivar reason: why it is inconclusive, in words
+    :ivar at_rates: of a latency, operations per second before and after, where they are not the same
     """
 
     system: str
@@ -50,6 +51,7 @@ class Change:
     verdict: Verdict
     rounds: int | None = None
     reason: str | None = None
+    at_rates: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,9 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             AFTER: figures(second) | maximum(second, after.trials),
         }
         common = [key for key in of[BEFORE] if key in of[AFTER]]
-        result.changes.extend(_change(first, key, of, margin) for key in common)
+        for key in common:
+            rates = different_rates(first, second, key[0]) if key[2] == "p99_ms" else None
+            result.changes.append(replace(_change(first, key, of, margin), at_rates=rates))
         result.differences.extend(_differences(first, _rounds(first, before), second, _rounds(second, after)))
         for summary, trial in ((before, first), (after, second)):
             where = f"{_name(trial)} in {summary.name}"

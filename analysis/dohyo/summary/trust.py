@@ -11,9 +11,9 @@ from dohyo.evidence.canary import Drift
 from dohyo.evidence.host_metrics import NOTED, busy
 from dohyo.evidence.rows import PROBE
 from dohyo.figures import percent
-from dohyo.summary.comparison import searches_of
+from dohyo.summary.comparison import is_equal, searches_of
 from dohyo.summary.precision import words
-from dohyo.summary.ranking import contests, decisive, rounds_of
+from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary
 
 Mark = Literal["solid", "caution", "do not use"]
@@ -256,7 +256,9 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
 
 def _limited(summary: Summary) -> Iterator[Reason]:
     if any(trial.conditions.target for trial in summary.compared):
-        yield Reason("A target rate was set: compare latencies, not throughput.", "a target rate was set")
+        equal = is_equal([trial for trial in summary.compared if trial.rows], phases_of(summary))
+        compare = "compare latencies, not throughput" if equal else "not all had the same and reached it: rank nothing"
+        yield Reason(f"A target rate was set: {compare}.", "a target rate was set")
     said = []
     for trial in summary.trials:
         servers = {node.host for node in trial.nodes if node.cpu_seconds}

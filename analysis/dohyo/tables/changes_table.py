@@ -37,13 +37,17 @@ def render(changes: Changes, console: Console) -> None:
 
 def _cells(change: Change) -> list[str]:
     verdict = "within the margin" if change.verdict == "within" else change.verdict
+    said = f"{verdict}: {change.reason}" if change.reason else verdict
+    if change.at_rates:
+        before, after = map(rate, change.at_rates)
+        said += f" (at {before} op/s before, {after} after)"
     return [
         f"{change.system} {point_name(change.point)}".rstrip(),
         comparison_table.figure(change.pair),
         _number(change.before, change.pair.figure),
         _number(change.after, change.pair.figure),
         comparison_table.times(change.pair),
-        f"{verdict}: {change.reason}" if change.reason else verdict,
+        said,
     ]
 
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from dohyo.evidence.rows import LOAD, PROBE, Row
 from dohyo.figures import UNKNOWN, half_interval, point_name, rate, size, whole
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call, is_failure, order
-from dohyo.summary.comparison import at_points, searches_of
+from dohyo.summary.comparison import at_points, latencies_at, searches_of
 from dohyo.summary.probes import intended
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, rounds_of
 from dohyo.summary.results import Pair, Summary, Trial
@@ -76,12 +76,14 @@ class _Column:
     :ivar heads: of the figures one by one
     :ivar cells: a line for each place
     :ivar dropped: the group of `_DROPPED` that it goes with; empty for one that stays
+    :ivar under: a line below the head, the longest first of those that may be it
     """
 
     head: str
     heads: list[str]
     cells: list[list[str]]
     dropped: str = ""
+    under: tuple[str, ...] = ()
 
 
 def render(summary: Summary, console: Console, rest: Sequence[str] = (), again: str = "") -> None:
@@ -147,10 +149,10 @@ def _print(console: Console, text: Text, width: int) -> None:
 def _print_table(summary: Summary, console: Console, width: int) -> None:
     sections = _sections(summary)
     bad, skipped = _without_numbers(summary, sections), _skipped(summary)
-    # Beside the rows: the facts, two lines of heads, what was left out.
-    sections, hidden = _fitting(sections, MOST_LINES - 4 - len(bad) - len(skipped))
+    # Beside the rows: the facts, three lines of heads, what was left out.
+    sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     places = [place for section in sections for place in section.places]
-    columns = _columns(summary, places, sections[0].ranked) if places else []
+    columns = _columns(summary, sections) if places else []
     table, left_out = _fitted(sections, columns, console, width)
     facts = what_and_where(summary)
     if "zeros" in left_out:
@@ -202,7 +204,11 @@ def _table(sections: Sequence[_Section], columns: Sequence[_Column]) -> Table:
     merged = _merged(columns)
     cells = [_lined(column) for column in merged]
     for column, lines in zip(merged, cells, strict=True):
-        table.add_column(Text(f"{column.head.center(len(lines[0])).rstrip()}\n{lines[0]}"), no_wrap=True)
+        width = len(lines[0])
+        under = next((form for form in column.under if len(form) <= width), column.under[-1] if column.under else "")
+        lower = [""] if any(each.under for each in merged) else []
+        heads = [column.head, under] if under else [*lower, column.head]
+        table.add_column(Text("\n".join([*(each.center(width).rstrip() for each in heads), lines[0]])), no_wrap=True)
     at = 0
     for section in sections:
         if section.title:
@@ -236,9 +242,10 @@ def _lined(column: _Column) -> list[str]:
     return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
 
 
-def _columns(summary: Summary, places: Sequence[_Place], ranked: bool) -> list[_Column]:
+def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Column]:
     """All columns that there is anything to put into."""
-    against = "of the first" if ranked else "of the second"
+    places = [place for section in sections for place in section.places]
+    against = "of the first" if sections[0].ranked else "of the second"
     searched = places[0].rate.row.phase == PROBE
     bounds = {trial.search.slo for trial in summary.trials if trial.search}
     head = ("under its bound" if len(bounds) > 1 else f"under {min(bounds)}") if searched and bounds else ""
@@ -254,7 +261,8 @@ def _columns(summary: Summary, places: Sequence[_Place], ranked: bool) -> list[_
         if any(place.pair and place.pair.low is not None for place in places):
             intervals = [[interval(place.pair) if place.pair else ""] for place in places]
             found.append(_Column(against, [""], intervals, "intervals"))
-    found += _latencies(places)
+    phases = list(dict.fromkeys(place.rate.row.phase for place in places))
+    found += _latencies(places, latencies_at([trial for trial in summary.compared if trial.rows], phases))
     costs = [(place.of_all.server_cpu_us_per_record, place.of_all.client_cpu_us_per_record) for place in places]
     if any(each is not None for pair in costs for each in pair):
         unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(places) else "CPU \N{MICRO SIGN}s/op"
@@ -302,15 +310,18 @@ def _plus_minus(mean: float, high: float | None) -> str:
     return f"{_SIGN} {half}" if half.endswith("%") else half
 
 
-def _latencies(places: Sequence[_Place]) -> list[_Column]:
-    """Of each operation type; where each section has one type alone, in the same columns."""
+def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Column]:
+    """Of each operation type; where each section has one type alone, in the same columns.
+
+    :param at: which rate they were measured at
+    """
     operations = sorted({name for place in places for name in place.latencies}, key=order)
     if all(len(place.latencies) <= 1 for place in places) and len(operations) > 1:
         groups = [("latency ms", [next(iter(place.latencies.values()), {}) for place in places])]
     else:
         groups = [(f"{_word(name)} ms", [place.latencies.get(name, {}) for place in places]) for name in operations]
     return [
-        _Column(head, [percentile], [[_two_digits(of.get(percentile))] for of in group], percentile)
+        _Column(head, [percentile], [[_two_digits(of.get(percentile))] for of in group], percentile, at)
         for head, group in groups
         for percentile in ("p50", "p99", "p99.9")
         if any(of.get(percentile) is not None for of in group)

@@ -16,6 +16,8 @@ from rich.text import Text
 from dohyo.evidence.rows import LOAD, RUN, Row
 from dohyo.figures import COLUMNS, UNKNOWN, dollars, half_interval, head, point_name
 from dohyo.operations import INTENDED, OVERALL, order
+from dohyo.summary.comparison import latencies_at
+from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import Summary, Trial
 from dohyo.tables import (
     comparison_table,
@@ -31,7 +33,8 @@ from dohyo.tables.cluster_table import Grid, grids
 
 _PRICE = "$/M op"
 _RATES = ("operations", "records", "op/s", "rec/s", "±", _PRICE)
-_LATENCIES = ("mean", "p50", "p95", "p99", "p99.9", "max")
+_P99_INTERVAL = "p99 ±"
+_LATENCIES = ("mean", "p50", "p95", "p99", _P99_INTERVAL, "p99.9", "max")
 _FAILURES = ("errors", "not found")
 # At 120 columns everything stands in one line; narrower terminals get two tables, of rates and of latencies, or three.
 _PARTS: tuple[tuple[tuple[str, ...], ...], ...] = (
@@ -40,7 +43,7 @@ _PARTS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (_RATES, _LATENCIES, _FAILURES),
 )
 _LEGEND = (
-    "Latencies in ms, of operations that succeeded; failed ones have rows of their own (READ-FAILED). "
+    "Latencies in ms{at}, of operations that succeeded; failed ones have rows of their own (READ-FAILED). "
     "Errors and not found count records."
 )
 _LOADS = "Loads before the runs"
@@ -145,7 +148,9 @@ def results_grid(summary: Summary) -> Grid:
     ]
     whole = [[*line.keys, *each] for line, each in zip(lines, cells, strict=True)]
     aside = tuple(position for position, line in enumerate(lines) if line.aside)
-    return Grid("Results", [*heads, *map(head, columns)], whole, keys=len(heads), aside=aside)
+    *_, at = _latencies_at(summary) or ("",)
+    titles = [f"{head(each)} {at}".rstrip() if head(each) != each else each for each in columns]
+    return Grid("Results", [*heads, *titles], whole, keys=len(heads), aside=aside)
 
 
 def comparison_grids(summary: Summary) -> list[Grid]:
@@ -290,6 +295,8 @@ def _cells(row: Row, trial: Trial) -> dict[str, str]:
     cells = {head: write(getattr(row, name)) for head, (name, write) in COLUMNS.items()}
     if row.ops_per_second_high is not None and row.ops_per_second:
         cells["±"] = half_interval(row.ops_per_second, row.ops_per_second_high)
+    if row.p99_ms_high is not None and row.p99_ms:
+        cells[_P99_INTERVAL] = half_interval(row.p99_ms, row.p99_ms_high)
     # Of all operations together: a type of several has only a part of the hosts.
     alone = not any(
         is_shown(each, trial) for each in trial.rows if (each.phase, each.operation) == (row.phase, OVERALL)
@@ -305,7 +312,7 @@ def _shown(lines: Sequence[_Line], columns: Sequence[str]) -> list[str]:
     that are something else.
     """
     known = [line.cells for line in lines if line.reason is None]
-    left_out = {column for column in ("±", _PRICE) if not any(column in cells for cells in known)}
+    left_out = {column for column in ("±", _P99_INTERVAL, _PRICE) if not any(column in cells for cells in known)}
     for records, operations in (("records", "operations"), ("rec/s", "op/s")):
         if all(cells[records] in (cells[operations], UNKNOWN) for cells in known):
             left_out.add(records)
@@ -549,17 +556,26 @@ def _conditions_markdown(summary: Summary) -> list[str]:
     return [*out, ""]
 
 
+def _latencies_at(summary: Summary) -> tuple[str, ...]:
+    """At which rate the latencies were measured, in words."""
+    return latencies_at([trial for trial in summary.compared if trial.rows], phases_of(summary))
+
+
 def legend(summary: Summary) -> str:
+    """What the columns mean, and how exactly the figures are known."""
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
-    known = _LEGEND + (_PRICE_LEGEND if priced else "")
+    at, *_ = _latencies_at(summary) or ("",)
+    known = _LEGEND.format(at=f" {at}" if at else "") + (_PRICE_LEGEND if priced else "")
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     if not repeats or repeats == [1]:
         return known + (_WITHIN_A_RUN if samples else "") + discarded
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str) if sampled != "batches"]
     spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {' or '.join(over)}" if over else ""
+    if any(row.p99_ms_high is not None for row, _ in rows):
+        spread += f"; {_P99_INTERVAL} is that of the p99"
     counts = " or ".join(map(str, repeats))
     return f"{known} Rates are means of {counts} repeats{spread}; counts are sums.{discarded}"
 

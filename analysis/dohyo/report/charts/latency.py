@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dohyo.evidence.rows import RUN
@@ -10,6 +11,7 @@ from dohyo.operations import INTENDED, is_call, is_failure
 from dohyo.report.grammar import GREY, ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
+from dohyo.summary.comparison import latencies_at
 
 _SHOWN = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "p99.9": "p99_9_ms", "max": "max_ms"}
 _COLUMNS = ("label", "operation", "system", "percentile", "value")
@@ -24,7 +26,9 @@ def chart(material: Material) -> Chart:
             rows = _rows(material, phase, operation)
             name = f"latency-{len(panels)}"
             tables[name] = table(rows, _COLUMNS)
-            panels.append(_panel(material, phase, operation, name, rows))
+            panel = _panel(material, phase, operation, name, rows)
+            at, *_ = latencies_at([trial for trial in material.summary.compared if trial.rows], [phase]) or ("",)
+            panels.append(replace(panel, title=f"{panel.title}, {at}") if at else panel)
     return Chart(
         "latency",
         "Latency",

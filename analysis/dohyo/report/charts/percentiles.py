@@ -9,6 +9,7 @@ from dohyo.figures import milliseconds
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
+from dohyo.summary.comparison import latencies_at
 
 _COLUMNS = ("part", "system", "inverse", "percentile", "value")
 # 1 / (1 - share): the axis on which each further nine is as wide as the one before.
@@ -48,10 +49,12 @@ def chart(material: Material) -> Chart:
         )
         title = operation_title(operation)
         panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
+    at, *_ = latencies_at([trial for trial in material.summary.compared if trial.rows], material.phases) or ("",)
     return Chart(
         "percentiles",
         "Percentiles",
         "What do the slowest calls look like? All runs that count, to 99.99 %; a curve ends where one call decides."
+        + (f" Each {at}." if at else "")
         + ("" if any(curve.phase != LOAD for curve in shown) else " Only the load has latencies."),
         panels,
         tables,
