@@ -458,6 +458,6 @@ def test_operations_that_were_due_and_never_sent_are_told(tmp_path: Path) -> Non
     for client, missed in (("run-1/node1", 1200), ("run-1/node2", 34), ("run-2/node1", 0)):
         edit_json(folder / client / "client.json", missed_operations=missed)
     summary = summarise(tmp_path)
-    note = "run: 1,234 operations due in the window were never sent"
+    note = "run: operations that were due in the window and were not sent in it: 1,234"
     assert [note in each.notes for each in summary.trials] == [True, False]
     assert note in " ".join(rendered(summary).split())

@@ -806,8 +806,11 @@ def _missed(runs: Sequence[Phase]) -> list[str]:
     for run in runs:
         for client in run.clients:
             missed[run.kind] = missed.get(run.kind, 0) + (whole(client.report.get("missed_operations")) or 0)
-    never = "operations due in the window were never sent"
-    return [f"{kind}: {count:,} {never}" for kind, count in missed.items() if count]
+    return [
+        f"{kind}: operations that were due in the window and were not sent in it: {count:,}"
+        for kind, count in missed.items()
+        if count
+    ]
 
 
 def _first(problems: Sequence[str]) -> str:
