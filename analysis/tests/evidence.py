@@ -128,7 +128,9 @@ def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], 
     edit_json(folder / "trial.json", trial_repeats=repeats, trial_warmup=2)
     shutil.copytree(DATA / "cluster" / which, folder, dirs_exist_ok=True)
     for phase, content in conducted.items():
-        write_json(folder / phase / "clients.json", content)
+        reports = [json.loads(file.read_text(encoding="utf-8")) for file in folder.glob(f"{phase}/*/client.json")]
+        agreed = [report["agreed_start_ms"] / 1000 for report in reports]
+        write_json(folder / phase / "clients.json", {**content, "agreed": agreed[0]})
     return folder
 
 

@@ -808,6 +808,7 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
             "time": second + 0.123,
             "cpu": (second * 7919 % 1009) / 1009,
             "disk": second % 7 / 7,
+            "others": second % 11 / 110,
         }
         for run in runs
         for host in HOSTS
