@@ -92,9 +92,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     assert json.loads((folder / "settled.json").read_text())["block_cache_mb"] >= 1
     assert server["figures"]["store_files"] >= 8  # HBase has some of its own
     assert {None, "regionserver2"} <= {pauses["process"] for pauses in server["pauses"]}
-    assert {"regionserver.log", "regionserver2.log"} <= {
-        file.name for file in next((folder / "server").iterdir()).iterdir()
-    }
+    assert {"regionserver.log", "regionserver2.log"} <= {file.name for file in (folder / "server/localhost").iterdir()}
     statistics = list((folder / "server").glob("*/stats/*/stats-*"))
     assert statistics
     assert not [file.name for file in statistics if "Exception:" in file.read_text()]
