@@ -46,7 +46,7 @@ END
 # log_of OUT: what run.sh has said, and last what every server has
 log_of() {
     cat "$work/$1.log"
-    find "$work/$1"/raw/*/server -name '*.log' -print -exec tail -n 40 {} \;
+    find "$work/$1"/raw/*/server '(' -name '*.log' -o -name log ')' -print -exec tail -n 40 {} \;
 } >&2
 
 # measuring OUT PID HOST: waits until the run of the experiment that PID carries out has brought home first histograms of HOST;
