@@ -63,8 +63,8 @@ show_progress() {
     if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
-# Installs the given Debian packages, or says how to. A name may be a function that prints the package's name: it is
-# asked once before and once after the package lists are fetched, for only then it can know what there is.
+# Installs the given Debian packages, or says how to. A name may be a function that prints the package's name. It is
+# called before and after apt-get fetches the package lists, because only then can it know which packages exist.
 install_packages() {
     local sudo=() names
     names=$(package_names "$@")

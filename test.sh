@@ -29,23 +29,25 @@ trap 'trap "" INT TERM HUP; end_jobs; if $servers_up; then playbook stop.yml >/d
 end_jobs() { for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; }
 
 # check NAME COMMAND...: one line per check, its output only when it fails. Test cases are counted from the JUnit
-# reports that the command leaves (Maven's, or pytest's in $reports); a check without any counts as one. Checks without
-# reports may run beside each other: each prints in one piece, and adds how it has ended to a file.
+# reports that the command leaves (pytest's is $reports/NAME.xml); a check without any counts as one. Checks may run
+# in parallel, but only one that uses Maven: each prints its output in one piece, and appends its result to a file.
 check() {
-    local name=$1 log="$reports/$1.log" code=0 cases bad
+    local name=$1 log="$reports/$1.log" code=0 cases bad places
     shift
     if ((minutes && EPOCHSECONDS - started > minutes * 60)); then
         printf 'skipped %s: %d minutes are over\n' "$name" "$minutes"
         return
     fi
-    rm -f -- "$reports"/*.xml "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports/TEST-*.xml
+    mapfile -t places < <(places_of_reports "$name")
+    find "${places[@]}" -name '*.xml' -delete 2>/dev/null || true
     SECONDS=0
     "$@" >"$log" 2>&1 || code=$?
     if ((code == 0)) && grep -q '^skipped: ' "$log"; then
         printf 'skipped %s: %s\n' "$name" "$(sed -n 's/^skipped: //p' "$log")"
         return
     fi
-    read -r cases bad < <(read_reports)
+    mapfile -t places < <(places_of_reports "$name") # Maven has made its folders
+    read -r cases bad < <(read_reports "${places[@]}")
     if ((cases == 0)); then
         printf '%d %s\n' "$SECONDS" "$name" >>"$reports/seconds"
     fi
@@ -65,14 +67,24 @@ check() {
     fi
 }
 
-# Prints the number of test cases in the reports and how many of them failed; skipped ones are neither. Adds the seconds that
-# each took to a file.
+# places_of_reports NAME: where the JUnit reports of a check are, a file or folders.
+places_of_reports() {
+    if [[ $1 == maven || $1 == contract-* ]]; then
+        printf '%s\n' "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports
+    else
+        printf '%s\n' "$reports/$1.xml"
+    fi
+}
+
+# read_reports PLACE...: prints the number of test cases in these reports, or folders of them, and how many of them failed;
+# skipped ones are neither. Adds the seconds that each took to a file.
 read_reports() {
-    "$root/.venv/bin/python" - "$reports" "$root"/ycsb-bindings/*/target/{surefire,failsafe}-reports <<'END'
+    "$root/.venv/bin/python" - "$reports" "$@" <<'END'
 import pathlib, sys
 from xml.etree import ElementTree
 
-reports = [file for folder in sys.argv[1:] for file in pathlib.Path(folder).glob("*.xml")]
+places = [pathlib.Path(place) for place in sys.argv[2:]]
+reports = [file for place in places for file in ([place] if place.is_file() else place.glob("*.xml"))]
 cases = []
 for file in reports:
     try:
@@ -120,11 +132,18 @@ ansible_lint() {
 
 run_unit() {
     # A file's tests stay together: they share what Ansible has said once, and what they do to ports and to setup.sh's lock.
-    check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml" "${unmarked[@]}"
-    check maven maven test
+    check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml" "${unmarked[@]}" &
+    run_waiting &
+    wait
     if $everyday; then return; fi
     check many-clients python ../benchmarks/many_clients.py --clients 12 --rounds 1 --seconds 5 --launch-interval 0.2
+}
+
+# The unit tests that wait for time to pass more than they compute, so they run beside those that compute.
+run_waiting() {
     local script
+    check maven maven test
+    if $everyday; then return; fi
     for script in "$root"/ansible/tests/*.sh; do
         check "$(basename -- "$script" .sh)" "$script"
     done
@@ -175,13 +194,14 @@ contract() {
 
 # The tests have limits of time of their own.
 run_run() {
-    local file
+    local file name
     if $everyday; then
-        check end-to-end python -m pytest e2e -m everyday --timeout=0 --junitxml="$reports/e2e.xml"
+        check end-to-end python -m pytest e2e -m everyday --timeout=0 --junitxml="$reports/end-to-end.xml"
         return
     fi
     for file in "$root"/analysis/e2e/test_*.py; do
-        check "end-to-end-$(basename -- "$file" .py)" python -m pytest "$file" --timeout=0 --junitxml="$reports/e2e.xml"
+        name="end-to-end-$(basename -- "$file" .py)"
+        check "$name" python -m pytest "$file" --timeout=0 --junitxml="$reports/$name.xml"
     done
 }
 

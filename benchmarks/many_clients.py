@@ -37,7 +37,7 @@ WARMUP = 2
 
 
 def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
-    """What each agent is told, as roles/client says it for a host."""
+    """The first message to each agent, as roles/client makes it for a host."""
     java = JDK / "bin" / "java" if JDK.exists() else Path("java")
     told = {}
     for number in range(count):

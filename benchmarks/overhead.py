@@ -3,10 +3,11 @@
     .venv/bin/python benchmarks/overhead.py [cassandra] [mysql-innodb] [--times 3] [--records 1000] [--tasks]
     .venv/bin/python benchmarks/overhead.py --read FOLDER
 
-Each time is an experiment of two rounds of one system on this machine, through run.sh and the real playbook. What lies
-between the two windows is divided into steps by the events of both trials (raw/TRIAL/events.jsonl); the load between
-them is left out. Per step the table has the tasks that ran, those of them that start a Python on the host (modules),
-the seconds in which tasks ran, and all seconds: the difference is Ansible's own, between its tasks. The steps:
+An experiment of one system on this machine, through run.sh and the real playbook, has one round more than there are
+times. What lies between the windows of two successive trials is divided into steps by the events of both
+(raw/TRIAL/events.jsonl); the load between them is left out. Per step the table has the tasks that ran, those of them
+that start a Python on the host (modules), the seconds in which tasks ran, and all seconds: the difference is Ansible's
+own, between its tasks. Each is a median. The steps:
 
     run    from the window's end to the end of the clients, and their statistics
     stop   servers, evidence, data
@@ -14,7 +15,7 @@ the seconds in which tasks ran, and all seconds: the difference is Ansible's own
     start, canary, schema, settle    as in trial.yml
     client the next run's clients connect and agree when to begin
 
---read prints the table of experiments that are there, the medians where there are several; --tasks adds each task.
+--read prints the tables of experiments that are there; --tasks adds each task.
 """
 
 import argparse
@@ -27,13 +28,14 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # What Ansible does on the controller. Ours there are plugins without a module's file, or run within Ansible.
 ON_THE_CONTROLLER = {"assert", "debug", "fail", "set_fact", "validate_argument_spec", "include_role", "include_tasks"}
-SHARE = "both trials, without servers and clients"
+SHARE = "all trials, without servers and clients"
 STEPS = ("run", "stop", "next", "start", "canary", "schema", "settle", "client")
 
 
@@ -100,14 +102,14 @@ def gap(before: Path, after: Path) -> Gap:
     return found
 
 
-def measure(system: str, records: int, folder: Path) -> float:
-    """Runs two rounds of a system; its evidence comes to the folder.
+def measure(system: str, records: int, rounds: int, folder: Path) -> float:
+    """Runs the rounds of a system; its evidence comes to the folder.
 
     :returns: seconds of processor time of run.sh and all that it has waited for: no servers, and no clients
     :raises CalledProcessError: when that fails
     """
     settings = [f"recordcount={records}", "maxexecutiontime=5", "warmuptime=2", "max.other.cpu=100%"]
-    command = [ROOT / "run.sh", "workloadA", "--systems", system, "--rounds", "2", "--out", folder]
+    command = [ROOT / "run.sh", "workloadA", "--systems", system, "--rounds", str(rounds), "--out", folder]
     command += [word for setting in settings for word in ("--set", setting)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -142,36 +144,31 @@ def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
             print(f"| {task} | {took / len(gaps):.2f} |")
 
 
-def gap_of(folder: Path) -> Gap:
-    """What lies between the windows of the first two trials of an experiment."""
-    before, after = sorted((folder / "raw").iterdir())[:2]
-    return gap(before, after)
+def gaps_of(folder: Path) -> list[Gap]:
+    """What lies between the windows of the successive trials of an experiment."""
+    return [gap(before, after) for before, after in pairwise(sorted((folder / "raw").iterdir()))]
 
 
 def main() -> None:
     """Reads the arguments, measures, prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
-    parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--records", type=int, default=1000)
     parser.add_argument("--tasks", action="store_true")
     parser.add_argument("--read", type=Path, nargs="+")
     options = parser.parse_args()
-    if options.read:
-        print_table(" ".join(map(str, options.read)), [gap_of(folder) for folder in options.read], tasks=options.tasks)
-        return
-    for system in options.systems:
-        gaps, processor = [], []
-        for number in range(options.times):
-            with tempfile.TemporaryDirectory() as work:
-                folder = Path(work) / f"{system}-{number}"
-                try:
-                    processor.append(measure(system, options.records, folder))
-                except subprocess.CalledProcessError as error:
-                    sys.exit(f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}")
-                gaps.append(gap_of(folder))
-        print_table(system, gaps, tasks=options.tasks)
-        print(f"\nProcessor seconds of an experiment, deploy.yml and {SHARE}: {statistics.median(processor):.0f}")
+    for folder in options.read or []:
+        print_table(str(folder), gaps_of(folder), tasks=options.tasks)
+    for system in options.systems if not options.read else []:
+        with tempfile.TemporaryDirectory() as work:
+            folder = Path(work) / system
+            try:
+                processor = measure(system, options.records, options.times + 1, folder)
+            except subprocess.CalledProcessError as error:
+                sys.exit(f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}")
+            print_table(system, gaps_of(folder), tasks=options.tasks)
+        print(f"\nProcessor seconds of the experiment, deploy.yml and {SHARE}: {processor:.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ mixture        anytime-valid: the right-Haar t-mixture e-process with a normal p
 
 Columns: the share of intervals of the system that is worst off which hold its true rate, in %; the rounds; half of that
 interval in % of the rate; of 100 experiments with two systems those in which the interval of the ratio (Welch, as in
-the summary) says that the wrong one is faster: equal ones of which one is named, and one that is 3 % faster.
+the summary) names a wrong winner: one of two equal systems, or one that is 3 % slower than the other.
 
 Sources: Chow, Robbins, Ann. Math. Statist. 36 (1965). Lai, Ann. Statist. 4 (1976). Simons, Ann. Math. Statist. 39
 (1968). Starr, Ann. Math. Statist. 37 (1966). Stein, Ann. Math. Statist. 16 (1945). Wang, Ramdas, arXiv:2310.03722.

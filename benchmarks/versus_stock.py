@@ -18,19 +18,14 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BINDINGS = ROOT / "ycsb-bindings"
-ANSIBLE = ROOT / "ansible"
-JAVA = ROOT / ".setup" / "java" / "bin"
+from side_by_side import BINDINGS, JAVA, MODULES, OUR_BATCH_MODE, ROOT, bundle, middle, mix, server, spread
+
 HEAP = "-Xmx768m"
 
 STOCK_BINDINGS = {
@@ -39,20 +34,15 @@ STOCK_BINDINGS = {
     "aerospike": ("aerospike-binding", "site.ycsb.db.AerospikeClient"),
     "mysql-innodb": ("jdbc-binding", "site.ycsb.db.JdbcDBClient"),
 }
-# Our modules and classes.
-OUR_BINDINGS = {
-    "cassandra": ("cassandra", "dohyo.cassandra.CassandraBinding"),
-    "hbase": ("hbase", "dohyo.hbase.HBaseBinding"),
-    "aerospike": ("aerospike", "dohyo.aerospike.AerospikeBinding"),
-    "mysql-innodb": ("mysql", "dohyo.mysql.MysqlBinding"),
+# Our classes, for the stock client.
+OUR_CLASSES = {
+    "cassandra": "dohyo.cassandra.CassandraBinding",
+    "hbase": "dohyo.hbase.HBaseBinding",
+    "aerospike": "dohyo.aerospike.AerospikeBinding",
+    "mysql-innodb": "dohyo.mysql.MysqlBinding",
 }
-# The batch form that costs a client least. `logged` and `async` exist too; see docs/batches.md.
-OUR_BATCH_MODE = {
-    "cassandra": {"cassandra.batchmode": "unlogged", "cassandra.batchread": "in"},
-    "hbase": {},
-    "aerospike": {},
-    "mysql-innodb": {},
-}
+# Stock's binding writes strings, which Cassandra does not take for its blobs.
+AS_TEXT = {"cassandra_column_type": "text"}
 STATUS_LINE = re.compile(r" (\d+) sec: (\d+) operations; ")
 
 
@@ -165,68 +155,10 @@ def compare(title: str, stock: Side, ours: Side, mode: Mode, arguments: argparse
     )
 
 
-def middle(values: Sequence[float]) -> float:
-    return statistics.median(values)
-
-
-def spread(values: Sequence[float]) -> str:
-    return f"**{middle(values):.2f}** [{min(values):.2f}, {max(values):.2f}]"
-
-
-def playbook(name: str, variables: dict[str, object]) -> None:
-    """Runs one of the project's playbooks.
-
-    Raises:
-        SystemExit: with the playbook's own output, if it fails.
-    """
-    done = subprocess.run(
-        [ROOT / ".venv" / "bin" / "ansible-playbook", name, "-e", json.dumps(variables)],
-        cwd=ANSIBLE,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        sys.exit(f"ansible-playbook {name} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
-
-
-@contextmanager
-def server(system: str, fields: int, records: int) -> Iterator[dict[str, str]]:
-    """A fresh server with a loaded and settled table; gives the properties that connect to it."""
-    variables: dict[str, object] = {
-        "deploy_systems": [system],
-        "trial_system": system,
-        "trial_dir": str(ROOT / "results" / "benchmark" / f"{system}-{fields}"),
-        "trial_until": "settle",
-        "trial_properties": {
-            "recordcount": str(records),
-            "fieldcount": str(fields),
-            "fieldlength": "100",
-            "batchsize": "100",
-            **OUR_BATCH_MODE[system],
-        },
-        "trial_threads": 4,
-        # Stock's binding writes strings, which Cassandra does not take for its blobs.
-        "cassandra_column_type": "text",
-        # The role counts our client's connections; stock has one per thread.
-        "mysql_settings": {"max_connections": 200},
-    }
-    playbook("deploy.yml", variables)
-    try:
-        playbook("trial.yml", variables)
-        lines = (ROOT / ".dohyo" / "run" / f"{system}.properties").read_text().splitlines()
-        pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
-        yield {key.strip(): value.strip() for key, _, value in pairs}
-    finally:
-        playbook("stop.yml", {})
-
-
 def our_side(system: str, connection: dict[str, str], batch: int) -> Side:
     """Our client: batches at its best thread count, one by one at the same 8 threads as stock."""
     properties = connection | ({"batchsize": str(batch)} | OUR_BATCH_MODE[system] if batch > 1 else {})
-    module, _ = OUR_BINDINGS[system]
-    bundle = BINDINGS / module / "target" / "bundle"
-    command = (str(JAVA / "java"), HEAP, "-cp", f"{bundle}/*", "dohyo.client.Client", "-db", module)
+    command = (str(JAVA), HEAP, "-cp", f"{bundle(system)}/*", "dohyo.client.Client", "-db", MODULES[system])
     return Side("ours", command, properties, (2, 4, 8) if batch > 1 else (8,), batch)
 
 
@@ -234,10 +166,8 @@ def stock_side(system: str, connection: dict[str, str], folder: Path, best: bool
     """The stock client, with the stock binding where YCSB_HOME is set."""
     threads = (8, 16, 32, 64) if best else (8,)
     home = os.environ.get("YCSB_HOME")
-    module, name = OUR_BINDINGS[system]
-    bundle = BINDINGS / module / "target" / "bundle"
     if home is None:
-        command = (str(JAVA / "java"), HEAP, "-cp", f"{bundle}/*", "site.ycsb.Client", "-db", name)
+        command = (str(JAVA), HEAP, "-cp", f"{bundle(system)}/*", "site.ycsb.Client", "-db", OUR_CLASSES[system])
         return Side("stock", command, connection, threads)
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
@@ -253,11 +183,9 @@ def stock_side(system: str, connection: dict[str, str], folder: Path, best: bool
     path = f"{folder}:{home}/lib/*:{home}/{binding}/lib/*"
     if binding == "jdbc-binding":
         # It brings no driver; the same one as ours, so that the bindings are compared.
-        path += "".join(f":{jar}" for jar in bundle.glob("mariadb-java-client-*.jar"))
+        path += "".join(f":{jar}" for jar in bundle(system).glob("mariadb-java-client-*.jar"))
     options = ("--add-opens", "java.base/java.nio=ALL-UNNAMED")
-    return Side(
-        "stock", (str(JAVA / "java"), HEAP, *options, "-cp", path, "site.ycsb.Client", "-db", name), connection, threads
-    )
+    return Side("stock", (str(JAVA), HEAP, *options, "-cp", path, "site.ycsb.Client", "-db", name), connection, threads)
 
 
 def stock_connection(system: str, ours: dict[str, str]) -> dict[str, str]:
@@ -295,26 +223,14 @@ def load_stock(stock: Side, records: int, fields: int) -> None:
 def run_noop(arguments: argparse.Namespace, folder: Path) -> None:
     """The clients alone: no database, values made on both sides."""
     jars = BINDINGS / "client" / "target" / "bundle"
-    subprocess.run([JAVA / "javac", "-cp", f"{jars}/*", "-d", folder, ROOT / "benchmarks" / "SinkDb.java"], check=True)
-    java = (str(JAVA / "java"), HEAP, "-cp")
+    subprocess.run(
+        [JAVA.with_name("javac"), "-cp", f"{jars}/*", "-d", folder, ROOT / "benchmarks" / "SinkDb.java"], check=True
+    )
+    java = (str(JAVA), HEAP, "-cp")
     stock = Side("stock", (*java, f"{folder}:{jars}/*", "site.ycsb.Client", "-db", "SinkDb"))
     ours = Side("ours", (*java, f"{BINDINGS}/client/target/*:{jars}/*", "dohyo.client.Client", "-db", "noop"))
     writes = mix("write", 100_000, 10) | {"requestdistribution": "zipfian"}
     compare("no-op", stock, ours, Mode("writes of 10 × 100 B, 8 threads", writes, 2.0), arguments)
-
-
-def mix(kind: str, records: int, fields: int) -> dict[str, str]:
-    """Properties of a run that only reads, or only writes whole rows, all records alike."""
-    return {
-        "workload": "site.ycsb.workloads.CoreWorkload",
-        "recordcount": str(records),
-        "fieldcount": str(fields),
-        "fieldlength": "100",
-        "requestdistribution": "uniform",
-        "readproportion": "1" if kind == "read" else "0",
-        "updateproportion": "0" if kind == "read" else "1",
-        "writeallfields": "true",
-    }
 
 
 # Records per second against stock, batches of 100, each side at its best number of threads.
@@ -337,7 +253,7 @@ AIMS = {
 def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> None:
     """All modes of one database; reads come first, on the settled table. One by one only with YCSB's usual rows."""
     for fields in (1, 10):
-        with server(system, fields, arguments.records) as connection:
+        with server(system, mix("read", arguments.records, fields), AS_TEXT) as connection:
             if system == "aerospike" and "YCSB_HOME" in os.environ:
                 # Its keys are strings, ours are bytes, and to Aerospike that is a difference.
                 load_stock(stock_side(system, connection, folder, False), arguments.records, fields)

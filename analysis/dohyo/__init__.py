@@ -3,7 +3,7 @@
 The packages, in the order of the data. Each imports only what is above it, and its own docstring says what that is:
 
 - scenario: what is asked for, checked: the scenario's file, properties, systems, phases, hosts
-- ansible: the only thing that touches a host: playbooks, inventories, which systems can be had
+- ansible: the only thing that touches a host: playbooks, inventories, which systems are available
 - planning: the trials of a scenario, their variables, and what they take of the hosts
 - evidence: reading what a trial has left in `raw`: logs, histograms, statistics of the servers
 - summary: what the evidence comes to: valid or not, rows, conditions, the knee

@@ -20,7 +20,7 @@ from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.places import RESULTS, shown
-from dohyo.planning import plan, sizing
+from dohyo.planning import sizing
 from dohyo.report import files, foreign, measured, page, site
 from dohyo.running import comparing, runner
 from dohyo.running.experiment import reopen
@@ -102,7 +102,7 @@ def run(
     ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
     ./run.sh workloadA --set datasize=40GB --plan
 
-    A system whose servers cannot be had is skipped, with the reason.
+    A system whose servers are not available is skipped, with the reason.
 
     Exit code: 0 all systems have valid numbers, or were skipped though not named with --systems; 1 not all, or none
     was measured, or a search has found no rate; 2 bad input, nothing was started.
@@ -286,7 +286,7 @@ def variables_command(folder: Path) -> int:
     trial = next((trial for trial in opened.trials if trial.name == folder.name), None)
     if trial is None:
         raise BadInputError(f"{folder} is not the folder of a trial: {opened.folder} has no trial of that name")
-    click.echo(as_data(plan.variables(trial, folder, keep=False)), nl=False)
+    click.echo(as_data(opened.variables(trial, keep=False)), nl=False)
     return 0
 
 

@@ -44,7 +44,7 @@ def percent(share: float) -> str:
 
 
 def milliseconds(number: float | None) -> str:
-    """Three digits, as many as the histograms keep; whole ms from 100 on, and never less than 1 µs is told apart."""
+    """Three digits, as many as the histograms keep; whole ms from 100 on, and never finer than 1 µs."""
     if number is None:
         return UNKNOWN
     if number >= 99.95:

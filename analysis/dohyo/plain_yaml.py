@@ -9,7 +9,7 @@ from dohyo.bad_input import BadInputError
 
 
 class _Plain(yaml.SafeLoader):
-    """YAML without aliases, a few of which make gigabytes of a few lines."""
+    """YAML without aliases: a few of them turn a few lines into gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 from statistics import fmean, stdev
 
 # Share of such intervals that hold the true value.
@@ -23,12 +22,8 @@ LATER_LOOK = 0.985
 MOST_MORE = 100
 # Share of the repetitions with so many samples that are to decide.
 _POWER = 0.9
-# A series is cut into as many batches: 10 to 30 are enough (Schmeiser 1982).
-BATCHES = 20
 # Of a shorter series a third is too few samples to tell a trend from chance.
 TREND_LEAST = 15
-# An autocorrelation that is estimated above it cannot be told from a trend.
-_MOST_CORRELATED = 0.95
 
 
 @dataclass(frozen=True)
@@ -122,16 +117,6 @@ def deciding(
     return counts[found] if found < len(counts) else None
 
 
-def batches(series: Sequence[float]) -> list[float]:
-    """Means of `BATCHES` batches of the same length, in order; nothing of a series that is shorter than that.
-
-    What is left over by the division is left out at the beginning.
-    """
-    length = len(series) // BATCHES
-    first = len(series) - BATCHES * length
-    return [fmean(series[at : at + length]) for at in range(first, len(series), length)] if length else []
-
-
 def trend(series: Sequence[Sequence[float]]) -> float | None:
     """How the last third of equally long or short series compares with the first: 1.5 is half as much more.
 
@@ -144,23 +129,6 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
             first += sum(each[:third])
             last += sum(each[-third:])
     return last / first if first and last else None
-
-
-def correlated(samples: Sequence[float]) -> Estimate | None:
-    """Of samples one after the other, of which each may resemble the one before; None of fewer than two.
-
-    Their lag-1 autocorrelation r makes n samples worth n (1 - r) / (1 + r) independent ones.
-    """
-    if len(samples) < 2:
-        return None
-    n, mean, deviation = len(samples), fmean(samples), stdev(samples)
-    r = 0.0
-    if deviation:
-        r = sum((a - mean) * (b - mean) for a, b in pairwise(samples)) / ((n - 1) * deviation**2)
-        # It is estimated too low (Marriott and Pope 1954). One below 0 would make the interval narrower.
-        r = min(max(0.0, r + (1 + 4 * r) / n), _MOST_CORRELATED)
-    worth = max(2.0, n * (1 - r) / (1 + r))
-    return Estimate(n, mean, deviation / math.sqrt(worth), worth - 1)
 
 
 def logarithm(of: Estimate) -> Estimate | None:
@@ -185,7 +153,7 @@ def ratio(above: Estimate, below: Estimate, least: float = 1.0) -> Ratio:
 
 @lru_cache(maxsize=1024)
 def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """The t within ± of which that share of Student's distribution lies.
+    """The t for which that share of Student's distribution lies between -t and t.
 
     :param freedom: degrees of freedom, a whole number or not; at least 1
     """
@@ -202,7 +170,7 @@ def _within(t: float, freedom: float) -> float:
     """P(|T| ≤ t): with t = √f tan φ it is the integral of cos^(f-1) up to φ, by that up to π/2 (Abramowitz and Stegun,
     26.7), here by Simpson's rule.
     """
-    # The cosine's power is next to nothing beyond that angle, of which the steps must be small parts.
+    # Beyond that angle the cosine's power is next to nothing; the steps must be small parts of the angle.
     angle = min(math.atan(t / math.sqrt(freedom)), 40 / math.sqrt(freedom))
     steps = 200
     width = angle / steps

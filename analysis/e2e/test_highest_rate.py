@@ -5,22 +5,24 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import small
 
 from dohyo.places import ROOT
 
 
 def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path: Path) -> None:
-    asked = ("warmuptime=1", "threadcount=2", "mysql_buffer_pool=128m", "client_heap=128m",
-             "search=max", "slo=p50<60s", "search.probes=2", "search.duration=2s", "settle=phases",
-             "canary=false", "max.other.cpu=100%")  # fmt: skip
+    asked = ("search=max", "slo=p50<60s", "search.probes=2", "search.duration=2s", "settle=phases")
     out = tmp_path / "out"
     run = subprocess.run(
-        [ROOT / "run.sh", "workloadB", "--systems=mysql-innodb", "--records=2000", "--duration=3s", "--rounds=1",
+        [ROOT / "run.sh", "workloadB", "--systems=mysql-innodb", "--records=2000", *small.options(),
          f"--out={out}", "--details", *(f"--set={each}" for each in asked)],
         capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
-    assert run.returncode == 0, run.stdout + run.stderr
+    print(run.stdout, run.stderr)
     (trial,) = json.loads((out / "summary.json").read_text())["trials"]
+    assert trial["status"] == "ok", trial["reason"]
+    # A machine that gives its processors to others may reach no rate that it reached before.
+    assert run.returncode == (0 if any(probe["held"] for probe in trial["search"]["probes"]) else 1)
     rates = [row["ops_per_second"] for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL")]
     search = trial["search"]
     assert [search["closed_loop"]] == rates

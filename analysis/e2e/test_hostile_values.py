@@ -5,10 +5,16 @@ run: it works, nothing is run, and the evidence holds what was given.
 import json
 import shlex
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
+import small
+from test_run import Run, nothing_stays
+
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
+
+__all__ = ["nothing_stays"]
 
 NAME = "{{ 7*7 }} {% if 1 %}x{% endif %} $(touch MARKER) `touch MARKER`; 'a' \"b\" \\1 %s ö,"
 LOOKUP = '{{ lookup("pipe", "touch MARKER; echo x") }}'
@@ -25,16 +31,10 @@ updateproportion=0.5
 systems=mysql-innodb
 rounds=1
 duration=2s
-warmuptime=1
-threadcount=2
-canary=false
-max.other.cpu=100%
-client_heap=128m
-mysql_buffer_pool=128m
 mysql_run_as=nobody {NAME.partition(";")[0]}
 mysql_settings={json.dumps(SETTINGS)}
 hbase.x={LOOKUP}
-"""
+""" + "".join(f"{name}={value}\n" for name, value in small.SETTINGS.items())
 
 
 def run(command: str) -> None:
@@ -71,12 +71,12 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
             *LOCAL_HOME.rglob("MARKER"),
         ]
 
-    options = ["--inventory", str(inventory), "--out", str(out)]
-    run(shlex.join(["./run.sh", str(scenario), *options]))
-    check()
+    first = Run(out, str(scenario), "--inventory", str(inventory), "--out", str(out))
+    first.until("start", "01-mysql-innodb")
+    first.signal(signal.SIGTERM)
+    assert first.end() == 128 + signal.SIGTERM
 
-    # As if the trial had been interrupted, and somebody had changed what it was asked for.
-    (trial / "state.json").write_text(json.dumps({"status": "interrupted"}))
+    # Somebody has changed what the trial was asked for.
     (trial / "trial.json").write_text(
         json.dumps({"trial_system": LOOKUP, "trial_python": "touch MARKER", "trial_dir": LOOKUP})
     )

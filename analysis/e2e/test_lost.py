@@ -33,21 +33,24 @@ def playbooks() -> list[int]:
     return found
 
 
-def test_a_killed_run_is_resumed_at_once(tmp_path: Path) -> None:
-    asked = ["workloadA", "--systems=mysql-innodb", *LONG]
+def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) -> None:
+    """In each phase one that comes after those of the attempts before, whose folders are still there at first."""
+    asked = ["workloadA", "--systems=mysql-innodb", "--details", *LONG]
     run = Run(tmp_path / "out", *asked)
-    for phase in ("load", "run"):
+    for phase, number in (("start", signal.SIGTERM), ("load", signal.SIGKILL), ("run", signal.SIGKILL)):
         run.until(phase, "01-mysql-innodb")
-        run.signal(signal.SIGKILL)
-        assert run.end() == -signal.SIGKILL
-        assert json.loads((run.out / "raw/01-mysql-innodb/state.json").read_text())["status"] == "running"
+        end(run, number)
         if phase == "run":
             shorten(run.out)
         run = Run(run.out, "--resume", str(run.out))
+    run.until("stop", "01-mysql-innodb")
+    end(run, signal.SIGHUP)
+    run = Run(run.out, "--resume", str(run.out))
     assert run.end() == 0
     assert ours() == playbooks() == []
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
-    assert sorted(path.name for path in (run.out / "attempts").iterdir()) == [f"01-mysql-innodb.{n}" for n in (1, 2)]
+    attempts = sorted(path.name for path in (run.out / "attempts").iterdir())
+    assert attempts == [f"01-mysql-innodb.{number}" for number in range(1, 5)]
     # Its own evidence, and only that.
     trial = run.out / "raw" / "01-mysql-innodb"
     log = (trial / "ansible.log").read_text()
@@ -56,6 +59,20 @@ def test_a_killed_run_is_resumed_at_once(tmp_path: Path) -> None:
     events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
     assert [event["phase"] for event in events if event["event"] == "phase"].count("load") == 1
     assert events[-1]["event"] == "end"
+
+
+def end(run: Run, number: signal.Signals) -> None:
+    """Ends a run by a signal: in order, unless it is killed."""
+    run.signal(number)
+    if number == signal.SIGKILL:
+        assert run.end() == -number
+        assert json.loads((run.out / "raw/01-mysql-innodb/state.json").read_text())["status"] == "running"
+        return
+    assert run.end() == 128 + number
+    trial = run.trials()["mysql-innodb"]
+    assert trial["status"] == "interrupted"
+    assert number.name in trial["reason"]
+    assert trial["reason"] in " ".join(run.text.split())
 
 
 @pytest.fixture
@@ -123,12 +140,13 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
 
 
 def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", "--details", *SMALL)
     configuration = LOCAL_HOME / "run" / "mysql" / "conf" / "my.cnf"
-    run.until("start", "01-mysql-innodb")
     began = time.time()
+    run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", "--details", *SMALL)
+    # The server makes its tables before it listens.
     while not configuration.exists() or configuration.stat().st_mtime < began:
         assert run.is_running()
+        time.sleep(0.02)
     port = int(re.findall(r"^port\s*=\s*(\d+)", configuration.read_text(), re.MULTILINE)[0])
     with socket.create_server(("127.0.0.1", port)):
         assert run.end() == 0

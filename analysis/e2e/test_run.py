@@ -17,20 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small
 from browser import browser, chromium
 
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.scenario.systems import all_systems
 
-SMALL = [
-    "--records=2000", "--duration=3s", "--rounds=1", "--set=warmuptime=1", "--set=threadcount=2",
-    "--set=cassandra_heap=512m", "--set=hbase_heap=512m", "--set=mysql_buffer_pool=128m", "--set=client_heap=128m",
-    "--set=canary=false", "--set=max.other.cpu=100%",
-]  # fmt: skip
+SMALL = ["--records=2000", *small.options()]
 DOHYO = ROOT / ".venv/bin/dohyo"
 # Long enough to be hit in its middle.
-LONG = ["--duration=60s", *[option for option in SMALL if "duration" not in option]]
+LONG = ["--records=2000", *small.options(duration=60)]
 
 
 def ours() -> list[int]:
@@ -104,6 +101,13 @@ class Run:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
+    def until_interrupted(self, trial: str) -> None:
+        """Waits until a signal has been seen."""
+        deadline = time.monotonic() + 60
+        while json.loads((self.out / f"raw/{trial}/state.json").read_text())["status"] != "interrupted":
+            assert time.monotonic() < deadline, self.end()
+            time.sleep(0.1)
+
     def is_running(self) -> bool:
         return self._process.poll() is None
 
@@ -150,7 +154,7 @@ def kill(service: str) -> None:
 
 
 def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--details", *[option for option in SMALL if "canary" not in option])
+    run = Run(tmp_path / "out", "workloadA", "--details", "--records=2000", *small.options(without="canary"))
     assert run.end() == 0
     trials = run.trials()
     reasons = available.ask(None)
@@ -202,7 +206,8 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     kill("mysql")
     run.until("run", "02-mysql-myisam")
     run.signal(signal.SIGINT)
-    time.sleep(1)
+    run.until_interrupted("02-mysql-myisam")
+    time.sleep(0.5)
     run.signal(signal.SIGINT)
     assert run.end() == 130
     assert "already stopping the servers" in run.text
@@ -222,6 +227,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     assert again.end() == 0
     assert [mix(trial) for trial in again.trials().values()] == [{"SCAN", "INSERT"}] * 2
     assert sorted(path.name for path in (run.out / "attempts").iterdir()) == ["01-mysql-innodb.1", "02-mysql-myisam.1"]
+    assert not (LOCAL_HOME / "data/dohyo/mysql").exists()
 
     done = Run(run.out, "--resume", str(run.out))
     assert done.end() == 0
@@ -232,29 +238,6 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
             chrome.open(run.out / "report.html")
             chrome.wait("document.documentElement.dataset.drawn === 'yes'")
             assert chrome.errors == []
-
-
-@pytest.mark.parametrize(
-    ("phase", "number", "system"),
-    # The test above has interrupted a run, and test_lost.py kills one in load.
-    [("start", signal.SIGTERM, "cassandra"), ("stop", signal.SIGHUP, "mysql-innodb")],
-)
-def test_a_signal_in_a_phase_ends_in_order(tmp_path: Path, phase: str, number: signal.Signals, system: str) -> None:
-    run = Run(tmp_path / "out", "workloadA", f"--systems={system}", "--details", *SMALL)
-    run.until(phase, f"01-{system}")
-    run.signal(number)
-    assert run.end() == 128 + number
-    trial = run.trials()[system]
-    assert trial["status"] == "interrupted"
-    assert number.name in trial["reason"]
-    assert trial["reason"] in " ".join(run.text.split())
-
-
-def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL, "--set=cassandra_heap=12m")
-    assert run.end() == 1
-    assert run.trials()["cassandra"]["status"] == "failed"
-    assert "starting the servers: task '" in run.trials()["cassandra"]["reason"]
 
 
 def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
@@ -284,10 +267,8 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
 
 
 def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_marked(tmp_path: Path) -> None:
-    twice = [option for option in SMALL if "rounds" not in option] + ["--rounds=2"]
-    run = Run(
-        tmp_path / "out", "workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", "--details", *twice
-    )
+    asked = ("workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", "--details", "--records=2000")
+    run = Run(tmp_path / "out", *asked, *small.options(rounds=2))
     try:
         assert run.end() == 0
         summary = json.loads((run.out / "summary.json").read_text())

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
+import small
 
 from dohyo.ansible.playbook import play
-from dohyo.places import ANSIBLE, ROOT
+from dohyo.places import ROOT
 
 SECRET = "s3cret-'quoted'-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"
 TRIAL = {
-    **yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text()),
+    **small.ROLES,
     "trial_system": "cassandra",
     "trial_properties": {"recordcount": 1000, "readproportion": 0.5, "updateproportion": 0.5},
     "trial_threads": 2,
     "trial_warmup": 1,
-    "trial_duration": 5,
+    "trial_duration": 2,
     "trial_client_heap": "128m",
     "trial_keep": True,
     "cassandra_heap": "512m",

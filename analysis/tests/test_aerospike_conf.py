@@ -1,4 +1,4 @@
-"""Aerospike's configuration for versions of which no server is at hand: a key of another version is fatal at start."""
+"""Aerospike's configuration for versions whose servers are not at hand: a key of another version is fatal at start."""
 
 import json
 import re

@@ -28,7 +28,7 @@ def told(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
         input="".join(json.dumps(message) + "\n" for message in messages),
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert agent.stderr == ""
@@ -66,7 +66,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
         agent.stdin.write(json.dumps(message) + "\n")
         agent.stdin.flush()
     ended = next(answer for answer in map(json.loads, agent.stdout) if answer["is"] == "ended")
-    agent.communicate('{"do": "finish"}\n', timeout=20)
+    agent.communicate('{"do": "finish"}\n', timeout=60)
     assert ended["exit"] == 0
     assert ended["summary"] == {key: wrote[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
 
@@ -80,4 +80,4 @@ def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
     agent.stdout.readline()
     start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start}\n"
-    agent.communicate('{"do": "finish"}\n', timeout=20)
+    agent.communicate('{"do": "finish"}\n', timeout=60)

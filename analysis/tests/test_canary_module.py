@@ -43,7 +43,7 @@ def test_what_takes_too_long_has_fewer_slices_but_one_at_least() -> None:
         return 1.0
 
     assert canary.sliced(slow, 0) == [1.0]
-    assert 1 < len(canary.sliced(slow, 0.04)) < canary.SLICES
+    assert 1 < len(canary.sliced(slow, 0.02)) < canary.SLICES
 
 
 def test_a_rate_is_what_was_done_by_the_time_that_it_took() -> None:

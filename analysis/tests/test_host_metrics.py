@@ -66,12 +66,19 @@ def between(values: NDArray[np.float64], low: float, high: float) -> bool:
     return bool(((values >= low) & (values <= high)).all())
 
 
+def until_it_samples(path: Path) -> None:
+    """The first sample is on the disk at once, but the start of Python may take a busy machine seconds."""
+    while not path.exists() or path.stat().st_size < 100:
+        time.sleep(0.05)
+
+
 def sampled(path: Path, seconds: float, how: signal.Signals) -> subprocess.Popen[bytes]:
     with path.open("wb") as output:
         sampler = subprocess.Popen([sys.executable, TOOLS / "host-metrics"], stdout=output, stderr=subprocess.PIPE)
+    until_it_samples(path)
     time.sleep(seconds)
     sampler.send_signal(how)
-    _, words = sampler.communicate(timeout=10)
+    _, words = sampler.communicate(timeout=60)
     assert words == b""
     return sampler
 
@@ -83,9 +90,9 @@ def test_the_sampler_takes_a_sample_a_second_and_costs_next_to_nothing(tmp_path:
     found = read(tmp_path / FILE, pytest.fail)
     assert found.cpus == os.cpu_count()
     host = of_host(found)
-    assert 2 <= count(found) <= 4
+    assert 2 <= count(found) <= time.time() - began + 1
     assert between(host["time"], began, time.time())
-    assert between(host["seconds"], 0.5, 3)
+    assert between(host["seconds"], 0.5, 6)
     assert sum(host[name].sum() for name in SHARES) == pytest.approx(count(found))
     assert between(host["memory_available_bytes"], 1e6, 1e14)
     # Nearly all of it is Python's start, which an hour has once.
@@ -103,10 +110,11 @@ def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> Non
     (tmp_path / "bin").mkdir()
     tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
     subprocess.run(
-        [tool, "start", "host-metrics", tmp_path, FILE, "log", sys.executable, sampler], check=True, timeout=20
+        [tool, "start", "host-metrics", tmp_path, FILE, "log", sys.executable, sampler], check=True, timeout=60
     )
+    until_it_samples(tmp_path / FILE)
     time.sleep(1.5)
-    stopped = subprocess.run([tool, "stop-all", "5"], check=True, timeout=20, capture_output=True, text=True)
+    stopped = subprocess.run([tool, "stop-all", "30"], check=True, timeout=60, capture_output=True, text=True)
     assert stopped.stdout == "stopped host-metrics\n"
     assert (tmp_path / "run/host-metrics/exit").read_text() == "0\n"
     assert (tmp_path / "log").read_text() == ""
@@ -129,12 +137,11 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
 
     def start(name: str, *command: str | Path) -> None:
-        subprocess.run([tool, "start", name, tmp_path, f"{name}.out", "log", *command], check=True, timeout=20)
+        subprocess.run([tool, "start", name, tmp_path, f"{name}.out", "log", *command], check=True, timeout=60)
 
     start("host-metrics", sys.executable, sampler)
     samples = tmp_path / "host-metrics.out"
-    while samples.stat().st_size < 100:  # the first sample is on the disk at once
-        time.sleep(0.05)
+    until_it_samples(samples)
     # As an agent on this host, which this process has started.
     agent = subprocess.Popen(["sleep", "60"])
     (tmp_path / "run/agent").mkdir()
@@ -149,7 +156,7 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
         pass
     time.sleep(4)  # one more sample, also where other work delays it
     own = time.process_time() - own
-    subprocess.run([tool, "stop-all", "5"], check=True, timeout=20)
+    subprocess.run([tool, "stop-all", "30"], check=True, timeout=60)
     agent.kill()
     agent.wait()
     host, taken = counters(samples)
@@ -427,6 +434,22 @@ def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -
         )
 
 
+def test_a_run_in_which_one_thread_of_the_client_was_measured_does_not_count(tmp_path: Path) -> None:
+    """Of all processors such a client uses next to nothing. A load before the runs may be slow."""
+    folder = measured(tmp_path)
+    edit_json(folder / "load/node1/client.json", busiest_thread="client-0", busiest_thread_share=0.99)
+    for share, valid in ((0.899, True), (0.9, False), (1.0, False)):
+        edit_json(folder / "run-1/node1/client.json", busiest_thread="nio-worker-0", busiest_thread_share=share)
+        (of,) = summarise(tmp_path).trials
+        assert of.reason == (
+            None
+            if valid
+            else f"run-1 on node1: the client's thread nio-worker-0 used {share:.0%} of a processor:"
+            " it is the client that was measured; less than 90% are allowed"
+        )
+        assert of.system_failed is False
+
+
 def test_a_load_is_in_the_files_and_in_the_table_only_where_it_is_what_was_measured(tmp_path: Path) -> None:
     folder = measured(tmp_path)
     write_json(folder / "load/clients.json", clients_json(("node1",), agreed=content()[10]["time"]))
@@ -518,6 +541,32 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
     by_second = [float(line["other_cpu"]) for line in lines if not line["device"]]
     assert by_second == [pytest.approx(other, abs=0.01)] * len(by_second)
+
+
+@pytest.mark.parametrize(
+    ("target", "other", "busiest", "held", "reason"),
+    [
+        (1000, 0.31, 0.99, True, None),  # the more so without
+        (9000, 0.2, 0.8, False, "only 2,000 op/s"),
+        (9000, 0.31, 0.8, None, "probe-1: other processes used 31% of the processors of node1"),
+        (9000, 0.2, 0.99, None, "probe-1 on node1: the client's thread loop used 99% of a processor"),
+    ],
+)
+def test_a_probe_that_somebody_else_may_have_held_back_tells_nothing_of_its_rate(
+    tmp_path: Path, target: float, other: float, busiest: float, held: bool | None, reason: str | None
+) -> None:
+    folder = measured(tmp_path)
+    shutil.copytree(folder / "run-1", folder / "probe-1")
+    said = {"target": target, "busiest_thread": "loop", "busiest_thread_share": busiest}
+    edit_json(folder / "probe-1/node1/client.json", **said)
+    edit_json(folder / "trial.json", trial_search={"slo": "p99<10ms", "probes": 8, "duration": 3, "precision": 0.05})
+    worked(folder / "hosts/node1" / FILE, other)
+    search = only(summarise(tmp_path)).search
+    assert search is not None
+    (probe,) = search.probes
+    assert probe.held is held
+    assert (reason or "") in (probe.reason or "")
+    assert search.maximum is None
 
 
 def test_the_conditions_have_what_is_enough_to_matter(tmp_path: Path) -> None:

@@ -146,5 +146,6 @@ def test_program_is_as_command(tmp_path: Path) -> None:
         assert {key: mine.get(key) or "" for key in keys} == {key: other.get(key) or "" for key in keys}
     assert ours[1]["stdout"] == "x $y\n/\nit's $B; `id`"
     assert [(each["rc"], each["stdout"], each["failed"]) for each in ours[2:6]] == [(0, "", False)] * 4
+    assert [each["changed"] for each in ours[2:6]] == [True, False, False, False]
     assert [(each["failed"], each["rc"] > 0) for each in ours[7:]] == [(True, True)] * 2
     assert not (tmp_path / "made").exists()

@@ -37,7 +37,8 @@ def test_without_phases_a_trial_has_one_run_of_the_scenarios_mix(tmp_path: Path)
     variables = plan.variables(trial, tmp_path, keep=False)
     assert [phase["name"] for phase in variables["trial_phases"]] == ["run"]
     assert variables["trial_phases"][0]["properties"] == variables["trial_properties"]
-    assert variables["trial_load"]["properties"] == {**variables["trial_properties"], "target": "0"}
+    of_load = {"target": "0", "retries": "15", "operationtimeout": "160000"}
+    assert variables["trial_load"]["properties"] == {**variables["trial_properties"], **of_load}
 
 
 def test_the_name_of_a_phase_says_its_mix(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     chosen = load(
         tmp_path, SMALL, "phases=update,read", "threadcount=8", "target=500", "duration=30s",
         "update.readbeforewrite=true", "update.threadcount=16", "read.batchsize=100", "read.duration=5m",
-        "read.hbase.client.retries.number=3", "insert.threadcount=4", "insert.batchsize=10",
+        "read.hbase.client.pause=3", "insert.threadcount=4", "insert.batchsize=10",
     )  # fmt: skip
     variables = plan.variables(plan.trials(chosen)[0], tmp_path, keep=False)
     insert = variables["trial_load"]
@@ -65,8 +66,12 @@ def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     assert [each["properties"].get("batchsize") for each in (insert, update, read)] == ["10", None, "100"]
     assert [each["properties"].get("readbeforewrite") for each in (insert, update, read)] == [None, "true", None]
     assert [each["properties"]["target"] for each in (insert, update, read)] == ["0", "500", "500"]
-    assert read["properties"]["hbase.client.retries.number"] == "3"
+    assert read["properties"]["hbase.client.pause"] == "3"
     assert load(tmp_path, SMALL, "insert.target=100").of("insert")["target"] == "100"
+    own = load(tmp_path, SMALL, "retries=2", "insert.retries=3", "operationtimeout=1000").of("insert")
+    assert (own["retries"], own["operationtimeout"]) == ("3", "4000")
+    assert load(tmp_path, SMALL, "insert.operationtimeout=5000").of("insert")["operationtimeout"] == "5000"
+    assert load(tmp_path, SMALL, "retries=2", "phases=insert").of("insert")["retries"] == "2"
     assert again(tmp_path, chosen) == chosen
 
 
@@ -267,7 +272,7 @@ def test_a_bindings_property_is_a_dimension_of_the_systems_that_have_it(tmp_path
         tmp_path,
         SMALL,
         "matrix.cassandra.batchmode=async,unlogged",
-        "matrix.read.aerospike.readretries=0,1",
+        "matrix.read.aerospike.eventloops=1,2",
         "phases=read",
         "systems=hbase,cassandra,scylla,aerospike",
     )
@@ -275,8 +280,8 @@ def test_a_bindings_property_is_a_dimension_of_the_systems_that_have_it(tmp_path
         "hbase",
         "cassandra cassandra.batchmode=async",
         "scylla cassandra.batchmode=async",  # its binding is built on Cassandra's
-        "aerospike read.aerospike.readretries=0",
-        "aerospike read.aerospike.readretries=1",
+        "aerospike read.aerospike.eventloops=1",
+        "aerospike read.aerospike.eventloops=2",
         "cassandra cassandra.batchmode=unlogged",
         "scylla cassandra.batchmode=unlogged",
     ]

@@ -228,7 +228,7 @@ def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) 
 
 
 def rounds(experiment: Path) -> list[Path]:
-    """Two rounds, of which the second has no load of its own."""
+    """Two rounds; the second has no load of its own."""
     folders = [
         trial(experiment, turn, "cassandra", trial_reuse="0" * 16, trial_round=turn, trial_rounds=2) for turn in (1, 2)
     ]

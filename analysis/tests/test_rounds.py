@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import CONDITIONS, DATA, TITLES, reads, write_json
+from evidence import CONDITIONS, DATA, TITLES, edit_json, reads, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -89,8 +89,12 @@ class Played:
         conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
         write_json(folder / "conditions.json", conditions)
         shutil.copytree(DATA / "dohyo/load", folder / "load/node1")
-        shutil.copytree(DATA / "dohyo/run", folder / "run-1/node1")
-        reads(folder / "run-1/node1", [rate] * 3)
+        for phase in asked["trial_phases"]:
+            client = folder / f"{phase['name']}-1/node1"
+            target = float(phase["properties"].get("target", 0))
+            shutil.copytree(DATA / "dohyo/run", client)
+            reads(client, [min(rate, round(target) or rate)] * 3)
+            edit_json(client / "client.json", target=target)
         return None
 
 

@@ -141,7 +141,7 @@ def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
 
 
 def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
-    chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.retries.number=3", "duration=5m")
+    chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.pause=3", "duration=5m")
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
     repeated = scenario.load(again, name="small")
@@ -163,9 +163,9 @@ def test_what_tells_systems_apart_is_not_to_be_set() -> None:
 
 
 def test_role_variables_and_hbase_settings_are_handed_on(tmp_path: Path) -> None:
-    chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.retries.number=3")
+    chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.pause=3")
     assert chosen.role_variables == {"cassandra_heap": "2g"}
-    assert chosen.client_properties["hbase.client.retries.number"] == "3"
+    assert chosen.client_properties["hbase.client.pause"] == "3"
     assert "cassandra_heap" not in chosen.client_properties
 
 

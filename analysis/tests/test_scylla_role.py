@@ -113,7 +113,7 @@ def test_three_prepared_nodes_without_clients(tmp_path: Path) -> None:
     assert len({config["native_transport_port"] for config in configs}) == 1
 
 
-def test_says_why_it_cannot_be_had_and_how_to_get_it(tmp_path: Path) -> None:
+def test_says_why_it_is_not_available_and_how_to_get_it(tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {
         "absent": {"scylla_install_dir": "/nowhere"},
         "nofile": {"scylla_package": "/nowhere.tar.gz"},

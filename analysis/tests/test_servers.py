@@ -182,7 +182,7 @@ def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
     ]
 
 
-# Two repeats of two phases, of which the first does not count; then a probe.
+# Two repeats of two phases (the first does not count), then a probe.
 STEPS = [
     Step("load", "load", counts=True),
     *(Step(f"{phase}-{run}", phase, counts=run > 1) for run in (1, 2, 3) for phase in ("c", "update-only")),

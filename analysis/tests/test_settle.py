@@ -89,17 +89,24 @@ def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] 
     tasks = folder / "roles/still/tasks"
     tasks.mkdir(parents=True)
     names = [f"host{number}" for number, _ in enumerate(answers, start=1)]
-    said = [{"name": "Settle", "command": {"argv": ["echo", "{{ said | to_json }}"]}, "register": "still_settled"}]
+    note = f'echo "$1" >> {folder}/calls; echo "$0"'
+    words = ["sh", "-c", note, "{{ said | to_json }}", "{{ trial_settle_words | join(' ') }}"]
+    said = [{"name": "Settle", "command": {"argv": words}, "register": "still_settled"}]
+    (tasks / "stats.yml").write_text(
+        yaml.safe_dump([{"name": "Statistics", "command": {"argv": ["sh", "-c", note, "", "stats"]}}])
+    )
     if dropped is not None:
         said.append({"name": "Drop", "command": {"argv": ["echo", json.dumps(dropped)]}, "register": "still_dropped"})
     (tasks / "settle.yml").write_text(yaml.safe_dump(said))
     # The vars of the playbook, as it has them.
     own = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["vars"]
     variables = {key: own[key] for key in ("trial_settled", "trial_dropped", "trial_is_database", "trial_settle_flush",
-                                           "trial_settle_cache")}  # fmt: skip
+                                           "trial_settle_cache", "trial_settle_words",
+                                           "trial_settle_with_stats")}  # fmt: skip
     # Beside it tasks that only say that they have emptied the page cache: other programs of this machine need it.
     (folder / "tasks").mkdir()
-    shutil.copy(ANSIBLE / "tasks/settle.yml", folder / "tasks")
+    for name in ("settle.yml", "stats.yml"):
+        shutil.copy(ANSIBLE / "tasks" / name, folder / "tasks")
     emptied = {"name": "Empty", "command": {"argv": ["echo", json.dumps(PAGES)]}, "register": "page_cache"}
     (folder / "tasks/page_cache.yml").write_text(yaml.safe_dump([emptied]))
     play(
@@ -109,6 +116,7 @@ def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] 
         0,
         ["still_settled"],
         **{**variables, "trial_role": "still", "trial_system": "still", "systems": {"still": {"title": "Still DB"}},
+           "dohyo_home": "/home", "trial_stats": "stats/load",
            "trial_settled_file": str(folder / "kept/settled.json"), **asked},
     )  # fmt: skip
     return json.loads((folder / "kept/settled.json").read_text())
@@ -131,6 +139,21 @@ def test_for_one_that_has_nothing_to_flush_it_is_said(tmp_path: Path) -> None:
     assert settle(tmp_path, [{"seconds": 3, "rows": {}}], trial_settle_flush=False)["notes"] == [
         "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
     ]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "cache", "calls"),
+    [
+        (1, "keep", ["settle+stats folder=/home/run/still/stats/load"]),
+        (1, "drop", ["settle", "stats"]),
+        (2, "keep", ["settle", "settle", "stats", "stats"]),
+    ],
+)
+def test_one_call_settles_and_keeps_the_statistics_where_nothing_is_to_be_done_between(
+    tmp_path: Path, hosts: int, cache: str, calls: list[str]
+) -> None:
+    settle(tmp_path, [{"seconds": 3, "rows": {}}] * hosts, trial_settle_cache=cache)
+    assert (tmp_path / "calls").read_text().splitlines() == calls
 
 
 def test_what_was_emptied_is_kept_and_said(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Sequence
-from statistics import fmean
 
 import pytest
 
@@ -43,7 +42,7 @@ def test_the_interval_of_independent_samples() -> None:
 
 
 def test_one_sample_says_nothing_of_the_next() -> None:
-    assert statistics.independent([5.0]) is statistics.independent([]) is statistics.correlated([5.0]) is None
+    assert statistics.independent([5.0]) is statistics.independent([]) is None
 
 
 def log(samples: Sequence[float]) -> Estimate:
@@ -59,20 +58,10 @@ def test_samples_without_any_deviation() -> None:
     of = statistics.independent([3.0, 3.0])
     assert of is not None
     assert (of.low, of.high) == (3, 3)
-    same = statistics.correlated([3.0] * 20)
-    assert same is not None
-    assert same.half == 0
     logs = log([3.0, 3.0])
     assert statistics.ratio(logs, logs) == Ratio(1, 1, 1)
     least = statistics.ratio(logs, logs, 1.02)
     assert [least.low, least.high] == pytest.approx([1 / 1.02, 1.02])
-
-
-def test_batches_are_of_the_same_length_and_leave_out_the_beginning() -> None:
-    assert statistics.batches(list(range(19))) == []
-    assert statistics.batches(list(range(20))) == list(range(20))
-    found = statistics.batches(list(range(45)))
-    assert found == [5.5 + 2 * each for each in range(20)]
 
 
 def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
@@ -81,46 +70,6 @@ def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
     assert trend([[1.0] * 7 + [2.0] * 7]) is None  # 14 samples
     assert trend([]) is None
     assert trend([[0.0] * 15]) is None
-
-
-def autoregressive(rng: random.Random, length: int, coefficient: float) -> list[float]:
-    """x(t) = c x(t-1) + noise, with mean 0 and in equilibrium from the beginning."""
-    value = rng.gauss(0, 1 / math.sqrt(1 - coefficient**2))
-    series = []
-    for _ in range(length):
-        series.append(value)
-        value = coefficient * value + rng.gauss(0, 1)
-    return series
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.6, 0.8])
-@pytest.mark.parametrize("length", [60, 600])
-def test_nineteen_of_twenty_intervals_within_a_run_hold_the_true_mean(length: int, coefficient: float) -> None:
-    rng = random.Random(length + coefficient)  # noqa: S311  a simulation
-    held = naive = 0
-    for _ in range(300):
-        series = autoregressive(rng, length, coefficient)
-        of, simple = statistics.correlated(statistics.batches(series)), statistics.independent(series)
-        assert of is not None
-        assert simple is not None
-        held += of.low <= 0 <= of.high
-        naive += simple.low <= 0 <= simple.high
-    assert 0.90 <= held / 300 <= 0.995
-    if coefficient >= 0.6:
-        assert naive / 300 < 0.75  # as if each second knew nothing of the one before
-
-
-def test_the_width_is_that_of_the_known_variance_of_the_mean() -> None:
-    """Of an AR(1) series of length n the variance of the mean tends to 1 / (n (1 - c)²)."""
-    rng = random.Random(1)  # noqa: S311  a simulation
-    errors = []
-    for _ in range(100):
-        of = statistics.correlated(statistics.batches(autoregressive(rng, 1200, 0.7)))
-        assert of is not None
-        errors.append(of.error)
-    # A little wider, as a correlation that seems to be negative is not believed.
-    assert 1 <= fmean(errors) / (1 / (math.sqrt(1200) * 0.3)) < 1.2
 
 
 @pytest.mark.slow

@@ -247,6 +247,16 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
     assert {len(each.trends) for each in summarise(tmp_path).trials if each.system == "hbase"} == {0}
 
 
+def test_of_two_phases_only_the_one_without_a_target_rate_can_be_unsteady(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1, phases=("max", "equal"))
+    for phase, target in (("max", None), ("equal", 1000)):
+        reads(folder / f"{phase}-1/node1", [1000] * 20 + [500] * 10)
+        edit_json(folder / f"{phase}-1/node1/client.json", target=target)
+    (note,) = [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
+    assert "cassandra [max] fell by 50 %" in note
+    assert "[equal]" not in note
+
+
 def test_inserts_of_the_load_that_were_sent_again_are_told(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2"))
     trial(tmp_path, 2, "hbase")
@@ -261,6 +271,38 @@ def test_inserts_of_the_load_that_were_sent_again_are_told(tmp_path: Path) -> No
     assert notes == [
         "load: 1,236 times an insert failed and was sent again; the first error was: INSERT: OVERLOADED: busy"
     ]
+
+
+def test_what_drivers_sent_again_and_how_clients_are_connected(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2"), repeats=2)
+    trial(tmp_path, 2, "hbase", repeats=2)
+    known = {"retries": 2, "event_loops": 7, "loop": "events"}
+    for number, client in enumerate(sorted(folder.glob("run-*/*/client.json"))):
+        edit_json(client, retried_requests=1000 * number, connections=7 + number, **known)
+    summary = summarise(tmp_path)
+    of, without = summary.trials
+    assert (of.conditions.retries, of.conditions.connections, of.conditions.event_loops) == (2, 10, 7)
+    assert (without.conditions.retries, without.conditions.connections) == (None, None)
+    assert [note for note in of.notes if "sent again" in note] == [
+        "run: requests that failed and were sent again: 6,000"
+    ]
+    assert summary.unequal["retries"] == {"01-cassandra": "2", "02-hbase": "unknown"}
+    text = " ".join(rendered(summary).split())
+    assert "10 connections per client on 7 event loops, client.loop=events" in text
+    for client in folder.glob("run-*/*/client.json"):
+        edit_json(client, event_loops=0, retried_requests=0)
+    summary = summarise(tmp_path)
+    assert "10 connections per client on the client's own threads" in " ".join(rendered(summary).split())
+    assert not [note for note in summary.trials[0].notes if "sent again" in note]
+
+
+def test_clients_that_retry_differently_did_not_do_the_same(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2", "node3"), repeats=1)
+    for client in folder.glob("run-1/*/client.json"):
+        edit_json(client, retries=3 if client.parent.name == "node2" else 0)
+    assert "on node2: the client did another scenario: retries 3 instead of 0" in str(
+        summarise(tmp_path).trials[0].reason
+    )
 
 
 def test_rounds_that_rise_and_fall_do_not_cancel(tmp_path: Path) -> None:

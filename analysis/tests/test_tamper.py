@@ -175,6 +175,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{CLIENT}/client.json", "cpu_seconds", to=99.0),
         "the client used 1238% of the 2 processors of its host, seconds 1–5: it is t",
     ),
+    "busiest thread": (
+        edit(f"{CLIENT}/client.json", "busiest_thread_share", to=0.97),
+        "used 97% of a processor: it is the client that was measured; less than 90%",
+    ),
     "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client has left no client.json"),
     "half a client.json": (cut(f"{CLIENT}/client.json"), "the client has left no client.json"),
     "an exit code": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
@@ -222,6 +226,14 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a damaged interval": (
         replace(f"{CLIENT}/READ.hdr", "HISTF", "HISTG"),
         "READ.hdr:5: broken histogram: unknown encoding 0x1c849318",
+    ),
+    "another unit of a histogram log": (
+        replace(f"{CLIENT}/READ.hdr", "microseconds", "nanoseconds"),
+        "READ.hdr has latencies up to",
+    ),
+    "a unit that nobody knows": (
+        replace(f"{CLIENT}/READ.hdr", "microseconds", "seconds"),
+        "READ.hdr:5: a histogram of seconds; known are microseconds and nanoseconds",
     ),
     "a clock an hour late": (replace(f"{CLIENT}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404"), SAME),
     "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
@@ -411,6 +423,7 @@ def before(original: Path) -> tuple[list[Any], list[str]]:
     return said(original)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_named_or_changes_no_number(
     original: Path, before: tuple[list[Any], list[str]], tmp_path: Path, name: str

@@ -50,6 +50,12 @@ def drifted(*drifts: Drift, unsteady: tuple[str, ...] = ()) -> Comparison:
     return Comparison(2, [], list(unsteady), drifts[0] if drifts else drift("a", "memory", 0.01), list(drifts))
 
 
+def test_single_runs_at_the_very_same_rate_are_not_explained_by_hosts() -> None:
+    summary = replace(of({"a": [500], "b": [500]}, None), canary=drifted())
+    assert summary.comparisons[0].ratio == 1
+    assert not [reason for reason in judged(summary).reasons if reason.text.startswith("Computing on the hosts")]
+
+
 def test_three_rounds_without_a_reason_are_solid() -> None:
     assert judged(of({"a": FAST, "b": SLOW})).mark == "solid"
     assert judged(each_system("READ", "UPDATE")).mark == "solid"
@@ -60,7 +66,7 @@ def test_three_rounds_without_a_reason_are_solid() -> None:
     [
         (of({"a": FAST[:2], "b": SLOW[:2]}), "caution", "2 rounds"),
         (of({"a": FAST, "b": SLOW}, "runs"), "caution", "one round"),
-        (of({"a": FAST[:1], "b": SLOW[:1]}, None), "do not use", "a single run without an interval"),
+        (of({"a": FAST[:1], "b": SLOW[:1]}, None), "do not use", "a preliminary ranking"),
         (of({"a": FAST, "b": SLOW}, notes=["small data: 100 MB"]), "caution", "small data"),
         (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is not whole"),
         (of({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
@@ -71,6 +77,24 @@ def test_three_rounds_without_a_reason_are_solid() -> None:
 def test_the_mark_is_that_of_the_worst_reason(summary: Summary, mark: str, short: str) -> None:
     assert judged(summary).mark == mark
     assert shorts(summary)[:1] == ([short] if short else [])
+
+
+def test_a_comparison_without_an_interval_weakens_those_that_have_one() -> None:
+    phases = ("read", "update")
+    trials = [measured(system, rate, phases=phases) for system, rate in (("a", 1500.0), ("b", 1000.0))]
+    single = [
+        replace(
+            each,
+            rows=[
+                replace(of, sampled=None, records_per_second_samples=[]) if of.phase == "read" else of
+                for of in each.rows
+            ],
+        )
+        for each in trials
+    ]
+    found = judged(Summary("x", single, comparisons=comparisons(single)))
+    assert (found.mark, found.reasons[0].short) == ("caution", "preliminary in part")
+    assert found.reasons[0].text.startswith("1 of 2 comparisons is preliminary: a single run has no interval")
 
 
 def with_failed(*names: str, skipped: bool = False) -> Summary:

@@ -155,15 +155,48 @@ def test_records_that_were_not_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("skew", "allowed", "late"), [(49.9, None, False), (50.1, None, True), (-60, None, True), (90, 100, False)]
 )
-def test_a_client_that_began_late(tmp_path: Path, skew: float, allowed: float | None, late: bool) -> None:
-    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, allowed: float | None, late: bool) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("node1", "node2"))
     edit_json(folder / "run-1/node1/client.json", skew_ms=skew)
     edit_json(folder / "load/node1/client.json", skew_ms=9000)  # which does not matter
     if allowed is not None:
-        write_json(folder / "run-1/clients.json", clients_json(("node1",), offset_limit_ms=allowed))
+        write_json(folder / "run-1/clients.json", clients_json(("node1", "node2"), offset_limit_ms=allowed))
     of = only(tmp_path)
     said = f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to 50 ms are allowed"
     assert (of.status, of.reason) == (("invalid", said) if late else ("ok", None))
+
+
+@pytest.mark.parametrize(
+    ("skew", "warmup", "duration", "most"),
+    [
+        (1049.0, 1.0, 5, None), (1051.0, 1.0, 5, 1050), (-60.0, 0.0, 5, 50), (51.0, 0.0, 5, 50), (51.0, 0.0, None, 50),
+        # Its window begins with its first operation.
+        (900.0, 0.0, 0, None), (900.0, 0.0, "0", None), (1051.0, 0.0, 0, 1050),
+        (-900.0, 0.0, 0, 1050), (-900.0, 1.0, 5, 1050),
+    ],
+)  # fmt: skip
+def test_a_client_that_is_alone_may_be_late_until_its_window(
+    tmp_path: Path, skew: float, warmup: float, duration: int | str | None, most: int | None
+) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    edit_json(folder / "trial.json", **({} if duration is None else {"trial_duration": duration}))
+    edit_json(folder / "run-1/node1/client.json", skew_ms=skew, warmup_seconds=warmup)
+    of = only(tmp_path)
+    said = (
+        f"run-1 on node1: the client began {skew:,.0f} ms after the agreed instant; up to {most:,} ms are allowed"
+        if most
+        else None
+    )
+    assert (of.status, of.reason) == ("invalid" if most else "ok", said)
+
+
+@pytest.mark.parametrize(("hosts", "late"), [(("node1",), False), (("node1", "node2"), True)])
+def test_a_load_that_is_measured_begins_with_the_first_record_of_a_client_that_is_alone(
+    tmp_path: Path, hosts: tuple[str, ...], late: bool
+) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=0, hosts=hosts, trial_phases=[])
+    edit_json(folder / "load/node1/client.json", skew_ms=362.0)
+    assert (only(tmp_path).reason or "").startswith("load on node1: the client began 362 ms") == late
 
 
 @pytest.mark.parametrize("agreed", [1.0, None])

@@ -26,7 +26,7 @@ AWS_ENDPOINT_URL=$(< "$work/server/url")
 export AWS_ENDPOINT_URL AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
 export ANSIBLE_NOCOLOR=1
 
-# ec2 CODE: runs Python with what there is on the server.
+# ec2 CODE: lists the resources on the server, and runs the Python code with them.
 ec2() {
   "$python" - "$1" << 'END'
 import sys, boto3

@@ -1,4 +1,4 @@
-"""Which systems can be had on the hosts: the roles themselves say so, through ansible/list.yml and deploy.yml."""
+"""Which systems are available on the hosts: the roles themselves say so, through ansible/list.yml and deploy.yml."""
 
 import tempfile
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from dohyo.bad_input import BadInputError
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
-    """Takes the events of a playbook and keeps why systems cannot be had, by their names; "" for one that can."""
+    """Takes the events of a playbook and keeps why systems are not available, by their names; "" for one that is."""
 
     def watch(event: Event) -> None:
         if event["event"] == "system":
@@ -22,7 +22,7 @@ def ask(inventory: Path | None) -> dict[str, str]:
     """Asks the hosts about all systems.
 
     :param inventory: None is the default one, this machine
-    :returns: by system "", or why it cannot be had and how to get it
+    :returns: by system "", or why it is not available and how to get it
     :raises BadInputError: if the hosts cannot be asked
     """
     reasons: dict[str, str] = {}

@@ -14,6 +14,9 @@ from dohyo.evidence.text_file import Warn, lines
 from dohyo.evidence.ycsb_log import Operation, read_log
 from dohyo.operations import READ_MODIFY_WRITE, calls, is_failure
 
+# Of three significant digits.
+_EXACT = 0.001
+
 
 @dataclass
 class ClientFolder:
@@ -40,11 +43,16 @@ def read(
     client.run.seconds = number(report.get("measured_seconds"))
     client.run.client_cpu_seconds = number(report.get("cpu_seconds")) or None
     counted: dict[str, int] = {}
+    highest: dict[str, float] = {}
     broken: list[str] = []
 
     def not_whole(message: str) -> None:
         broken.append(message.removeprefix(f"{folder}/"))
         warn(message)
+
+    def taken(operation: str, interval: Interval) -> None:
+        highest[operation] = max(highest.get(operation, 0), interval.histogram.highest_us)
+        seen(operation, interval)
 
     try:
         logs_of_time = sorted(path for path in folder.iterdir() if path.suffix == ".hdr")
@@ -53,7 +61,7 @@ def read(
         client.problems.append(f"its folder cannot be read: {error.strerror or error}")
         return client
     for path in logs_of_time:
-        operation, added = merge_log(path, latencies, not_whole, seen)
+        operation, added = merge_log(path, latencies, not_whole, taken)
         counted[operation] = counted.get(operation, 0) + added
     if (failure := _failure(folder, report)) is not None:
         # Its last lines may well be cut off then.
@@ -78,7 +86,15 @@ def read(
             client.problems.append(f"{name}.hdr holds {counted[name]} operations, the result lines {stated.operations}")
         elif name not in counted and counted and stated.operations:
             client.problems.append(f"{name}.hdr is missing")
+        elif name in counted and stated.max_us is not None and _apart(highest.get(name, 0.0), stated.max_us):
+            logged = f"{name}.hdr has latencies up to {highest.get(name, 0.0):,.0f} µs"
+            client.problems.append(f"{logged}, the result lines up to {stated.max_us:,.0f} µs")
     return client
+
+
+def _apart(logged_us: float, stated_us: float) -> bool:
+    """Whether a maximum is another one: both are of the same histogram, one rounded down to whole µs."""
+    return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 
 def _number(folder: Path) -> str:

@@ -71,13 +71,11 @@ class Conducted:
 
     def offsets_ms(self) -> dict[str, float]:
         """The clock of each host against the controller's, where it is known."""
-        known = {host: number(facts.get("offset_ms")) for host, facts in (self.nodes | self.clients).items()}
-        return {host: offset for host, offset in known.items() if offset is not None}
+        return _known(self.nodes | self.clients, "offset_ms")
 
     def errors_ms(self) -> dict[str, float]:
         """How exactly that is known of each client's host."""
-        known = {host: number(facts.get("offset_error_ms")) for host, facts in self.clients.items()}
-        return {host: error for host, error in known.items() if error is not None}
+        return _known(self.clients, "offset_error_ms")
 
     def server_cpu_seconds(self) -> float | None:
         """Processor time of all servers in the measured window; hosts without servers have none."""
@@ -134,6 +132,11 @@ def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | Non
 def furthest(values: Iterable[float | None]) -> float | None:
     """The value that is furthest from 0; None where none is known."""
     return max((value for value in values if value is not None), key=abs, default=None)
+
+
+def _known(hosts: Mapping[str, Mapping[str, Any]], key: str) -> dict[str, float]:
+    values = {host: number(facts.get(key)) for host, facts in hosts.items()}
+    return {host: value for host, value in values.items() if value is not None}
 
 
 def _furthest(facts: Iterable[Mapping[str, Any]], key: str) -> float | None:

@@ -30,7 +30,7 @@ class Event:
 
     :ivar run: number of the run; None in the load
     :ivar at: seconds after the agreed instant; None before it
-    :ivar until: end of what lasts, likewise
+    :ivar until: the same for the end of what lasts
     :ivar host: where it was; None for what all clients together saw
     :ivar phase: name of the phase that the run is of
     """
@@ -93,11 +93,6 @@ class Seconds:
         for second, count in zip(covered, parts, strict=True):
             counts[second] = counts.get(second, 0) + count
 
-    def by_operation(self, measured: float | None = None) -> dict[str, list[int]]:
-        """Operations of each type in each of the seconds of `throughput`."""
-        seconds = range(len(self.throughput(measured)))
-        return {name: [counts.get(second, 0) for second in seconds] for name, counts in self._counts.items()}
-
     def merge(self, other: Seconds) -> None:
         """Adds what another one has counted of other clients."""
         self._ends |= other._ends
@@ -122,7 +117,7 @@ class Seconds:
         return self._ending_with("-FAILED")
 
     def not_found(self) -> dict[int, int]:
-        """Operations that found nothing, likewise."""
+        """Operations that found nothing, for each second that has any."""
         return self._ending_with("-NOT_FOUND")
 
     def _ending_with(self, outcome: str) -> dict[int, int]:

@@ -21,6 +21,7 @@ LOCK = ".lock"
 _OF_FACTS = {
     "id": str, "scenario": str, "title": str, "status": str, "started": str, "inventory": str, "systems": list,
     "plan": list, "trials": list, "matrix": dict, "hosts": dict, "host": dict, "versions": dict, "named": bool,
+    "equal_targets": dict,
 }  # fmt: skip
 _OF_STATE = {"status": str, "reason": str, "started": str, "manifest": str}
 _WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false"}

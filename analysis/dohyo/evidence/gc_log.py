@@ -16,7 +16,7 @@ from pathlib import Path
 from dohyo.evidence.text_file import Warn, lines
 
 _UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
-# ZGC says of which generation a pause is: Y (y within a major collection) or O.
+# ZGC names the generation of a pause: Y (y within a major collection) or O.
 _UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d+(?:\.\d+)?)ms)?$")
 _JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
 _JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
@@ -37,7 +37,7 @@ class Pause:
 
     @property
     def end(self) -> float:
-        """In seconds since 1970, likewise."""
+        """In seconds since 1970, on the clock of the host."""
         return self.at + self.ms / 1000
 
 

@@ -8,6 +8,9 @@ The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and late
 counters. An interval uses a few hundred of them, in a range of thousands: numpy finds these, and adds no others. The
 stock YCSB client 0.17.0 ships HdrHistogram 2.1.4, which writes the older V1 encoding; the few lines for that one are
 here.
+
+Our client records nanoseconds, stock YCSB and older logs of ours microseconds. The comment with a log's operation says
+which (`#[Logging for: READ, nanoseconds]`); without a word they are microseconds.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ _NUMBER = r"\d+(?:\.\d*)?"
 # A clock that is put back may be before the start.
 _INTERVAL = re.compile(rf"(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
-_OPERATION = re.compile(r"#\[Logging for: ([^\],]+)")
+_OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
+MICROSECONDS = 1000  # in a millisecond
+_UNITS = {"microseconds": MICROSECONDS, "nanoseconds": 1_000_000}
 # Clients write an interval each second (stock YCSB each ten); a host that hangs for longer is as bad as its clock.
 _LONGEST_PAUSE = 600.0
 # No client writes such an interval, or one so late; a damaged log must not cost memory.
@@ -64,6 +69,17 @@ _YEAR_SECONDS = 365 * 24 * 3600.0
 
 Integers = NDArray[np.int64]
 Count = TypeVar("Count", int, Integers)
+
+
+class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
+    """The package's histogram of a resolution and the common range: it tells what an index stands for.
+
+    :ivar per_ms: how many of its units are a millisecond
+    """
+
+    def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
+        super().__init__(lowest, MAX_LATENCY_US * per_ms // MICROSECONDS, digits)
+        self.per_ms = per_ms
 
 
 class Histogram:
@@ -80,7 +96,7 @@ class Histogram:
 
     __slots__ = ("counts", "indexes", "layout", "total")
 
-    def __init__(self, layout: HdrHistogram, indexes: Integers, counts: Integers, total: int) -> None:
+    def __init__(self, layout: Layout, indexes: Integers, counts: Integers, total: int) -> None:
         self.layout = layout
         self.indexes = indexes
         self.counts = counts
@@ -90,17 +106,25 @@ class Histogram:
         """Number of operations, as the package names it."""
         return self.total
 
-    def converted(self, layout: HdrHistogram) -> Histogram:
+    @property
+    def highest_us(self) -> float:
+        """The largest latency in µs (upper end of its bucket); 0 without operations."""
+        if not len(self.indexes):
+            return 0.0
+        value = self.layout.get_value_from_index(self.indexes.item(-1))
+        return float(self.layout.get_highest_equivalent_value(value) * MICROSECONDS / self.layout.per_ms)
+
+    def converted(self, layout: Layout) -> Histogram:
         """The same counts in another layout, by the lower ends of the buckets; itself where it is of that layout."""
         if self.layout is layout:
             return self
-        into = HdrHistogram(layout.lowest_trackable_value, MAX_LATENCY_US, layout.significant_figures)
-        for index, count in zip(self.indexes.tolist(), self.counts.tolist(), strict=True):
-            into.record_value(self.layout.get_value_from_index(index), count)
-        return _of_counters(layout, np.array(into.counts[:], np.int64))
+        places = _places(self.layout, layout)[self.indexes]
+        begins = np.flatnonzero(np.diff(places, prepend=-1))  # they are in order
+        counts = np.add.reduceat(self.counts, begins) if self.total else self.counts
+        return Histogram(layout, places[begins], counts, self.total)
 
 
-def _of_counters(layout: HdrHistogram, counters: Integers) -> Histogram:
+def _of_counters(layout: Layout, counters: Integers) -> Histogram:
     """The histogram of an array that begins with the first counter of the layout."""
     indexes = counters.nonzero()[0]
     counts = counters[indexes]
@@ -158,28 +182,40 @@ class Counters:
 
 
 @lru_cache
-def _layout(lowest: int, digits: int) -> HdrHistogram:
-    """The package's histogram of that resolution and the common range: it tells what an index stands for."""
-    return HdrHistogram(lowest, MAX_LATENCY_US, digits)
+def _layout(lowest: int, digits: int, per_ms: int) -> Layout:
+    """The one of them."""
+    return Layout(lowest, digits, per_ms)
 
 
 @lru_cache
-def _middles(layout: HdrHistogram) -> NDArray[np.float64]:
+def _lowest(layout: Layout) -> Integers:
+    """The lower end of each of its buckets."""
+    return np.array([layout.get_value_from_index(index) for index in range(layout.counts_len)], np.int64)
+
+
+@lru_cache
+def _places(layout: Layout, into: Layout) -> Integers:
+    """For each bucket the one of another layout that its lower end is in."""
+    return _lowest(into).searchsorted(_lowest(layout) * into.per_ms // layout.per_ms, "right") - 1
+
+
+@lru_cache
+def _middles(layout: Layout) -> NDArray[np.float64]:
     """The middle of each of its buckets: every client has a mean, so that this is not computed for each."""
-    lowest = [layout.get_value_from_index(index) for index in range(layout.counts_len)]
+    lowest = _lowest(layout).tolist()
     return np.array([(low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest], np.float64)
 
 
-def standard_layout() -> HdrHistogram:
-    """That of YCSB's logs: whole microseconds, three significant digits."""
-    return _layout(1, 3)
+def standard_layout() -> Layout:
+    """That of stock YCSB's logs: whole microseconds, three significant digits."""
+    return _layout(1, 3, MICROSECONDS)
 
 
 class Latencies:
-    """Latencies of one operation, merged from any number of interval histograms. Input in µs, output in ms."""
+    """Latencies of one operation, merged from any number of interval histograms. Output in ms."""
 
     def __init__(self) -> None:
-        self._layout: HdrHistogram | None = None  # of the first histogram
+        self._layout: Layout | None = None  # of the first histogram
         self._counters = Counters()
 
     def add(self, interval: Histogram) -> None:
@@ -214,7 +250,7 @@ class Latencies:
         begin, counts = self._counters.first, self._counters.counts
         middles = _middles(self._layout)[begin : begin + len(counts)]
         # Widening may have gone beyond the last bucket, where there is nothing.
-        return float(counts[: len(middles)] @ middles / self.count / 1000)
+        return float(counts[: len(middles)] @ middles / self.count / self._layout.per_ms)
 
     @property
     def max_ms(self) -> float | None:
@@ -232,15 +268,16 @@ class Latencies:
             return {}
         indexes = self._counters.at_ranks([rank(percentile, self.count) for percentile in percentiles])
         highest = (layout.get_highest_equivalent_value(layout.get_value_from_index(index)) for index in indexes)
-        return {percentile: value / 1000 for percentile, value in zip(percentiles, highest, strict=True)}
+        return {percentile: value / layout.per_ms for percentile, value in zip(percentiles, highest, strict=True)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Of a layout there is one object in each process.
-        layout = self._layout and (self._layout.lowest_trackable_value, self._layout.significant_figures)
+        of = self._layout
+        layout = of and (of.lowest_trackable_value, of.significant_figures, of.per_ms)
         return _restored, (layout, self._counters)
 
 
-def _restored(layout: tuple[int, int] | None, counters: Counters) -> Latencies:
+def _restored(layout: tuple[int, int, int] | None, counters: Counters) -> Latencies:
     latencies = Latencies()
     latencies._layout = _layout(*layout) if layout else None
     latencies._counters = counters
@@ -289,19 +326,21 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def decode(text: str) -> Histogram:
+def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
     """Decodes one base64 histogram (V1 or V2) into a histogram with the common range of `Latencies`.
+
+    :param per_ms: how many of its units are a millisecond
 
     Raises ValueError when it is not a whole, sound histogram of values between 0 and `MAX_LATENCY_US`.
     """
     try:
-        return _decode(text)
+        return _decode(text, per_ms)
     except Exception as error:  # from zlib.error to OverflowError, a dozen types for bad input
         _scratch.clear()
         raise ValueError(f"broken histogram: {error or type(error).__name__}") from error
 
 
-def _decode(text: str) -> Histogram:
+def _decode(text: str, per_ms: int) -> Histogram:
     blob = a2b_base64(text, strict_mode=True)
     cookie, length = _COMPRESSED.unpack_from(blob)
     if length != len(blob) - _COMPRESSED.size:
@@ -316,7 +355,7 @@ def _decode(text: str) -> Histogram:
     cookie, length, offset, digits, lowest, _, _ = _HEADER.unpack_from(payload)
     if offset:
         raise ValueError("shifted histograms are not supported")
-    layout = _layout(lowest, digits)
+    layout = _layout(lowest, digits, per_ms)
     if kind == _V1_COMPRESSED:
         return _decode_v1(layout, payload[_HEADER.size : _HEADER.size + length], (cookie & 0xF0) >> 4)
     if cookie & ~0xF0 != _V2_PAYLOAD:
@@ -327,7 +366,7 @@ def _decode(text: str) -> Histogram:
     return Histogram(layout, *_scratch.take(found["min_nonzero_index"], found["max_nonzero_index"]), found["total"])
 
 
-def _decode_v1(layout: HdrHistogram, counters: bytes, word: int) -> Histogram:
+def _decode_v1(layout: Layout, counters: bytes, word: int) -> Histogram:
     """V1: one big-endian counter of fixed width per bucket, up to the last one in use."""
     histogram = _of_counters(layout, np.frombuffer(counters, f">i{word}").astype(np.int64))
     if len(histogram.indexes) and histogram.indexes[-1] >= layout.counts_len:
@@ -374,6 +413,7 @@ class LogParser:
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
         self.start_time: float | None = None  # seconds since the epoch
         self._base_time: float | None = None
+        self._unit = "microseconds"
         self._end: float | None = None  # of the interval before
 
     def parse(self, line: str) -> Interval | None:
@@ -387,8 +427,10 @@ class LogParser:
         found = _INTERVAL.fullmatch(line)
         if not found:
             raise ValueError("not a line of a histogram log, or cut off")
+        if self._unit not in _UNITS:
+            raise ValueError(f"a histogram of {self._unit}; known are {' and '.join(_UNITS)}")
         start = self._absolute(float(found[1]))
-        return Interval(start, float(found[2]), decode(found[3]), start - (self.start_time or 0.0))
+        return Interval(start, float(found[2]), decode(found[3], _UNITS[self._unit]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
         """Seconds that the clock jumped between the interval before and this one; 0 for no more than clients pause."""
@@ -403,6 +445,7 @@ class LogParser:
                 self._base_time = float(time[2])
         elif operation := _OPERATION.match(line):
             self.operation = operation[1]
+            self._unit = operation[2] or self._unit
 
     def _absolute(self, stamp: float) -> float:
         # Without a base time, HdrHistogram's own reader takes stamps far before the start time as relative to it.

@@ -306,7 +306,7 @@ class HostMetrics:
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
         self.taken: list[Taken] = []  # of each window and host; nothing of samples that say nothing of other processes
-        # Hosts of which nobody can tell what other processes used.
+        # Hosts where the use by other processes is unknown.
         self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
         boots: dict[str, str] = {}
@@ -339,7 +339,7 @@ class HostMetrics:
         return [use for use in self._uses if use.covered_seconds]
 
     def notes(self) -> list[str]:
-        """What is to be said of hosts of which nobody can tell what other processes used."""
+        """Notes on the hosts where the use by other processes is unknown."""
         if not self.untold:
             return []
         why = "unknown: the hosts share a kernel, are containers, or have a CPU quota"

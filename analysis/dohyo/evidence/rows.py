@@ -19,10 +19,10 @@ LOAD = "load"
 RUN = "run"
 # The runs of a search for the highest rate, which are beside all phases.
 PROBE = "probe"
-# HdrHistograms of three digits; values are whole microseconds.
+# HdrHistograms of three digits; values of old logs are whole microseconds.
 _BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
-# What the interval of a mean is over: independent rounds, independent runs of one trial, or parts of a single run.
-Samples = Literal["rounds", "runs", "batches"]
+# What the interval of a mean is over: rounds, or the runs of one trial. A single run has none.
+Samples = Literal["rounds", "runs"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Row:
     ops_per_second_stddev: float | None = None  # sample standard deviation; None for a single round and run
     ops_per_second_cv: float | None = None  # coefficient of variation: that by the mean
     ops_per_second_median: float | None = None
-    ops_per_second_low: float | None = None  # 95 % confidence interval of the mean
+    ops_per_second_low: float | None = None  # 95 % confidence interval of the mean; None of a single run
     ops_per_second_high: float | None = None
     records_per_second: float | None = None
     records_per_second_stddev: float | None = None
@@ -48,7 +48,7 @@ class Row:
     sampled: Samples | None = None
     ops_per_second_samples: list[float] = field(default_factory=list)  # in the order of time
     records_per_second_samples: list[float] = field(default_factory=list)
-    p99_ms_samples: list[float] = field(default_factory=list)  # of rounds and runs alone, as far as all are known
+    p99_ms_samples: list[float] = field(default_factory=list)  # as far as all are known
     confidence: float = statistics.CONFIDENCE  # of the t of its intervals: higher where rounds were added for them
     resolution: float = 0.0  # share of the rate that the samples cannot tell from it: the last step of a search
     mean_ms: float | None = None
@@ -56,7 +56,7 @@ class Row:
     p90_ms: float | None = None
     p95_ms: float | None = None
     p99_ms: float | None = None
-    p99_ms_low: float | None = None  # 95 % confidence interval; None also within a single run
+    p99_ms_low: float | None = None  # 95 % confidence interval
     p99_ms_high: float | None = None
     p99_9_ms: float | None = None
     max_ms: float | None = None
@@ -79,9 +79,7 @@ class Row:
 class Run:
     """One repetition: what one client or all clients together did in it.
 
-    :ivar by_second: operations in each second of the measured window, by type; [OVERALL] without errors. Empty where
-        that is not known, as of a single client
-    :ivar p99_ms: of this run alone, by operation type; likewise
+    :ivar p99_ms: of this run alone, by operation type; empty where that is not known, as of a single client
     """
 
     seconds: float | None = None  # of the client that took longest
@@ -90,7 +88,6 @@ class Run:
     server_cpu_seconds: float | None = None  # user and system, in the measured window
     client_cpu_seconds: float | None = None
     by_operation: dict[str, Operation] = field(default_factory=dict)
-    by_second: dict[str, list[int]] = field(default_factory=dict)
     p99_ms: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -168,10 +165,9 @@ def rows(
 ) -> list[Row]:
     """One row per operation type, [OVERALL] first.
 
-    Rates are operations of all clients / measured seconds, per repeat, then their mean, with its interval: over the
-    repeats, or, where there is one, over parts of it. Latencies are those of
-    `latencies` (merged over all clients and repeats) where these hold every operation that the result lines count;
-    else those that the log states, as far as `merge` leaves any.
+    Rates are operations of all clients / measured seconds, per repeat, then their mean, with its interval over the
+    repeats. Latencies are those of `latencies` (merged over all clients and repeats) where these hold every operation
+    that the result lines count; else those that the log states, as far as `merge` leaves any.
     """
     names = sorted({name for run in runs for name in run.by_operation} | set(latencies), key=order)
     result = [_overall(phase, runs)]
@@ -215,8 +211,9 @@ def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
 def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float], p99_ms: Sequence[float]) -> Row:
     """A row with the means, and how exactly they are known, of several rounds or runs.
 
-    :param ops: operations per second of each; `records` likewise
-    :param p99_ms: likewise; nothing where one of them is not known
+    :param ops: operations per second of each
+    :param records: records per second of each
+    :param p99_ms: the p99 of each; nothing where one of them is not known
     """
     several = len(ops) > 1
     wide = 1 + row.resolution
@@ -257,33 +254,7 @@ def _p99_interval(row: Row, samples: Sequence[float]) -> tuple[float | None, flo
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
     """A row with the rates of its runs."""
     p99_ms = [run.p99_ms[row.operation] for run in runs if row.operation in run.p99_ms]
-    row = sampled(row, "runs", ops, records, p99_ms)
-    return _within(row, runs[0].by_second.get(row.operation, [])) if len(runs) == 1 else row
-
-
-def _within(row: Row, by_second: Sequence[int]) -> Row:
-    """A row of a single run, with an interval that covers this run alone."""
-    batches = statistics.batches(by_second)
-    of = statistics.correlated(batches)
-    if of is None or not of.mean or not row.ops_per_second:
-        return row
-    half = of.half / of.mean
-    row = replace(
-        row,
-        ops_per_second_low=row.ops_per_second * max(0.0, 1 - half),
-        ops_per_second_high=row.ops_per_second * (1 + half),
-        sampled="batches",
-        ops_per_second_samples=batches,
-    )
-    if not row.records_per_second or not row.ops_per_second:
-        return row
-    return replace(
-        row,
-        records_per_second_low=row.records_per_second * max(0.0, 1 - half),
-        records_per_second_high=row.records_per_second * (1 + half),
-        # The logs count operations; one stands for as many records as any other.
-        records_per_second_samples=[each * row.records_per_second / row.ops_per_second for each in batches],
-    )
+    return sampled(row, "runs", ops, records, p99_ms)
 
 
 def _low(of: Estimate) -> float:

@@ -10,7 +10,7 @@ A trial keeps a copy in its `server` folder, so that its figures never depend on
 `file` may have wildcards, where servers of a host have a file each.
 A figure is the sum of the values whose keys match `keys` (one pattern or several, `*` for anything), where it has them
 less the sum of `less`, divided by that of `per`, times `scale`. `take: max` is the largest of the values instead, as
-for percentiles, which do not add up. With a `note` a reader is told of every host on which the figure is not 0.
+for percentiles, which do not add up. With a `note` the report names every host on which the figure is not 0.
 With `counter: true` the values only ever grow, from the server's start on: the figure of a run is what they grew by in
 it. Others are taken as they were after the run.
 A name's end says the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); any other is a count.
@@ -140,9 +140,13 @@ def definition(folder: Path, system: str, name: str) -> Path | None:
         has kept nothing, so that the role's own counts.
     """
     role = all_systems()[system].role if system in all_systems() else None
-    kept = (folder / "figures.yml").is_file()
-    path = folder / name if kept else ANSIBLE / "roles" / str(role) / "meta" / name
+    path = folder / name if is_kept(folder) else ANSIBLE / "roles" / str(role) / "meta" / name
     return path if path.is_file() else None
+
+
+def is_kept(folder: Path) -> bool:
+    """Whether the trial has kept what its role says of statistics and logs."""
+    return (folder / "figures.yml").is_file()
 
 
 def figures_of(system: str, folder: Path, warn: Warn) -> tuple[Figure, ...]:

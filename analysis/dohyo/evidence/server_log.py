@@ -47,7 +47,8 @@ _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T",
 class Work:
     """One compaction, or one flush of what is in memory.
 
-    :ivar at: its begin in seconds since 1970, on the clock of the host; likewise its end
+    :ivar at: its begin in seconds since 1970, on the clock of the host
+    :ivar end: the same of its end
     :ivar bytes: what it has written; None where the log does not say so
     """
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
-from dohyo.evidence.server_figures import Figure, Values, figures_of, pairs
+from dohyo.evidence.server_figures import Figure, Values, figures_of, is_kept, pairs
 from dohyo.evidence.server_log import Kind, Patterns, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
@@ -173,14 +173,13 @@ class Servers:
         self._of_steps: dict[str, list[list[Values]]] = {}  # host -> of each step -> of each figure
         # host -> process and window -> pauses, at seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
-        # host that has logs -> window that they cover -> work, likewise
+        # host that has logs -> window that they cover -> work, at the same seconds
         self._work: dict[str, dict[_Key, list[Work]]] = {}
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
                 self._pauses[host.name] = _in_windows(host, windows, warn)
-                kept = (folder / "figures.yml").is_file()
-                if kept and self._figures and not any(values.keys for values in self._values[host.name]):
+                if is_kept(folder) and self._figures and not any(values.keys for values in self._values[host.name]):
                     warn(f"{host}: has no statistics of the servers")
                 if windows and (paths := self._patterns.paths(host)):
                     self._work[host.name] = _work_in_windows(host.name, paths, self._patterns, windows, warn)

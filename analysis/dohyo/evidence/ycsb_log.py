@@ -47,7 +47,7 @@ _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*+): Count=(\d{1,18}+), Max=(\d{1,19}+), Min=\d{1,19}+,"
     r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
 )
-# The same in a block of many lines, each of which is nothing but a status line.
+# The same in a block of many lines that contain nothing but status lines.
 _STATUS_LINES = re.compile(
     rb"\n(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3})?[ \t]*(\d{1,9}) sec: (\d{1,18}) operations;"
 )
@@ -118,14 +118,14 @@ class ClientLog:
     runtime_ms: int | None = None
     throughput: float | None = None  # operations/s, as printed
     stated_operations: int | None = None  # [OVERALL], Operations: only Dohyo's client prints them
-    overall_records: int | None = None  # likewise
+    overall_records: int | None = None  # only Dohyo's client prints them
     operations: dict[str, Operation] = field(default_factory=dict)  # from result lines
     last_status: str | None = None  # the last status line, without the counts of its operation types
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
     status_records: int | None = None  # from the last status line
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
-    progress: Progress = field(default_factory=Progress)  # likewise
+    progress: Progress = field(default_factory=Progress)  # summed over all status lines
     command: str | None = None
     cut: str | None = None  # why something is missing
     exception: str | None = None  # the first one that Java named

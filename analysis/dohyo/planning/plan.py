@@ -4,18 +4,18 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dohyo.figures import point_name
+from dohyo.figures import point_name, rate
 from dohyo.scenario import phases, properties, search
 from dohyo.scenario.scenario import Scenario
 
 # What a canary of one host takes, in seconds; that of several takes 3 more (docs/method.md).
-CANARY_SECONDS = 4
+CANARY_SECONDS = 3
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,12 @@ def shell_safe(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=+-]+", "_", text)
 
 
+def phases_in(scenario: Scenario, number: int) -> list[str]:
+    """The runs of a trial in that round: all, but for `equal` where its rate follows from the first round."""
+    too_early = number == 1 and scenario.equal_target is None
+    return [name for name in scenario.phases if not (name == phases.EQUAL and too_early)]
+
+
 def course(scenario: Scenario) -> str:
     """What is measured of a trial, in words."""
     if not scenario.phases:
@@ -98,14 +104,26 @@ def course(scenario: Scenario) -> str:
         runs = f"{', '.join(windows)}: {windows[scenario.phases[0]]}{' each' if len(windows) > 1 else ''}"
     else:
         runs = ", ".join(f"{name} {window}" for name, window in windows.items())
-    return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", search.words(scenario))))
+    return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", _equal_words(scenario), search.words(scenario))))
+
+
+def _equal_words(scenario: Scenario) -> str:
+    """At which rate the phase `equal` is, and since when; empty without it."""
+    if phases.EQUAL not in scenario.phases:
+        return ""
+    if scenario.equal_target is not None:
+        return f"{phases.EQUAL} at {rate(scenario.equal_target)} op/s"
+    return (
+        f"{phases.EQUAL} from round 2 on, at {scenario[phases.SHARE]} of the slowest system's {phases.MAX} in round 1"
+    )
 
 
 # What of a trial's variables its load does not depend on: whatever is not in here makes another load.
 _NOT_OF_THE_LOAD = {
     "trial_name", "trial_point", "trial_round", "trial_rounds", "trial_dir", "trial_phases", "trial_threads",
     "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
-    "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale", "trial_full", "trial_max_other_cpu",
+    "trial_equal_share", "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale",
+    "trial_full", "trial_max_other_cpu",
     "trial_properties",  # trial_load has them, as the load does
 }  # fmt: skip
 
@@ -145,14 +163,19 @@ def _is_of_a_load(key: str) -> bool:
     return not mixes and key not in phases.NOT_OF_THE_LOAD
 
 
-def variables(trial: Trial, folder: Path, keep: bool, load: str = "") -> dict[str, Any]:
+def variables(
+    trial: Trial, folder: Path, keep: bool, load: str = "", targets: Mapping[str, float] | None = None
+) -> dict[str, Any]:
     """The extra variables of ``ansible-playbook trial.yml``.
 
     :param folder: where the trial's evidence goes
     :param keep: leave the servers up at the end
     :param load: what :func:`shared_loads` says of it
+    :param targets: by point the rate of the phase `equal`, where it follows from what was measured
     """
     scenario = trial.scenario
+    # Nobody knows it in the first round.
+    target = (targets or {}).get(point_name(scenario.point)) if trial.round > 1 else None
     return {
         "trial_system": trial.system,
         "trial_name": trial.name,
@@ -162,7 +185,7 @@ def variables(trial: Trial, folder: Path, keep: bool, load: str = "") -> dict[st
         "trial_dir": str(folder),
         # What the roles read of it is the same in all phases.
         "trial_properties": scenario.client_properties,
-        **phases_of(scenario),
+        **phases_of(scenario, target),
         "trial_repeats": scenario.repeats,
         "trial_discard": scenario.number("discard"),
         "trial_settle": scenario["settle"],
@@ -179,17 +202,26 @@ def variables(trial: Trial, folder: Path, keep: bool, load: str = "") -> dict[st
         **({"trial_reuse": load} if load else {}),
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
         # What the trial is a part of, for the summary alone.
+        **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         **scenario.role_variables,
     }
 
 
-def phases_of(scenario: Scenario) -> dict[str, Any]:
-    """The variables that say what the clients do in the load and in each phase after it."""
+def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]:
+    """The variables that say what the clients do in the load and in each phase after it.
+
+    :param target: of the phase `equal`, which is left out where its rate is neither given nor known
+    """
     load = _phase(scenario, phases.INSERT)
     runs = [_phase(scenario, name) for name in scenario.phases]
-    # Servers make room for the connections of the phase with the most threads.
-    return {"trial_load": load, "trial_phases": runs, "trial_threads": max(each["threads"] for each in [load, *runs])}
+    # Servers make room for the connections of the phase with the most threads, also where it is left out.
+    threads = max(each["threads"] for each in [load, *runs])
+    if phases.EQUAL in scenario.phases and scenario.equal_target is None:
+        equal = runs.pop()
+        if target is not None:
+            runs.append({**equal, "properties": {**equal["properties"], "target": f"{target:.10g}"}})
+    return {"trial_load": load, "trial_phases": runs, "trial_threads": threads}
 
 
 def _phase(scenario: Scenario, name: str) -> dict[str, Any]:

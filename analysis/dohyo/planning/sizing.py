@@ -164,20 +164,24 @@ class Sizes:
         throttled = records / target if target else 0.0
         return max(needs.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
 
-    def run_seconds(self) -> float:
-        """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it."""
+    def run_seconds(self, number: int = 1) -> float:
+        """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it.
+
+        :param number: of the round
+        """
         seconds = 0.0
-        for phase in map(self.scenario.of, self.scenario.phases):
+        for phase in map(self.scenario.of, plan.phases_in(self.scenario, number)):
             rate = float(phase["target"]) or LOAD_RATE * self.hosts.count
             seconds += phase.warmup + (phase.duration or phase.number("operationcount") / rate)
         return seconds
 
-    def trial_seconds(self, needs: Needs, *, loads: bool = True) -> float:
+    def trial_seconds(self, needs: Needs, number: int = 1, *, loads: bool = True) -> float:
         """Estimated time of a trial: canary, start, load, settling, stop, the runs, and as many probes as may be.
 
+        :param number: of its round
         :param loads: it starts from no copy of another one's load
         """
-        runs = self.scenario.repeats * self.run_seconds()
+        runs = self.scenario.repeats * self.run_seconds(number)
         fixed = TRIAL_SECONDS + plan.canary_seconds(self.scenario)
         return fixed + (self.load_seconds(needs) if loads else 0) + runs + sum(search.lengths(self.scenario))
 
@@ -313,16 +317,17 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     if once := several and len(set(courses)) == 1:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
-    seconds = 0.0
+    seconds = last = 0.0
     copies: dict[str, float] = {}  # by load that trials share: disk
     for trial, course in zip(trials, courses, strict=True):
         sizes, needs = at[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
         load = shared.get(trial.name, "")
-        times = sizes.trial_seconds(needs, loads=load not in copies)
+        times = sizes.trial_seconds(needs, trial.round, loads=load not in copies)
         if load:
             copies[load] = sizes.disk(needs)
         seconds += times
+        last += times if trial.round == trials[-1].round else 0.0
         cells = [about(times), size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
         rows.append([trial.name, *([] if once else [course]), *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -340,21 +345,22 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         say(f"reuse=data: {_count(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
-        f"in all about {about(seconds)}{_at_most(scenario, seconds)}: an estimate from warm-ups and windows,"
+        f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}: an estimate from warm-ups and windows,"
         f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded"
         " per second and host (figures of 2 cores; larger hosts are faster)"
     )
-    say("memory and disk: docs/sizing.md; whether a system can be had on the hosts: --list")
+    say("memory and disk: docs/sizing.md; whether a system is available on the hosts: --list")
 
 
-def _at_most(scenario: Scenario, least: float) -> str:
+def _at_most(scenario: Scenario, least: float, last: float) -> str:
     """What the rounds that precision may add come to.
 
     :param least: seconds of the first rounds
+    :param last: of the last one of these
     """
     if scenario.precision is None or scenario.most_rounds == (rounds := scenario.number("rounds")):
         return ""
-    most = max(least, min(scenario.budget, least / rounds * scenario.most_rounds))
+    most = max(least, min(scenario.budget, least + last * (scenario.most_rounds - rounds)))
     limit = f"at most {scenario.most_rounds} rounds"
     if scenario.budget < math.inf:
         limit += f", further ones within a budget of {about(scenario.budget)}"

@@ -16,7 +16,7 @@ from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.over_time import Slot
 from dohyo.evidence.rows import LOAD, Run
 from dohyo.figures import point_name
-from dohyo.operations import INTENDED, OVERALL, is_call, is_failure
+from dohyo.operations import INTENDED, is_call, is_failure
 from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
@@ -113,7 +113,7 @@ class _Kept:
         for phase in phases:
             if not phase.clients:
                 continue
-            throughput, slots = phase.run.by_second[OVERALL], list(phase.over_time.slots())
+            throughput, slots = phase.throughput, list(phase.over_time.slots())
             self.runs.append(
                 MeasuredRun(trial, phase.kind, phase.number, phase.discarded, phase.run, throughput, slots)
             )

@@ -59,7 +59,7 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to show of an experiment, in any form.
+    """All that can be shown of an experiment, in any form.
 
     :ivar facts: experiment.json
     :ivar folders: of the evidence of each trial, by its name
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """What was measured, of which systems, and on how many hosts: "Workload A: …, four systems on one host"."""
+        """What was measured, on which systems and how many hosts: "Workload A: …, four systems on one host"."""
         what = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
         names = measured.systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
         systems = " and ".join(names) if len(names) <= _MOST_NAMED else f"{_in_words(len(names))} systems"

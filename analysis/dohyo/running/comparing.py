@@ -19,7 +19,8 @@ Format = Literal["table", "json"]
 def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool = False) -> int:
     """Prints what has changed from one experiment to the other; both are summarised anew from their evidence.
 
-    :param before: ID below results/, or the experiment's folder; `after` likewise
+    :param before: ID below results/, or the experiment's folder
+    :param after: the same of the other experiment
     :param margin: share of a figure within which a change counts as none
     :param force: compare also what differs where it must not
     :returns: the exit code, as in docs/method.md#two-experiments

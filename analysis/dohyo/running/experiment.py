@@ -82,6 +82,12 @@ class Experiment:
         least_alone = self.scenario.precision is None
         return least_alone or bool(read_json(self.folder / experiment_folder.FACTS).get("rounds_ended"))
 
+    @property
+    def equal_targets(self) -> dict[str, float]:
+        """By point the rate of the phase `equal`, once it is fixed: operations per second of all clients."""
+        stated = json_values.mapping(read_json(self.folder / experiment_folder.FACTS).get("equal_targets"))
+        return {point: rate for point, each in stated.items() if (rate := json_values.number(each)) and rate > 0}
+
     def seconds(self, trial: plan.Trial) -> float | None:
         """How long a trial took; None where it did not come to its end."""
         state = read_json(self.trial_folder(trial) / "state.json")
@@ -147,6 +153,10 @@ class Experiment:
     def scenario_file(self) -> Path:
         """The effective scenario."""
         return self.folder / "scenario.properties"
+
+    def variables(self, trial: plan.Trial, keep: bool, load: str = "") -> dict[str, Any]:
+        """What Ansible is asked for in a trial; parameters as of :func:`plan.variables`."""
+        return plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
 
     def update(self, **fields: Any) -> None:
         """Changes fields of experiment.json."""

@@ -94,7 +94,7 @@ class Forecast:
             self._ratios[self._system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
-        """Seconds to the end of the experiment, of which some have passed in this phase."""
+        """Seconds to the end of the experiment, ``elapsed`` seconds into this phase."""
         here, *rest = self._expected(self._system, self._here[self._position :])
         after = (seconds for system, steps in self._after for seconds in self._expected(system, steps))
         return max(0.0, here - elapsed) + sum(rest) + sum(after)

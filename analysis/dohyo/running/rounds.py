@@ -5,9 +5,13 @@ from __future__ import annotations
 from dohyo.figures import percent, point_name
 from dohyo.planning.plan import Trial
 from dohyo.running.experiment import Experiment
+from dohyo.scenario import phases
 from dohyo.scenario.scenario import Scenario
+from dohyo.summary import knee
+from dohyo.summary.comparison import slowest_rates
 from dohyo.summary.precision import words
 from dohyo.summary.results import Ended, Summary
+from dohyo.summary.summary import summarise
 
 
 def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> list[Trial]:
@@ -40,6 +44,36 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
         experiment.update(rounds_ended=ended)
         return []
     return following
+
+
+def fix_equal_targets(experiment: Experiment, trial: Trial) -> None:
+    """Fixes the rate of the phase `equal`, for good, as soon as it is known: at each point a share of what the slowest
+    of the systems did that have a valid rate. It is written into experiment.json.
+
+    :param trial: the one that comes next: rounds before it count
+    """
+    scenario = experiment.scenario
+    if phases.EQUAL not in scenario.phases or trial.round == 1 or trial.scenario.equal_target is not None:
+        return
+    known = experiment.equal_targets
+    if point_name(trial.scenario.point) in known:
+        return
+    before = {each.name for each in experiment.trials if each.round < trial.round}
+    shares = {
+        point_name(each.scenario.point): each.scenario.share_of_equal
+        for each in experiment.trials
+        if each.scenario.equal_target is None
+    }
+    # Not one whose evidence is lost, and its point with it.
+    summary = summarise(experiment.folder, only=before)
+    slowest = slowest_rates([each for each in summary.compared if point_name(each.point) in shares], phases.MAX)
+    # Whoever was disturbed is measured again; without its rate that of the others may be more than it can do.
+    valid = {(each.system, point_name(each.point)) for each in summary.trials if each.status == "ok"}
+    again = [each for each in summary.trials if each.status in ("invalid", "failed") and not each.system_failed]
+    disturbed = {(each.system, point_name(each.point)) for each in again}
+    waiting = {point for _, point in disturbed - valid if trial.round < scenario.number("rounds")}
+    found = {point: knee.rounded(shares[point] * rate) for point, rate in slowest.items() if point not in waiting}
+    experiment.update(equal_targets=found | known)
 
 
 def _expected(experiment: Experiment, following: list[Trial]) -> float:

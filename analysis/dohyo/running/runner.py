@@ -23,7 +23,7 @@ from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execut
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, SETUP, shown
 from dohyo.planning import sizing
-from dohyo.planning.plan import Trial, course, shared_loads, variables
+from dohyo.planning.plan import Trial, course, shared_loads
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
 from dohyo.running import rounds
@@ -132,7 +132,7 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
     if hosts.count != options.hosts.count:
         raise BadInputError(_other_count(scenario, options))
     known = options.hosts if options.inventory is None else hosts
-    # Of hosts of which nothing is known deploy.yml finds out.
+    # If nothing is known of the hosts, deploy.yml finds out.
     if known.memory is None and known.disk is None:
         return
     for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
@@ -202,7 +202,7 @@ class _Measurement:
         self.signals = signals
         self.console = console
         self.failed_while = ""
-        # By system: why it cannot be had, "" for one that can.
+        # By system: why it is not available, "" for one that is.
         self.unavailable: dict[str, str] = {}
         # Systems and the reasons that were told.
         self.told: set[tuple[str, str]] = set()
@@ -380,7 +380,7 @@ class _Measurement:
         return ready
 
     def _available(self, trials: list[Trial]) -> list[Trial]:
-        """The trials whose system can be had; the others are skipped."""
+        """The trials whose system is available; the others are skipped."""
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self._mark(trial, "skipped", reason)
@@ -404,6 +404,7 @@ class _Measurement:
 
     def _trial(self, trial: Trial, keep: bool) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
+        rounds.fix_equal_targets(self.experiment, trial)
         asked = self._write_variables(trial, keep)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
@@ -420,9 +421,8 @@ class _Measurement:
 
     def _write_variables(self, trial: Trial, keep: bool) -> dict[str, Any]:
         """Writes down what Ansible is asked for; the file is evidence, which nothing is played with."""
-        folder = self.experiment.trial_folder(trial)
-        asked = variables(trial, folder, keep, self.loads.get(trial.name, ""))
-        write_json(folder / "trial.json", asked)
+        asked = self.experiment.variables(trial, keep, self.loads.get(trial.name, ""))
+        write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
         return asked
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:

@@ -10,6 +10,9 @@ from dohyo.scenario import properties, systems
 INSERT = "insert"
 # The phase of a scenario that names none.
 RUN = "run"
+# All systems as fast as they can, and all at the same rate, which follows from that; docs/scenarios.md#at-equal-rate.
+MAX, EQUAL = "max", "equal"
+SHARE = "equal.share"
 
 PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
 _NO_MIX = dict.fromkeys(PROPORTIONS, "0")
@@ -19,7 +22,13 @@ IMPLIED = {
     "read": {**_NO_MIX, "readproportion": "1"},
     # A target rate is meant for the runs; a load has one where insert.target says so.
     INSERT: {"target": "0"},
+    MAX: {"target": "0"},
+    EQUAL: {"target": "0"},
 }
+
+# Of a load before runs. It must be whole, and is not what is compared: so it waits for a server that refuses writes for
+# a while (RegionTooBusyException), as often as HBase's own client does (hbase.client.retries.number).
+RETRIES_OF_A_LOAD = "15"
 
 # Steps of every trial, which events and folders call by these names.
 _STEPS = (
@@ -71,13 +80,19 @@ def check(text: str) -> None:
                 f"phases={text}: '{name}' must be of lower-case letters, digits and -, begin with a letter and have at"
                 " most 40 characters"
             )
-        if name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known()):
+        taken = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
+        if taken and name not in (MAX, EQUAL):
             raise BadInputError(f"phases={text}: '{name}' means something else to Dohyo; choose another name")
         if named.count(name) > 1:
             raise BadInputError(
                 f"phases={text}: '{name}' is named twice; repeats=N measures all again, and any other name such as"
                 f" {name}-again takes the scenario's mix"
             )
+    if EQUAL in named and named != [MAX, EQUAL]:
+        raise BadInputError(
+            f"phases={text}: {EQUAL} goes with {MAX} alone, by which rates are ranked; say phases={MAX},{EQUAL}, and"
+            " measure other phases in an experiment of their own"
+        )
 
 
 def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Property:

@@ -104,6 +104,16 @@ class Scenario:
         """Names of the runs after the load, in order; none where the load is what is measured."""
         return phases.split(self["phases"])
 
+    @property
+    def equal_target(self) -> float | None:
+        """The rate of the phase `equal` where it is given, of all clients; None: it follows from what is measured."""
+        return float(self.of(phases.EQUAL)["target"]) or None
+
+    @property
+    def share_of_equal(self) -> float:
+        """That rate as a share of what the slowest system does in the phase `max`."""
+        return float(self[phases.SHARE].removesuffix("%")) / 100
+
     def of(self, phase: str) -> "Scenario":
         """The scenario as one phase has it; "insert" is the load."""
         own = dict(self.phase_values.get(phase, {}))
@@ -111,7 +121,16 @@ class Scenario:
             # Meant to end the run, also where the scenario bounds runs by time.
             own.setdefault("duration", "0")
             own["operationcount"] = _share(own["operationcount"], self["scale"])
-        values = {**self.values, **phases.IMPLIED.get(phase, {}), **own}
+        implied = phases.IMPLIED.get(phase, {})
+        if phase == phases.INSERT and self.phases:
+            # Drivers divide the time of an operation among its tries.
+            tries = 1 + int(own.get("retries", phases.RETRIES_OF_A_LOAD))
+            implied = {
+                **implied,
+                "retries": phases.RETRIES_OF_A_LOAD,
+                "operationtimeout": str(tries * self.number("operationtimeout")),
+            }
+        values = {**self.values, **implied, **own}
         return replace(self, values=values, phase_values={})
 
     @property
@@ -365,11 +384,16 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
     named = phases.split(changes.get("phases", ""))
     left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
     if "phases" in changes:
-        decided |= {_about(key) for key in given if key.removeprefix(MATRIX).startswith(tuple(left_out))}
+        decided |= {_about(key) for key in given if _is_of_phase(key.removeprefix(MATRIX), tuple(left_out))}
     return {
         source: {key: value for key, value in each.items() if each is changes or _about(key) not in decided}
         for source, each in sources.items()
     }
+
+
+def _is_of_phase(key: str, prefixes: tuple[str, ...]) -> bool:
+    """Whether a key is about one of these phases; a property such as max.other.cpu is of the experiment."""
+    return key.startswith(prefixes) and (properties.find(key) is None or key == phases.SHARE)
 
 
 def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
@@ -594,7 +618,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
 
 
 def _scaled(scenario: Scenario) -> Scenario:
-    """The scenario with ``scale`` applied to its counts, of which at least one remains."""
+    """The scenario with ``scale`` applied to its counts; none falls to 0."""
     scale = scenario["scale"]
     full = {key: scenario.values[key] for key in SCALED if scenario.number(key) > 0} if Fraction(scale) != 1 else {}
     if not full:

@@ -1,4 +1,4 @@
-"""Whether the values of a scenario go together, each of which is good by itself."""
+"""Whether the values of a scenario, each good by itself, go together."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def check(scenario: Scenario) -> None:
             " the larger one"
         )
     _check_rounds(scenario)
+    _check_equal(scenario)
     _check_reuse(scenario)
     _check_records(scenario)
     load = scenario.of(phases.INSERT)
@@ -63,6 +64,43 @@ def _check_rounds(scenario: Scenario) -> None:
         raise BadInputError(
             f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the most cannot be fewer than the"
             " least; make rounds.max larger, or rounds smaller"
+        )
+
+
+def _check_equal(scenario: Scenario) -> None:
+    """Checks what the rates of the phases max and equal do not go with."""
+    named = ",".join(scenario.phases)
+    for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
+        if phases.MAX in scenario.phases and float(value):
+            way_out = (
+                f"; {phases.EQUAL}.target={value} is for {phases.EQUAL}" if phases.EQUAL in scenario.phases else ""
+            )
+            raise BadInputError(
+                f"{key}={value} with phases={named}: {phases.MAX} is without a target rate; leave it out{way_out}"
+            )
+    share = f"{phases.SHARE}={scenario[phases.SHARE]}"
+    if phases.EQUAL not in scenario.phases:
+        if phases.SHARE in scenario.values:
+            raise BadInputError(
+                f"{share} with phases={scenario['phases']}: is of the phase {phases.EQUAL}, which is not there; say"
+                f" phases={phases.MAX},{phases.EQUAL}, or leave it out"
+            )
+        return
+    if scenario["search"] != "none":
+        raise BadInputError(
+            f"search={scenario['search']} with phases={named}: a search has rates of its own for each system; say"
+            f" phases={phases.MAX}, or search=none"
+        )
+    if scenario.equal_target is None and scenario.number("rounds") < 2:
+        raise BadInputError(
+            f"phases={named} with rounds={scenario['rounds']}: the rate of {phases.EQUAL} follows from {phases.MAX} of"
+            " the first round, so that it is measured from the second one on; say rounds=2 or more, or the rate itself:"
+            f" {phases.EQUAL}.target=N, in operations per second"
+        )
+    if scenario.equal_target is not None and phases.SHARE in scenario.values:
+        raise BadInputError(
+            f"{share} with {phases.EQUAL}.target={scenario.of(phases.EQUAL)['target']}: both say what the rate of"
+            f" {phases.EQUAL} is; leave one out"
         )
 
 

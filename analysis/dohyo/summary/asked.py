@@ -11,6 +11,7 @@ from typing import Any
 from dohyo.evidence.json_values import mapping
 from dohyo.evidence.rows import LOAD, PROBE, RUN
 from dohyo.scenario import properties
+from dohyo.scenario.phases import EQUAL
 
 # What decides no number, or is compared otherwise: systems and points are paired, the scale is a condition, rounds are
 # the samples. Whatever is not named here must be equal, also what is new.
@@ -52,7 +53,9 @@ def asked(settings: Mapping[str, Any]) -> Asked:
         workload[PROBE] = {key: plain(value) for key, value in search.items()}
     as_a_whole = {key: value for key, value in of_trial.items() if key not in _ASIDE}
     as_a_whole |= mapping(of_trial.get("conditions"))
-    as_a_whole |= {"phases": ", ".join(str(run.get("name")) for run in runs), "reuse": bool(of_trial.get("reuse"))}
+    # Some rounds may have it and others not; that it was asked for is said by its share.
+    names = (name for name in workload if name not in (LOAD, PROBE, EQUAL))
+    as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
     workload[""] = {key: plain(value) for key, value in as_a_whole.items()}
     return Asked(workload, {key: plain(value) for key, value in settings.items() if not key.startswith("trial_")})
 

@@ -7,8 +7,9 @@ from dataclasses import asdict, replace
 
 from dohyo import statistics
 from dohyo.evidence.rows import PROBE, Row, Samples, sampled
-from dohyo.figures import rate
+from dohyo.figures import point_name, rate
 from dohyo.operations import INTENDED, OVERALL, is_call
+from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.statistics import Estimate
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
@@ -17,7 +18,7 @@ from dohyo.summary.results import Figure, Pair, Trial
 # Phase, operation and figure.
 Key = tuple[str, str, Figure]
 # The less a mean of such samples says of the next experiment, the later.
-_STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", "batches", None)
+_STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
@@ -34,7 +35,7 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
     it in the phase, and reached it in every round, to `knee.TOLERANCE`. None: each ran at a rate of its own.
     """
     found = [(trial, row) for trial in trials for row in _overall(trial, phase)]
-    targets = {_target(trial, phase) for trial, _ in found}
+    targets = {target_of(trial, phase) for trial, _ in found}
     target = targets.pop() if len(targets) == 1 else None
     rates = [each for _, row in found for each in _rates(row)]
     return target if target and all(each >= target * (1 - TOLERANCE) for each in rates) else None
@@ -44,6 +45,14 @@ def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, .
     """At which rate latencies were measured that stand below one head, in words, the shorter ones last; nothing where
     there are none.
     """
+    own = _latencies_at(trials, [phase for phase in phases if phase != EQUAL])
+    equal = _latencies_at(trials, [EQUAL]) if EQUAL in phases else ()
+    if own and equal:
+        return f"{own[0]} in {MAX}, {equal[0]} in {EQUAL}", f"{own[-1]} / {equal[-1].removeprefix('at ')}"
+    return own or equal
+
+
+def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
     groups = _groups(trials, phases)
     if not groups:
         return ()
@@ -51,9 +60,29 @@ def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, .
     if None not in equal:
         rates = " or ".join(rate(each) for each in sorted(filter(None, equal)))
         return f"at equal rate {rates} op/s", f"at {rates} op/s"
-    if any(_target(trial, phase) for of_point, phase in groups for trial in of_point):
+    if any(target_of(trial, phase) for of_point, phase in groups for trial in of_point):
         return "at its own rate", "at own rate"
     return "at its own maximum rate", "at own maximum", "at own max"
+
+
+def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]]:
+    """The systems that did not reach the rate that they were asked for in every round, with that rate and the lowest
+    that they had.
+    """
+    lowest = [(trial, min(_rates(row))) for trial in trials for row in _overall(trial, phase)]
+    asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
+    return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
+
+
+def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
+    """By point the operations per second of the slowest of the systems that are compared there, of those that have a
+    valid rate in the phase.
+    """
+    found: dict[str, float] = {}
+    for together in at_points(trials):
+        rates = [row.ops_per_second for trial in together for row in _overall(trial, phase) if row.ops_per_second]
+        found |= {point_name(trial.point): min(rates) for trial in together if rates}
+    return found
 
 
 def is_equal(trials: Sequence[Trial], phases: Sequence[str]) -> bool:
@@ -70,22 +99,27 @@ def different_rates(before: Trial, after: Trial, phase: str) -> tuple[float, flo
 
 
 def _groups(trials: Sequence[Trial], phases: Sequence[str]) -> list[tuple[list[Trial], str]]:
-    return [(of_point, phase) for of_point in at_points(trials) for phase in phases if _has_latencies(of_point, phase)]
+    return [
+        (of_point, phase)
+        for of_point in at_points([trial for trial in trials if trial.rows])
+        for phase in phases
+        if _has_latencies(of_point, phase)
+    ]
 
 
 def _overall(trial: Trial, phase: str) -> list[Row]:
     return [row for row in trial.rows if (row.phase, row.operation, row.discarded) == (phase, OVERALL, False)]
 
 
-def _target(trial: Trial, phase: str) -> float | None:
+def target_of(trial: Trial, phase: str) -> float | None:
     """Operations per second asked of all clients together; None: none, or not known."""
     of = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
     return of["target"] * (of["clients"] or 1) if of["target"] else None
 
 
 def _rates(row: Row) -> list[float]:
-    """Of all together and of each round or run; batches are parts of a run."""
-    return [row.ops_per_second or 0.0, *(row.ops_per_second_samples if row.sampled != "batches" else [])]
+    """Of all together and of each round or run."""
+    return [row.ops_per_second or 0.0, *row.ops_per_second_samples]
 
 
 def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
@@ -150,7 +184,8 @@ def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
 
 def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:
     if row.operation == OVERALL:
-        if row.records_per_second or row.ops_per_second:
+        # What all were asked for says nothing of who is faster.
+        if row.phase != EQUAL and (row.records_per_second or row.ops_per_second):
             yield row.phase, row.operation, "records_per_second" if row.records_per_second else "ops_per_second"
         return
     plain = row.operation.removeprefix(INTENDED)
@@ -162,7 +197,9 @@ def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:
 
 
 def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
-    """A figure of one trial by that of another one."""
+    """A figure of one trial by that of another one. Where either has a single run there is no interval: its seconds say
+    nothing of the next run (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
+    """
     above, below = rows[of], rows[to]
     logarithms = [_logarithm(row, key[2]) for row in (above, below)]
     result = Pair(
@@ -180,16 +217,15 @@ def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
 
 
 def samples(row: Row, figure: Figure) -> list[float]:
-    """The figure in each round, run or batch."""
+    """The figure in each round or run; nothing of a single one."""
     found: list[float] = getattr(row, f"{figure}_samples")
     return found
 
 
 def _logarithm(row: Row, figure: Figure) -> Estimate | None:
     """Of the figure as it is shown, which is above 0: the ratio of two figures is that of what the tables say."""
-    found, shown = samples(row, figure), getattr(row, figure)
-    of = statistics.correlated(found) if row.sampled == "batches" else statistics.independent(found, row.confidence)
+    of, shown = statistics.independent(samples(row, figure), row.confidence), getattr(row, figure)
     if of is None or not of.mean or not shown:
         return None
-    # A batch may have no operation, and the p99 of all rounds together is not the mean of theirs.
+    # The p99 of all rounds together is not the mean of theirs.
     return statistics.logarithm(replace(of, mean=shown, error=of.error / of.mean * shown))

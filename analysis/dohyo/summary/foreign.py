@@ -44,8 +44,6 @@ UNKNOWN_CONDITIONS = (
 )
 # No client runs for longer (23 days); a damaged log must not cost memory.
 _LONGEST_SECONDS = 2_000_000
-# Longer intervals are spread over their seconds, which then resemble each other too much to tell the noise.
-_SECOND_BY_SECOND = 1.5
 # Status lines tell whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
 
@@ -165,13 +163,11 @@ class _Timeline:
     seconds: Seconds = field(default_factory=Seconds)
     over_time: OverTime = field(default_factory=OverTime)
     operations: set[str] = field(default_factory=set)
-    longest: float = 0.0  # interval, in seconds
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
         self.seconds.add(client, operation, interval)
         self.over_time.add(operation, interval)
         self.operations.add(operation)
-        self.longest = max(self.longest, interval.seconds)
 
 
 class _Folder:
@@ -325,8 +321,6 @@ class _Folder:
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
         throughput = timeline.seconds.throughput(run.seconds)
-        if timeline.longest < _SECOND_BY_SECOND:
-            run.by_second = timeline.seconds.by_operation(run.seconds) | {OVERALL: throughput}
         return throughput, list(timeline.over_time.slots())
 
     def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,6 +14,7 @@ from dohyo.summary.comparison import equal_rate
 from dohyo.summary.results import Pair, Summary
 
 FILE = "summary.json"
+_OF_BATCHES = ("low", "high", "tie", "sampled", "_samples")
 
 
 def read(folder: Path) -> Summary:
@@ -22,7 +24,7 @@ def read(folder: Path) -> Summary:
     """
     file = folder / FILE
     try:
-        found = msgspec.convert(json_values.load(file), Summary)
+        found = msgspec.convert(_without_batches(json_values.load(file)), Summary)
     except FileNotFoundError as error:
         raise BadInputError(
             f"{folder} has neither evidence (raw) nor a {FILE}: name an experiment that was measured"
@@ -31,6 +33,19 @@ def read(folder: Path) -> Summary:
         raise BadInputError(f"{file}: not as dohyo wrote it: {error}") from error
     # Before equal rates were asked for, every p99 was compared.
     return replace(found, comparisons=[each for each in found.comparisons if _counts(each, found)])
+
+
+def _without_batches(of: Any) -> Any:
+    """Without the intervals over the seconds of a single run, which were written once."""
+    if isinstance(of, list):
+        return [_without_batches(each) for each in of]
+    if not isinstance(of, dict):
+        return of
+    found = {key: _without_batches(value) for key, value in of.items()}
+    if of.get("sampled") == "batches":
+        found |= {key: [] if key.endswith("_samples") else None for key in of if key.endswith(_OF_BATCHES)}
+        found |= {"samples": 0} if "samples" in of else {}
+    return found
 
 
 def _counts(pair: Pair, summary: Summary) -> bool:

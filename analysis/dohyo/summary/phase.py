@@ -20,7 +20,6 @@ from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
 from dohyo.evidence.ycsb_log import NOT_FOUND
-from dohyo.operations import OVERALL
 from dohyo.summary import validity
 
 # The exit code of a client that saw the database fail: too many errors, or no success any more.
@@ -85,11 +84,9 @@ class Phase:
     def run(self) -> Run:
         """What all clients did together, and what that took of the servers."""
         run = together([client.run for client in self.clients])
-        by_second = self.seconds.by_operation(self.shortest) | {OVERALL: self.throughput}
         return replace(
             run,
             server_cpu_seconds=self.conducted.server_cpu_seconds(),
-            by_second=by_second,
             p99_ms=_p99_ms(self.latencies, run),
         )
 
@@ -130,9 +127,12 @@ class Phase:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
         return client.problems
 
-    def broken(self, warmup: float, target: float | None, not_found_limit: float, cpus: Mapping[str, int]) -> list[str]:
+    def broken(
+        self, warmup: float, timed: bool, target: float | None, not_found_limit: float, cpus: Mapping[str, int]
+    ) -> list[str]:
         """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
 
+        :param timed: its window begins and ends at agreed times, not with the first operation and the last answer
         :param target: of all clients, in operations/s
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
@@ -140,18 +140,26 @@ class Phase:
         found = []
         warmups = (number(client.report.get("warmup_seconds")) for client in self.clients)
         agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
+        # Nobody waits for a client that is alone: it may begin at any time before its window. A window that begins with
+        # its first operation may differ from that of the hosts' samples by one of them.
+        alone = len(self.clients) + len(self.missing) == 1
+        spare_ms = (agreed or 0.0) * 1000 + (0.0 if timed else 1000.0) if alone else 0.0
+        offsets, errors = self.conducted.offsets_ms(), self.conducted.errors_ms()
         for client in self.clients:
             of_client = [
                 validity.other_start(
                     number(client.report.get("agreed_start_ms")),
                     self.conducted.agreed,
-                    self.conducted.offsets_ms().get(client.host),
+                    offsets.get(client.host),
                     self.conducted.limit_ms,
                 ),
-                validity.unsure_clock(self.conducted.errors_ms().get(client.host), self.conducted.limit_ms),
-                validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms),
+                validity.unsure_clock(errors.get(client.host), self.conducted.limit_ms),
+                validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms, spare_ms),
                 validity.other_window(number(client.report.get("warmup_seconds")), agreed, self.conducted.limit_ms),
                 validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
+                validity.busiest(
+                    client.report.get("busiest_thread"), number(client.report.get("busiest_thread_share"))
+                ),
             ]
             found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]
         numbers = Counter(client.number for client in self.clients if client.number)

@@ -87,12 +87,16 @@ class Search:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run or a probe has left: its rows, or why they do not count."""
+    """What a run or a probe has left: its rows, or why they do not count.
+
+    :ivar doubts: why a probe says nothing of its rate unless it held: none of them makes a system faster
+    """
 
     rows: Sequence[Row]
     problems: Sequence[str]
     number: int = 0
     target: float | None = None
+    doubts: Sequence[str] = ()
 
     @property
     def rate(self) -> float | None:
@@ -153,8 +157,8 @@ def _judged(settings: Settings, probe: Measured) -> Probe:
         except ValueError as error:
             reason = f"probe-{probe.number}: {error}"
         else:
-            held = not broken
-            reason = " and ".join(broken) or None
+            held = None if broken and probe.doubts else not broken
+            reason = probe.doubts[0] if held is None else " and ".join(broken) or None
     return Probe(probe.number, probe.target, probe.rate, held, reason, list(probe.rows))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dohyo.evidence.rows import PROBE, Row, Samples
 from dohyo.figures import rate
 from dohyo.operations import OVERALL
+from dohyo.scenario.phases import EQUAL
 from dohyo.summary.comparison import Key, figures, maximum, samples
 from dohyo.summary.results import Figure, Pair, Summary, Trial
 
@@ -70,8 +71,10 @@ def phases_of(summary: Summary) -> list[str]:
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
-    """The phases whose rates decide: after a search its maximum alone."""
-    return [PROBE] if any(each.search for each in rounds_of(summary, trial)) else phases_of(summary)
+    """The phases whose rates decide: after a search its maximum alone, and never those of `equal`."""
+    if any(each.search for each in rounds_of(summary, trial)):
+        return [PROBE]
+    return [phase for phase in phases_of(summary) if phase != EQUAL]
 
 
 def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:

@@ -14,8 +14,9 @@ from typing import Any, Literal, TypeVar
 from dohyo import statistics
 from dohyo.evidence.rows import Row
 from dohyo.figures import percent, point_name
+from dohyo.scenario.phases import EQUAL
 from dohyo.summary.asked import plain
-from dohyo.summary.comparison import Key, different_rates, figures, maximum, pair, samples, searches_of
+from dohyo.summary.comparison import Key, different_rates, equal_rate, figures, maximum, pair, samples, searches_of
 from dohyo.summary.results import Conditions, Pair, Summary, Trial
 from dohyo.summary.summary import FAIR
 
@@ -25,9 +26,11 @@ BEFORE, AFTER = "before", "after"
 MARGIN = 0.05
 # Conditions without which the comparison says nothing, and so is all of the workload; others, such as versions and
 # heaps, may be what it is about.
-MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies")
+MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies", "loop")
 # What the measurement brings with it.
-_FIGURES = ("start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
+_FIGURES = ("connections", "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
+# A rate that follows from what was measured may be another one each time: then its latencies are not compared.
+_MEASURED = (EQUAL, "target")
 _Place = TypeVar("_Place", bound=Hashable)
 
 
@@ -79,8 +82,8 @@ class Changes:
     :ivar margin: as given to `compare`
     :ivar forced: compared all the same
     :ivar changes: none of experiments that cannot be compared
-    :ivar problems: trials of which there is nothing to compare, and why
-    :ivar single: what is in one of the two experiments alone
+    :ivar problems: trials with nothing to compare, and why
+    :ivar single: what is in one of the two experiments alone, or cannot be compared
     """
 
     before: str
@@ -133,6 +136,10 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             AFTER: figures(second) | maximum(second, after.trials),
         }
         common = [key for key in of[BEFORE] if key in of[AFTER]]
+        if any(key[0] == EQUAL for key in common) and equal_rate((first, second), EQUAL) is None:
+            why = "they were not at the same rate before and after, or it was not reached"
+            result.single.append(f"{_name(first)}: latencies of {EQUAL} are not compared: {why}")
+            common = [key for key in common if key[0] != EQUAL]
         for key in common:
             rates = different_rates(first, second, key[0]) if key[2] == "p99_ms" else None
             result.changes.append(replace(_change(first, key, of, margin), at_rates=rates))
@@ -212,14 +219,15 @@ def _change(trial: Trial, key: Key, of: Mapping[str, Mapping[Key, Row]], margin:
 
 
 def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Sequence[Trial]) -> Iterator[Difference]:
-    """What differs between two trials, of which these are the rounds; nothing where one has none with numbers."""
+    """What differs between two trials with these rounds; nothing where one has no round with numbers."""
     if not before or not after:
         return
     told: set[tuple[str, str, str]] = set()
     one, other = _conditions(first, before), _conditions(second, after)
     for (phase, name), values in _unlike(one, other).items():
         told.add((name.replace("_", ""), *values))
-        yield Difference(first.system, first.point, phase, name, *values, name in MUST_BE_EQUAL)
+        measured = (phase, name) == _MEASURED
+        yield Difference(first.system, first.point, phase, name, *values, name in MUST_BE_EQUAL and not measured)
     servers = [_together([each.asked.servers for each in rounds]) for rounds in (before, after)]
     for name, values in _unlike(*servers).items():
         yield Difference(first.system, first.point, None, name, *values, must_be_equal=False)
@@ -259,7 +267,7 @@ def _workload(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[tuple
     common = {phase for phase, _ in one} & {phase for phase, _ in other}
     of_names: dict[str, dict[str, tuple[str, str]]] = {}
     for (phase, name), values in _unlike(one, other).items():
-        if phase in common:
+        if phase in common and (phase, name) != _MEASURED:
             of_names.setdefault(name, {})[phase] = values
     for name, of_phases in of_names.items():
         alike = set(of_phases.values())
@@ -272,8 +280,16 @@ def _workload(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[tuple
 def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
     """The values of all rounds, each once."""
     places = dict.fromkeys(place for each in rounds for place in each)
-    values = {place: dict.fromkeys(each.get(place, "unknown") for each in rounds) for place in places}
+    values = {
+        place: dict.fromkeys(each.get(place, "unknown") for each in rounds if place in each or not _is_of_equal(place))
+        for place in places
+    }
     return {place: " and ".join(each) for place, each in values.items()}
+
+
+def _is_of_equal(place: Hashable) -> bool:
+    """Whether it is of the phase that the first round may not have."""
+    return isinstance(place, tuple) and place[0] == EQUAL
 
 
 def _unlike(one: Mapping[_Place, str], other: Mapping[_Place, str]) -> dict[_Place, tuple[str, str]]:

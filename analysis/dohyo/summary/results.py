@@ -16,7 +16,7 @@ from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
 from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import LOAD, Row, Samples
+from dohyo.evidence.rows import LOAD, PROBE, Row, Samples
 from dohyo.evidence.servers import Server, Span
 from dohyo.figures import point_name
 from dohyo.scenario.published import Published
@@ -56,6 +56,10 @@ class Conditions:
     threads: int | None = None  # per client
     batchsize: int | None = None
     inflight: int | None = None
+    retries: int | None = None  # how often the binding, or its driver, may send a request again
+    connections: int | None = None  # of a client to all servers; the most of any client and run
+    loop: str | None = None  # events: its logical clients go on where answers come; threads: each has one of its own
+    event_loops: int | None = None  # threads of the driver that carry a client's requests; the most of any client
     read_before_write: bool | None = None  # an update first reads its record; None also where there are no updates
     target: float | None = None  # operations/s asked of each client; None: as fast as possible
     recordcount: int | None = None  # loaded before the run
@@ -126,8 +130,8 @@ class Pair:
     """A figure of one trial by that of another one at the same point.
 
     :ivar of: name of the trial whose figure is divided by that of `to`
-    :ivar low: 95 % confidence interval of the ratio, from here to `high`; None: not known
-    :ivar tie: whether the interval holds 1; None where there is none
+    :ivar low: 95 % confidence interval of the ratio, from here to `high`; None: either has a single run
+    :ivar tie: whether the interval holds 1; None where there is none: neither a tie nor a difference can be told
     :ivar sampled: what the interval is over, of the two trials what says less
     :ivar samples: how many, of the trial that has fewer
     """
@@ -155,6 +159,11 @@ class Pair:
         """The other one by this one."""
         low, high = (None if end is None else 1 / end if end else math.inf for end in (self.high, self.low))
         return replace(self, of=self.to, to=self.of, ratio=1 / self.ratio, low=low, high=high)
+
+
+def single(pairs: Sequence[Pair]) -> str:
+    """Why pairs have no interval, in words: each side is a single run, or after a search a single search."""
+    return "a single search" if all(pair.phase == PROBE for pair in pairs) else "a single run"
 
 
 @dataclass(frozen=True)

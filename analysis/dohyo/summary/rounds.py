@@ -9,7 +9,7 @@ from math import log
 
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
-from dohyo.evidence.rows import Row, Run, rows, sampled
+from dohyo.evidence.rows import LOAD, Row, Run, rows, sampled
 from dohyo.figures import point_name
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
@@ -51,7 +51,9 @@ class Rounds:
         A system that failed under load in one of them has no numbers: what is left would be of survivors.
         """
         bad = [trial for trial in self.trials if trial.status != "ok"]
-        first = next((trial for trial in self.trials if trial.status == "ok"), self.trials[0])
+        # In the first round there may be a phase fewer, and nothing is known of its conditions.
+        good = [trial for trial in self.trials if trial.status == "ok"]
+        first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
         windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
@@ -66,6 +68,7 @@ class Rounds:
                 first.conditions,
                 measured_seconds=statistics.fmean(windows) if windows else None,
                 warmup_seconds=statistics.fmean(warmups) if warmups else None,
+                connections=max((each.connections for each in every if each.connections is not None), default=None),
                 start_skew_ms=furthest(each.start_skew_ms for each in every),
                 end_skew_ms=furthest(each.end_skew_ms for each in every),
                 clock_error_ms=furthest(each.clock_error_ms for each in every),

@@ -28,14 +28,15 @@ from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import point_name, scaled
 from dohyo.figures import size as size_of
-from dohyo.operations import OVERALL, is_call, is_failure
+from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
+from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.scenario.properties import find as find_property
 from dohyo.statistics import trend
 from dohyo.summary import in_parallel, knee, probes, validity
 from dohyo.summary.asked import asked
 from dohyo.summary.batch import Batch
-from dohyo.summary.comparison import at_points, comparisons
+from dohyo.summary.comparison import at_points, comparisons, target_of
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
@@ -46,7 +47,7 @@ from dohyo.summary.rounds import Counted, Rounds, rows_of
 # number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "clients", "threads", "batchsize", "inflight", "read_before_write", "recordcount", "record_bytes",
+    "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = (
     "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
@@ -55,7 +56,7 @@ _READ_BACK = (
 _COUNTED = ("nodes", "write_copies", "read_copies")
 # What may differ from phase to phase of a trial; what is said in one breath stays together.
 _OF_A_PHASE = (
-    ("threads",), ("batchsize",), ("inflight",), ("read_before_write",), ("target",),
+    ("threads",), ("batchsize",), ("inflight",), ("retries",), ("read_before_write",), ("target",),
     ("measured_seconds", "warmup_seconds"),
 )  # fmt: skip
 
@@ -63,7 +64,7 @@ _OF_A_PHASE = (
 WORKLOAD = re.compile(
     r"workload|recordcount|table|field(count|length|lengthdistribution)|(read|write)allfields|requestdistribution"
     r"|(read|update|insert|scan|delete|readmodifywrite)proportion|(min|max)scanlength|dotransactions|batchsize"
-    r"|insertorder|keycolumns|keysalt|valueentropy|(hotspot|exponential).*"
+    r"|insertorder|keycolumns|keysalt|valueentropy|arrival|(hotspot|exponential).*"
 )
 
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
@@ -122,7 +123,7 @@ def summarise(
         trial = evidence.trial_or_why_not()
         if planned and trial.name not in planned:
             trial = _of_another_experiment(trial, planned)
-        elif why := evidence.planned_otherwise(of_plan.get(name, {})):
+        elif why := evidence.planned_otherwise(of_plan.get(name, {}), mapping(facts.get("equal_targets"))):
             trial = _without_numbers(trial, why)
         trials.append(trial)
         if seen is not None:
@@ -140,7 +141,7 @@ def summarise(
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
-        notes=_collapsed(merged or trials) + _unsteady(merged or trials, trials) + _cold(trials) + _notes(trials),
+        notes=_notes(merged or trials, trials),
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
@@ -167,7 +168,8 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
     Trials are compared within a point of the matrix, that is where they agree in the dimensions that all of them have.
     """
-    points = at_points([trial for trial in trials if trial.rows])
+    # A load before runs may be sent again, and says nothing of the runs.
+    points = at_points([trial for trial in trials if any(not trial.is_aside(row) for row in trial.rows)])
     result: dict[str, dict[str, str]] = {}
     for name in FAIR:
         for at_point in points:
@@ -218,7 +220,13 @@ def _stated(trial: Trial, name: str) -> str:
     return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)
 
 
-def _notes(trials: Sequence[Trial]) -> list[str]:
+def _notes(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
+    """What a reader must know of the experiment as a whole."""
+    steady = [*_collapsed(compared), *_unsteady(compared, trials), *_cold(trials)]
+    return [*steady, *_without_equal(trials), *_of_a_part(trials)]
+
+
+def _of_a_part(trials: Sequence[Trial]) -> list[str]:
     scales = {(trial.conditions.scale, trial.conditions.full_recordcount) for trial in trials}
     notes = [
         f"{scaled(scale, full)}: not the full scenario" for scale, full in sorted(s for s in scales if None not in s)
@@ -268,9 +276,8 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
         + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
         + in_round(trial, phase)
         for trial in trials
-        if trial.conditions.target is None
         for phase, trend in trial.trends.items()
-        if not 1 / UNSTEADY < trend < UNSTEADY
+        if target_of(trial, phase) is None and not 1 / UNSTEADY < trend < UNSTEADY
     ]
     if not found:
         return []
@@ -293,6 +300,17 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
     return [
         f"not steady when the warm-up ended: the throughput of {', '.join(found)}, after {longest:.0f} s; give a longer"
         " warmuptime"
+    ]
+
+
+def _without_equal(trials: Sequence[Trial]) -> list[str]:
+    """That there is nothing of the phase `equal`, though it was asked for."""
+    asked_for = any("equal_share" in trial.asked.workload.get("", {}) for trial in trials)
+    if not asked_for or any(row.phase == EQUAL for trial in trials for row in trial.rows):
+        return []
+    return [
+        f"no latencies at an equal rate: there is no valid run of {EQUAL}, whose rate follows from the valid rates of"
+        f" {MAX} in the first round"
     ]
 
 
@@ -388,6 +406,7 @@ class _Evidence:
                 *self._reused(),
                 *self._settled(runs),
                 *_retried(load),
+                *_sent_again([*load, *counted]),
                 *servers.notes(),
                 *_missed(counted),
                 *_busy(uses, counted),
@@ -470,7 +489,7 @@ class _Evidence:
         return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
 
     def _phases(self, folders: Sequence[Path]) -> list[Phase]:
-        """The load and runs in these folders, of which nothing has been read yet."""
+        """The load and runs in these folders; nothing of them has been read yet."""
         most_slots = min(MOST_SLOTS, max(1, _MOST_SLOTS_OF_A_TRIAL // max(1, len(folders))))
         return [Phase(folder, self._discard, self._warn, most_slots) for folder in folders]
 
@@ -537,23 +556,27 @@ class _Evidence:
             for phase in counted
             for problem in phase.broken(
                 self._warmup(phase),
+                self._is_timed(phase),
                 number(mapping(self._settings_of(phase.kind).get("properties")).get("target")),
                 self._limit(phase, "maxnotfoundrate"),
                 cpus,
             )
         ]
+        found += [problem for phase in counted for problem in self._disturbed(phase, taken)]
+        compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
+        return found + ([compacting] if compacting else [])
+
+    def _disturbed(self, phase: Phase, taken: Sequence[Taken]) -> list[str]:
+        """Whether somebody else took too much of a host's processors from it."""
         # By hand it may be a word.
         strict = str(self._settings.get("trial_strict")).lower() == "true"
         limit = validity.most_taken(self._settings.get("trial_max_other_cpu"), strict=strict)
-        found += [
+        return [
             f"{phase.name}: {why}"
-            for phase in counted
             for each in taken
             if (each.phase, each.run) == (phase.kind, phase.number)
             for why in validity.taken(each, limit)
         ]
-        compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
-        return found + ([compacting] if compacting else [])
 
     def _limit(self, phase: Phase, name: str) -> float:
         """What the scenario says of a phase; of experiments from before there was that property its default."""
@@ -575,6 +598,10 @@ class _Evidence:
         stated = [number(client.report.get("warmup_seconds")) for client in phase.clients]
         known = [seconds for seconds in stated if seconds is not None]
         return known[0] if known else number(self._settings_of(phase.kind).get("warmup")) or 0.0
+
+    def _is_timed(self, phase: Phase) -> bool:
+        """Whether time ends its window, and not the number of its operations; also where that is not known."""
+        return phase.kind != LOAD and number(self._settings_of(phase.kind).get("duration")) != 0
 
     def _lost(self, phases: Sequence[Phase]) -> list[str]:
         """What a trial that went well has left, and is no longer there as it was."""
@@ -605,8 +632,15 @@ class _Evidence:
         at = datetime.fromtimestamp(agreed, UTC)
         return f"{phase.name}: began at {at:%Y-%m-%d %H:%M:%S}, the trial lasted from {began} to {ended}"
 
-    def planned_otherwise(self, planned: Mapping[str, Any]) -> str | None:
-        """What a trial says of itself that experiment.json says otherwise."""
+    def planned_otherwise(self, planned: Mapping[str, Any], targets: Mapping[str, Any]) -> str | None:
+        """What a trial says of itself that experiment.json says otherwise.
+
+        :param targets: of the phase `equal`, by point
+        """
+        fixed = number(targets.get(point_name(mapping(self._settings.get("trial_point")))))
+        given = number(mapping(self._settings_of(EQUAL).get("properties")).get("target")) or 0.0
+        if fixed and EQUAL in self._planned and given != fixed:
+            return f"trial.json: {EQUAL} has the target {given:g} op/s, experiment.json {fixed:g}"
         for key in ("system", "round"):
             stated, own = planned.get(key), self._settings.get(f"trial_{key}")
             if None not in (stated, own) and stated != own:
@@ -688,7 +722,7 @@ class _Evidence:
         settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
         properties = mapping(settings.get("properties"))
         clients = phases[0].clients if phases else []
-        reports = [client.report for client in clients]
+        reports = [client.report for phase in phases for client in phase.clients]
         seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
         stated: dict[str, Any] = {name: str(facts[name]) for name in _READ_BACK if facts.get(name) is not None}
         stated |= {name: facts[name] for name in _COUNTED if isinstance(facts.get(name), int)}
@@ -701,6 +735,10 @@ class _Evidence:
             threads=_same(reports, "threads") or whole(settings.get("threads")),
             batchsize=_same(reports, "batchsize") or whole(properties.get("batchsize", 1)),
             inflight=_same(reports, "inflight") or whole(properties.get("inflight", 1)),
+            retries=_same(reports, "retries"),
+            connections=_most(phases, "connections"),
+            loop=_loop(reports),
+            event_loops=_most(phases, "event_loops"),
             read_before_write=_read_before_write(reports),
             target=_target(reports),
             recordcount=whole(self._properties.get("recordcount")),
@@ -722,6 +760,7 @@ class _Evidence:
             "properties": self._properties,
             "threads": self._settings.get("trial_threads"),
             "warmup": self._settings.get("trial_warmup"),
+            "duration": self._settings.get("trial_duration"),
         }
         stated = [mapping(phase) for phase in listing(self._settings.get("trial_phases"))]
         if kind == LOAD:
@@ -746,13 +785,17 @@ class _Evidence:
         tried = []
         tries = self._phases(self._numbered([PROBE]))
         self._clients(tries)
+        # While it searches, the samples are still on the hosts.
+        windows = [window for phase in tries for window in phase.window(self._warmup(phase))]
+        taken = HostMetrics(self.folder / "hosts", windows, [], lambda _: None).taken
         for phase in tries:
             measured = rows(PROBE, [phase.run], phase.latencies)
             targets = [number(client.report.get("target")) for client in phase.clients]
             known = [target for target in targets if target is not None]
             # Each client was given its share of it.
             target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
-            tried.append(probes.Measured(measured, phase.problems, phase.number or 0, target))
+            doubts = [*phase.broken(self._warmup(phase), True, None, 1.0, {}), *self._disturbed(phase, taken)]
+            tried.append(probes.Measured(measured, phase.problems, phase.number or 0, target, doubts))
         before = probes.Measured(
             rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
         )
@@ -776,12 +819,21 @@ def _retried(load: Sequence[Phase]) -> list[str]:
     return [f"load: {failures:,} times an insert failed and was sent again; the first error was: {first}"]
 
 
+def _sent_again(phases: Sequence[Phase]) -> list[str]:
+    """How often bindings and drivers sent a request again, phase by phase: no status tells of it."""
+    sent: dict[str, int] = {}
+    for phase in phases:
+        for client in phase.clients:
+            sent[phase.kind] = sent.get(phase.kind, 0) + (whole(client.report.get("retried_requests")) or 0)
+    return [f"{kind}: requests that failed and were sent again: {count:,}" for kind, count in sent.items() if count]
+
+
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:
     """By phase, whether the throughput of its runs rose or fell; not of a load, which slows down as its tables grow."""
     of_phases: dict[str, list[list[int]]] = {}
     for phase in phases:
         if phase.kind != LOAD:
-            of_phases.setdefault(phase.kind, []).append(phase.run.by_second[OVERALL])
+            of_phases.setdefault(phase.kind, []).append(phase.throughput)
     return {kind: found for kind, series in of_phases.items() if (found := trend(series)) is not None}
 
 
@@ -823,11 +875,22 @@ def _same(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
     return values.pop() if len(values) == 1 else None
 
 
+def _loop(reports: Sequence[Mapping[str, Any]]) -> str | None:
+    """How all clients say that they ran their logical clients."""
+    said = [report.get("loop") for report in reports]
+    return next((known for known in ("events", "threads") if said and all(each == known for each in said)), None)
+
+
+def _most(phases: Sequence[Phase], key: str) -> int | None:
+    """The largest value that a client reports."""
+    values = (whole(client.report.get(key)) for phase in phases for client in phase.clients)
+    return max((value for value in values if value is not None), default=None)
+
+
 def _read_before_write(reports: Sequence[Mapping[str, Any]]) -> bool | None:
     """Whether all clients' updates read first; None where there are none, or the clients do not say it alike."""
-    values = {report.get("readbeforewrite") for report in reports}
-    value = values.pop() if len(values) == 1 else None
-    return value if isinstance(value, bool) else None
+    said = [report.get("readbeforewrite") for report in reports]
+    return next((known for known in (True, False) if said and all(each is known for each in said)), None)
 
 
 def _price(facts: Mapping[str, Any]) -> float | None:

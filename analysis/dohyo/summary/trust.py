@@ -9,12 +9,12 @@ from typing import Literal
 
 from dohyo.evidence.canary import Drift
 from dohyo.evidence.host_metrics import NOTED, busy
-from dohyo.evidence.rows import PROBE
-from dohyo.figures import percent
-from dohyo.summary.comparison import is_equal, searches_of
+from dohyo.figures import percent, rate
+from dohyo.scenario.phases import EQUAL
+from dohyo.summary.comparison import at_points, behind, is_equal, searches_of
 from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
-from dohyo.summary.results import Pair, Summary
+from dohyo.summary.results import Pair, Summary, single
 
 Mark = Literal["solid", "caution", "do not use"]
 # With two rounds the interval of a mean has t = 12.7, with three 4.3.
@@ -62,19 +62,20 @@ def judged(summary: Summary) -> Trust:
     pairs = [pair for contest in held for pair in contest]
     nearest = [contest[0] for contest in held]
     hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, nearest))
+    few = rounds or any(pair.tie is None for pair in nearest)
     found = [
         *_unequal(summary),
         *_without_numbers(summary),
         *_noise(nearest),
         # A drift before one trial of several is in their interval.
-        *(hosts if rounds else ()),
+        *(hosts if few else ()),
         *rounds,
         *_inexact(summary),
         *_deviating(summary),
         *_limited(summary),
         *_taken(summary),
         *_about_the_whole(summary),
-        *(hosts if not rounds else ()),
+        *(hosts if not few else ()),
     ]
     return Trust(sorted(found, key=lambda reason: not reason.fatal))
 
@@ -137,19 +138,21 @@ def _noise(nearest: Sequence[Pair]) -> Iterator[Reason]:
             "too noisy to tell",
             fatal=len(unclear) == len(nearest),
         )
-    unknown = [pair for pair in nearest if pair.tie is None and pair.phase != PROBE]
+    unknown = [pair for pair in nearest if pair.tie is None]
     if unknown:
-        which = "" if len(unknown) == len(nearest) else f" in {len(unknown)} of {len(nearest)} comparisons"
+        every = len(unknown) == len(nearest)
+        some = f"{len(unknown)} of {len(nearest)} comparisons {'is' if len(unknown) == 1 else 'are'}"
         yield Reason(
-            f"A single run of each has no interval: how much of the difference is noise is not known{which}.",
-            "a single run without an interval",
-            fatal=len(unknown) == len(nearest),
+            f"{'The ranking is' if every else some} preliminary: {single(unknown)} has no interval, so that nobody can"
+            f" tell a difference from noise; measure {LEAST_ROUNDS} rounds or more.",
+            "a preliminary ranking" if every else "preliminary in part",
+            fatal=every,
         )
 
 
 def _rounds(summary: Summary, nearest: Sequence[Pair]) -> Iterator[Reason]:
-    """What there are fewer rounds of than a verdict needs, of comparisons that have an interval or a search."""
-    rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in nearest if _has_samples(pair)]
+    """What there are fewer rounds of than a verdict needs, of comparisons that have an interval."""
+    rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in nearest if pair.tie is not None]
     if not nearest:
         rates = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
         rounds = [n if sampled == "rounds" else 1 for sampled, n in (rate.sampled for rate in rates)]
@@ -176,17 +179,13 @@ def _inexact(summary: Summary) -> Iterator[Reason]:
     yield Reason(f"Less exact than asked: {'; '.join(said)}{because}.", f"less exact than {asked}")
 
 
-def _has_samples(pair: Pair) -> bool:
-    return pair.tie is not None or pair.phase == PROBE
-
-
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Drifts of the canary, those that favoured a winner first, whether they helped it or held back another one."""
     if summary.canary is None:
         return
     sides = _Sides(summary, pairs)
     drifts = sorted(summary.canary.drifts, key=lambda drift: (not sides.help_winner(drift), -abs(drift.change)))
-    explained = [pair for pair in nearest if not pair.tie and sides.lead(pair) >= pair.ratio]
+    explained = [pair for pair in nearest if not pair.tie and (lead := sides.lead(pair)) > 1 and lead >= pair.ratio]
     if explained:
         pair = explained[0]
         worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in _COMPUTING)
@@ -256,9 +255,14 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
 
 def _limited(summary: Summary) -> Iterator[Reason]:
     if any(trial.conditions.target for trial in summary.compared):
-        equal = is_equal([trial for trial in summary.compared if trial.rows], phases_of(summary))
+        equal = is_equal(summary.compared, phases_of(summary))
         compare = "compare latencies, not throughput" if equal else "not all had the same and reached it: rank nothing"
         yield Reason(f"A target rate was set: {compare}.", "a target rate was set")
+    late = [each for together in at_points(summary.compared) for each in behind(together, EQUAL)]
+    if late:
+        reached = [f"{name} {rate(lowest)} of {rate(target)} op/s" for name, target, lowest in late]
+        text = f"Not all reached the equal rate ({', '.join(reached)}): latencies are not ranked."
+        yield Reason(text, "the equal rate was not reached")
     said = []
     for trial in summary.trials:
         servers = {node.host for node in trial.nodes if node.cpu_seconds}

@@ -13,8 +13,9 @@ from typing import Any
 
 from dohyo.evidence.host_metrics import SATURATED, Taken
 
-# A client that began later than this after the agreed instant, in ms, did not load the system together with the others.
-# How far apart they may begin has a limit of its own (client_skew_limit_ms), which may have been raised.
+# A client that began later than this after the agreed instant, in ms, did not load the system together with the others;
+# one without others was missing in its own window. How far apart they may begin has a limit of its own
+# (client_skew_limit_ms), which may have been raised.
 LATE_MS = 50.0
 
 # What somebody else may take of a host's processors, in percent, unless the scenario says so; and where conditions are
@@ -22,19 +23,22 @@ LATE_MS = 50.0
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
 # What client.json says of the work, and is the same for all clients of a run. A target rate may be divided unequally.
-_SAME_FOR_ALL = ("binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite")
+_SAME_FOR_ALL = (
+    "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
+)  # fmt: skip
 
 
-def late(skew_ms: float | None, conducted_limit_ms: float | None) -> str | None:
+def late(skew_ms: float | None, conducted_limit_ms: float | None, spare_ms: float = 0.0) -> str | None:
     """Whether a client began too late.
 
     :param skew_ms: its real start after the agreed instant
     :param conducted_limit_ms: how far apart the clients of the run were allowed to begin; None: not known
+    :param spare_ms: how much later changes no figure: what a client that is alone leaves out of its warm-up
     """
-    limit = max(LATE_MS, conducted_limit_ms or 0.0)
-    if skew_ms is None or abs(skew_ms) <= limit:
+    limit = _apart(conducted_limit_ms) + spare_ms
+    if skew_ms is None or spare_ms - limit <= skew_ms <= limit:
         return None
-    return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:g} ms are allowed"
+    return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:,.0f} ms are allowed"
 
 
 def other_start(
@@ -47,7 +51,7 @@ def other_start(
     :param offset_ms: the former clock against the latter
     :param conducted_limit_ms: as of :func:`late`
     """
-    limit = max(LATE_MS, conducted_limit_ms or 0.0)
+    limit = _apart(conducted_limit_ms)
     if start_ms is None or agreed is None or offset_ms is None or abs(start_ms - agreed * 1000 - offset_ms) <= limit:
         return None
     told = f"{datetime.fromtimestamp((start_ms - offset_ms) / 1000, UTC):%Y-%m-%d %H:%M:%S}"
@@ -56,7 +60,7 @@ def other_start(
 
 def unsure_clock(error_ms: float | None, conducted_limit_ms: float | None) -> str | None:
     """Whether a host's clock is known less exactly than clients may differ in their start."""
-    limit = max(LATE_MS, conducted_limit_ms or 0.0)
+    limit = _apart(conducted_limit_ms)
     if error_ms is None or error_ms <= limit:
         return None
     return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; up to {limit:g} ms are allowed"
@@ -77,7 +81,7 @@ def other_window(warmup: float | None, agreed: float | None, conducted_limit_ms:
     :param agreed: seconds after which all were to begin theirs; None: not known
     :param conducted_limit_ms: as of :func:`late`
     """
-    limit = max(LATE_MS, conducted_limit_ms or 0.0)
+    limit = _apart(conducted_limit_ms)
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= limit:
         return None
     return f"its window began {warmup:.1f} s after the agreed instant, that of the run {agreed:.1f} s after it"
@@ -94,6 +98,20 @@ def saturated(cpu_seconds: float | None, seconds: float | None, cpus: int | None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds {warmup:.0f}"
         f"\N{EN DASH}{warmup + seconds:.0f}: it is the client that was measured; up to {SATURATED:.0%} are allowed"
+    )
+
+
+def busiest(name: Any, share: float | None) -> str | None:
+    """Whether one thread of a client used nearly a whole processor, which no number of further ones makes faster.
+
+    :param name: of the thread that used most
+    :param share: its processor time by the length of the measured window
+    """
+    if share is None or share < SATURATED:
+        return None
+    return (
+        f"the client's thread {name or 'of an unknown name'} used {share:.0%} of a processor:"
+        f" it is the client that was measured; less than {SATURATED:.0%} are allowed"
     )
 
 
@@ -177,3 +195,8 @@ def when(by_second: Mapping[int, int], warmup: float) -> str:
     if first == last:
         return f"in {most}"
     return f"in seconds {warmup + first:.0f}\N{EN DASH}{warmup + last + 1:.0f}, most in {most} ({by_second[worst]:,})"
+
+
+def _apart(conducted_limit_ms: float | None) -> float:
+    """How far apart clients may begin, in ms."""
+    return max(LATE_MS, conducted_limit_ms or 0.0)

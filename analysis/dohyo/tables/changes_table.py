@@ -72,7 +72,7 @@ def _different(of: Difference) -> str:
 
 def _legend(changes: Changes) -> str:
     if not changes.comparable:
-        return "Not comparable: what is red must be equal, and is not. --force compares all the same."
+        return "Not comparable: what is red must be equal, and is not. --force compares anyway."
     pairs = [change.pair for change in changes.changes]
     over = comparison_table.samples_words((pair.sampled, pair.samples) for pair in pairs if pair.low is not None)
     return (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Samples
 from dohyo.figures import UNKNOWN
 from dohyo.operations import OVERALL
-from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial
+from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, single
 from dohyo.tables.cluster_table import Grid
 
 _UNCLEAR = f", cannot tell: it also reaches beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}"
@@ -55,9 +55,7 @@ def over(pairs: Sequence[Pair]) -> str:
     if known:
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
         return f"intervals over {samples_words(known)}; tie: the interval holds 1{unclear}"
-    if all(pair.phase == PROBE for pair in pairs):
-        return "no intervals, as there is a single search of each"
-    return "no intervals, as there is a single run of each, too short for one"
+    return f"no intervals, as {single(pairs)} has none: neither a tie nor a difference can be told"
 
 
 def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
@@ -66,15 +64,9 @@ def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
     :param samples: kind and number of the samples of each of them
     """
     known = set(samples)
-    kinds: tuple[Samples, ...] = ("rounds", "runs", "batches")
+    kinds: tuple[Samples, ...] = ("rounds", "runs")
     counts = {kind: {n for each, n in known if each == kind} for kind in kinds}
-    return " or ".join(_words(kind, counts[kind]) for kind in kinds if counts[kind])
-
-
-def _words(sampled: Samples, counts: set[int]) -> str:
-    if sampled == "batches":
-        return "the seconds of a single run, which say nothing of what differs from run to run"
-    return f"{' or '.join(map(str, sorted(counts)))} {sampled}"
+    return " or ".join(f"{' or '.join(map(str, sorted(counts[kind])))} {kind}" for kind in kinds if counts[kind])
 
 
 def _number(value: float) -> str:

@@ -78,6 +78,8 @@ def _all(of: Conditions) -> Iterator[Condition]:
         yield Condition("size", scaled(of.scale, of.full_recordcount), ("scale", "full_recordcount"))
     yield Condition("batch", f"{of.batchsize}", ("batchsize",))
     yield Condition("in flight", f"{of.inflight}", ("inflight",))
+    yield Condition("retries", f"{of.retries}", ("retries",))
+    yield Condition("transport", _transport(of), ("connections", "event_loops", "loop"))
     if of.read_before_write is not None:
         yield Condition(
             "updates", "read before write" if of.read_before_write else "without reading", ("read_before_write",)
@@ -97,6 +99,13 @@ def _all(of: Conditions) -> Iterator[Condition]:
 
 def _number(count: int | None, what: str) -> str:
     return f"{count or '?'} {what}{'' if count == 1 else 's'}"
+
+
+def _transport(of: Conditions) -> str:
+    """How each client is connected."""
+    carried = f" on {_number(of.event_loops, 'event loop')}" if of.event_loops else " on the client's own threads"
+    loop = f", client.loop={of.loop}" if of.loop else ""
+    return f"{_number(of.connections, 'connection')} per client{'' if of.event_loops is None else carried}{loop}"
 
 
 def _skew(of: Conditions) -> str:

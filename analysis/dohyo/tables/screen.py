@@ -19,9 +19,10 @@ from rich.text import Text
 from dohyo.evidence.rows import LOAD, PROBE, Row
 from dohyo.figures import UNKNOWN, half_interval, point_name, rate, size, whole
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call, is_failure, order
+from dohyo.scenario.phases import EQUAL
 from dohyo.summary.comparison import at_points, latencies_at, searches_of
 from dohyo.summary.probes import intended
-from dohyo.summary.ranking import Rate, decisive, decisive_phases, rounds_of
+from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
 from dohyo.tables.comparison_table import interval, ratio
@@ -257,12 +258,14 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Column]:
         found.append(_Column("last/first", ["tenth"], slowdowns))
     if any(place.pair for place in places):
         ratios = [[ratio(place.pair) if place.pair else ""] for place in places]
-        found.append(_Column(against, [""], ratios, "ratios"))
-        if any(place.pair and place.pair.low is not None for place in places):
+        known = any(place.pair and place.pair.low is not None for place in places)
+        found.append(_Column(against, [""], ratios, "ratios", () if known else ("no interval",)))
+        if known:
             intervals = [[interval(place.pair) if place.pair else ""] for place in places]
             found.append(_Column(against, [""], intervals, "intervals"))
-    phases = list(dict.fromkeys(place.rate.row.phase for place in places))
-    found += _latencies(places, latencies_at([trial for trial in summary.compared if trial.rows], phases))
+    equal = EQUAL in phases_of(summary)
+    phases = [EQUAL] if equal else list(dict.fromkeys(place.rate.row.phase for place in places))
+    found += _latencies(places, latencies_at(summary.compared, phases))
     costs = [(place.of_all.server_cpu_us_per_record, place.of_all.client_cpu_us_per_record) for place in places]
     if any(each is not None for pair in costs for each in pair):
         unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(places) else "CPU \N{MICRO SIGN}s/op"
@@ -380,6 +383,10 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
         return _Place(trial, name, found, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
+    if EQUAL in phases_of(summary):
+        # Systems are ranked by the rates of the one phase and the latencies of the other.
+        rows = [row for row in trial.rows if row.phase == EQUAL and not row.discarded]
+        of_all = _with_failures(of_all, [row for row in rows if row.operation == OVERALL])
     by_type = {row.operation: row for row in rows if _is_shown(row)}
     # With a target rate it is what a user waits for that counts.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
@@ -388,6 +395,15 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
     known = [slowdown for slowdown in slowdowns if slowdown]
     slowdown = statistics.geometric_mean(known) if known and phase == LOAD else None
     return _Place(trial, name, found, of_all, latencies, slowdown=slowdown)
+
+
+def _with_failures(row: Row, others: Sequence[Row]) -> Row:
+    """With what failed and what was not found in others, too."""
+    for other in others:
+        errors = None if row.errors is None or other.errors is None else row.errors + other.errors
+        not_found = None if row.not_found is None or other.not_found is None else row.not_found + other.not_found
+        row = replace(row, errors=errors, not_found=not_found)
+    return row
 
 
 def _is_shown(row: Row) -> bool:

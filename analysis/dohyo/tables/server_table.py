@@ -65,7 +65,7 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
 
 
 def _worked(trial: Trial, label: str) -> list[list[str]]:
-    """A line for each kind of work, all runs together; none of a trial of which nothing is known."""
+    """A line for each kind of work, all runs together; none where nothing is known of the trial."""
     known = any(server.background for server in trial.servers)
     return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in KINDS] if known else []
 

@@ -49,9 +49,6 @@ _LEGEND = (
 _LOADS = "Loads before the runs"
 
 _PRICE_LEGEND = f" {_PRICE}: US dollars for a million operations, of the servers' hosts alone."
-_WITHIN_A_RUN = (
-    " \N{PLUS-MINUS SIGN} is half of the 95 % interval within the run: it says nothing of what differs from run to run."
-)
 
 
 @dataclass(frozen=True)
@@ -558,7 +555,7 @@ def _conditions_markdown(summary: Summary) -> list[str]:
 
 def _latencies_at(summary: Summary) -> tuple[str, ...]:
     """At which rate the latencies were measured, in words."""
-    return latencies_at([trial for trial in summary.compared if trial.rows], phases_of(summary))
+    return latencies_at(summary.compared, phases_of(summary))
 
 
 def legend(summary: Summary) -> str:
@@ -571,8 +568,8 @@ def legend(summary: Summary) -> str:
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     if not repeats or repeats == [1]:
-        return known + (_WITHIN_A_RUN if samples else "") + discarded
-    over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str) if sampled != "batches"]
+        return known + discarded
+    over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str)]
     spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {' or '.join(over)}" if over else ""
     if any(row.p99_ms_high is not None for row, _ in rows):
         spread += f"; {_P99_INTERVAL} is that of the p99"

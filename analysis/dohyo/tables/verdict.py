@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dohyo.evidence.rows import PROBE
 from dohyo.summary.comparison import Key
 from dohyo.summary.ranking import UNITS, Contest, contests, decisive, ratio
-from dohyo.summary.results import Pair, Summary
+from dohyo.summary.results import Pair, Summary, single
 from dohyo.summary.trust import Trust, judged
 from dohyo.tables.comparison_table import samples_words, times
 
@@ -47,9 +47,11 @@ def _shortened(summary: Summary, contest: Contest) -> str:
 
 
 def _tied(contest: Contest) -> str:
-    """That there is no winner, where there is none: nobody can tell who it is, or all are alike."""
+    """That there is no winner, where there is none: nobody can tell who it is, or yet, or all are alike."""
     if contest[0].is_unclear:
         return "Cannot tell: "
+    if contest[0].tie is None:
+        return "Preliminary: "
     return "A tie: " if all(pair.tie for pair in contest) else ""
 
 
@@ -78,8 +80,9 @@ def _inside(pair: Pair) -> str:
 def _several(summary: Summary, found: Sequence[Contest]) -> str:
     system = {trial.name: trial.system for trial in summary.compared}
     won: dict[str, list[Pair]] = {}
+    preliminary = [nearest for nearest, *_ in found if nearest.tie is None]
     for nearest, *_ in found:
-        if not nearest.tie:
+        if nearest.tie is False or len(preliminary) == len(found):
             won.setdefault(system[nearest.of], []).append(nearest)
     parts = []
     for name, pairs in sorted(won.items(), key=lambda item: -len(item[1])):
@@ -90,14 +93,18 @@ def _several(summary: Summary, found: Sequence[Contest]) -> str:
         parts.append(f"{ties} of {len(found)} {'was a tie' if ties == 1 else 'were ties'}")
     if unclear:
         parts.append(f"{unclear} of {len(found)} cannot be told")
-    return f"{'; '.join(parts)}{_noise([nearest for nearest, *_ in found])}"
+    if len(preliminary) == len(found):
+        return f"Preliminary: {'; '.join(parts)}{_noise(preliminary)}"
+    if preliminary:
+        parts.append(f"{len(preliminary)} of {len(found)} preliminary, as {single(preliminary)} has no interval")
+    return "; ".join(parts)
 
 
 def _noise(pairs: Sequence[Pair]) -> str:
     """What is to be said of those that have no interval."""
-    unknown = sum(pair.tie is None for pair in pairs)
-    which = "" if unknown == len(pairs) else f" in {unknown} of them"
-    return f"; how much of that is noise is not known{which}" if unknown else ""
+    unknown = [pair for pair in pairs if pair.tie is None]
+    which = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
+    return f"; {single(unknown)} has no interval{which}" if unknown else ""
 
 
 def _key(pair: Pair) -> Key:

@@ -14,9 +14,14 @@ environment, and does nothing in check mode. That module takes half a second on 
 from __future__ import annotations
 
 import shlex
+import uuid
 from typing import Any
 
 from ansible.plugins.action import ActionBase
+
+# What the shell says where the program does not run.
+NOTHING_TO_DO = uuid.uuid4()
+LEFT_OUT = f"echo {NOTHING_TO_DO}; exit 0"
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
@@ -47,6 +52,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 stream: found[stream].rstrip("\r\n"),
                 f"{stream}_lines": found[stream].rstrip("\r\n").splitlines(),
             }
+        if found["stdout"].strip() == str(NOTHING_TO_DO):
+            return answer | {"stdout": "", "stdout_lines": [], "changed": False}
         answer |= {"rc": found["rc"], "changed": True}
         return answer if found["rc"] == 0 else {**answer, "failed": True, "msg": "non-zero return code"}
 
@@ -60,9 +67,9 @@ def script_of(given: dict[str, Any], environment: str) -> str:
         command = f"printf %s {shlex.quote(given['stdin'])} | {command}"
     lines = []
     if given["creates"] is not None:
-        lines.append(f"test ! -e {shlex.quote(given['creates'])} || exit 0")
+        lines.append(f"test ! -e {shlex.quote(given['creates'])} || {{ {LEFT_OUT}; }}")
     if given["removes"] is not None:
-        lines.append(f"test -e {shlex.quote(given['removes'])} || exit 0")
+        lines.append(f"test -e {shlex.quote(given['removes'])} || {{ {LEFT_OUT}; }}")
     if given["chdir"] is not None:
         lines.append(f"cd -- {shlex.quote(given['chdir'])} || exit")
     return "\n".join([*lines, command, ""])

@@ -3,7 +3,7 @@
 {"time": epoch seconds, "event": "phase", "phase": str, "run": int|null, "client_dirs": [str]}
     a task named "Phase …" was reached; its message holds the fields
 {"time": …, "event": "system", "system": str, "unavailable": str}
-    a task named "System …" was reached: whether that system can be had, else why not
+    a task named "System …" was reached: whether that system is available, else why not
 {"time": …, "event": "needs", "system": str, "memory_mb": int, "record_disk": float, …}
     a task named "Needs of …" was reached: what that system needs of the host (tasks/plan.yml)
 {"time": …, "event": "note", "text": str}
@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from ansible import release
 from ansible.plugins.callback import CallbackBase
+from ansible.plugins.loader import filter_loader, lookup_loader, test_loader
 
 if TYPE_CHECKING:
     from ansible.executor.stats import AggregateStats
@@ -54,6 +56,14 @@ def too_old(version: str) -> str:
         f"ansible-core {version} is too old for these playbooks, which need {'.'.join(needed)} or newer: type"
         " ../setup.sh python, then ../.venv/bin/ansible-playbook instead of ansible-playbook"
     )
+
+
+def import_once() -> None:
+    """Imports the plugins of templates here: Ansible forks a process for each task, and each would import them anew."""
+    for loader in (filter_loader, test_loader):
+        list(loader.all())
+    lookup_loader.get("controller", class_only=True)
+    gc.freeze()  # a collection in such a process would copy every page of what is shared
 
 
 def message_of(result: dict[str, Any]) -> str:
@@ -91,6 +101,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             # Of any other exception Ansible says that it is probably a bug.
             sys.exit(f"ERROR: {reason}")
         super().__init__()
+        import_once()
         self._path = os.environ.get("DOHYO_EVENTS", "")
         self.disabled = not self._path
         # Of the task that is under way, until one host has ended it.

@@ -39,7 +39,7 @@ NOTICE_SECONDS = 1.0
 class Plan:
     """What is to be conducted.
 
-    :ivar agents: by host, what its agent is told to begin with: ``tool``, ``client`` (None without one), ``servers``
+    :ivar agents: by host, the first message to its agent: ``tool``, ``client`` (None without one), ``servers``
     :ivar start_delay: from "all are ready" to the agreed instant, so that all hear of it in time
     :ivar launch_interval: between the launches of two clients
     :ivar warmup: from the agreed instant to the measured window, and

@@ -26,8 +26,8 @@ description:
   - One of four steps. C(host) measures processors, memory and disks of this host, in about 3 s. C(listen) starts a
     listener, C(network) measures the ways from this host to the listeners of others, in about 3 s whatever their
     number, and C(end) ends the listener.
-  - Every figure is measured in several short slices, all of which are returned; what cannot be measured is a problem
-    in words, and no failure.
+  - Measures every figure in several short slices, and returns them all. For a figure that cannot be measured it
+    returns a problem in words, and does not fail.
   - Leaves nothing on the host. A listener that nobody ends is ended by the kernel after its I(lifetime).
 options:
   state:
@@ -97,7 +97,9 @@ listener:
 # Enough that no seven of one canary are above all seven of another by chance (docs/method.md).
 SLICES = 7
 # Seconds for each figure of a host, with a first slice that does not count.
-FIGURE_SECONDS = 0.6
+FIGURE_SECONDS = 0.3
+# A busy host takes longer for a slice; with fewer than five of them a drift could not be told.
+MOST_TIMES = 4
 
 # CPU: SHA-256 of these bytes is all in C (OpenSSL), without the interpreter's lock; threads share only what they read.
 # It takes 2 to 10 ms: with shorter ones a hundred threads would queue for the lock between them.
@@ -131,9 +133,9 @@ def sliced(take: Callable[[float], float], seconds: float) -> list[float]:
     """The values of `SLICES` equal slices of that time; the first one is taken before them and does not count.
 
     :param take: gets the seconds of a slice, which it may exceed, and returns its value
-    :returns: fewer where slices take so long that twice the time has passed, but at least one
+    :returns: fewer where slices take so long that `MOST_TIMES` the time has passed, but at least one
     """
-    late = time.perf_counter() + 2 * seconds
+    late = time.perf_counter() + MOST_TIMES * seconds
     found: list[float] = []
     while len(found) <= SLICES and (len(found) < 2 or time.perf_counter() < late):
         found.append(take(seconds / (SLICES + 1)))

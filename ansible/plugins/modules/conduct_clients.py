@@ -15,9 +15,9 @@ description:
 options:
   agents:
     description:
-      - By host, what its agent is told. C(tool) is the path of the project's service tool; C(client) is null, or has
-        C(name), C(folder), C(command) and C(secrets) of the client, the last a file that is removed once it was read;
-        C(servers) is the system whose processes are watched, or empty.
+      - By host, the first message to its agent. C(tool) is the path of the project's service tool; C(client) is null,
+        or has C(name), C(folder), C(command) and C(secrets) of the client, the last a file that is removed once it
+        was read; C(servers) is the system whose processes are watched, or empty.
     type: dict
     required: true
   folder:

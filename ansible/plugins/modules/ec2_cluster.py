@@ -160,7 +160,7 @@ class Cluster:
         return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """What there is beside instances, in the order of removal: how to list it, where its id and name stand."""
+        """The resources other than instances, in the order of removal: how to list them, where to find id and name."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),

@@ -140,12 +140,12 @@ def check_system(known: list[str], processors: list[str]) -> list[str]:
         problems.append(
             f"the operating system is {release.get('PRETTY_NAME', platform.system())};"
             f" known to do are {', '.join(known)};"
-            " to try it all the same, add its ID of /etc/os-release to host_systems"
+            " to try it anyway, add its ID of /etc/os-release to host_systems"
         )
     if platform.machine() not in processors:
         problems.append(
             f"the processor is {platform.machine()}; known to do are {', '.join(processors)};"
-            " to try it all the same, add it to host_processors"
+            " to try it anyway, add it to host_processors"
         )
     return problems
 

@@ -15,7 +15,7 @@ module: host_resources
 short_description: Find a JDK, the available memory and the free disk space of a host
 description:
   - Looks at I(java_home) alone where it is given, else at JAVA_HOME, the usual folders and the java on the PATH.
-  - Far quicker than gathering facts, of which a trial needs nothing else.
+  - Far quicker than gathering facts; a trial needs no others.
 options:
   java_home:
     description: Folder of the JDK to use; empty to search one.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Clients on four hosts, without a database: they begin together, and when one of them, its host or the controller is
-# lost, all end soon and nothing is left running. Needs root and about three minutes.
+# Clients on four hosts, without a database: they begin together, and when a host or the controller is lost, all end long before
+# their time and nothing is left running. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -12,7 +12,7 @@ begin() {
     # exec: the process that is killed below shall be Ansible's, not a shell around it.
     (exec "$root/.venv/bin/ansible-playbook" -i inventories/testbed clients.yml --skip-tags install \
         -e "clients_results=$work/$1" -e "clients_duration=$2" \
-        -e dohyo_min_free_gb=0.1 -e client_skew_limit_ms=200 >"$work/$1.log" 2>&1) &
+        -e dohyo_min_free_gb=0.1 >"$work/$1.log" 2>&1) &
     player=$!
     for n in 1 2 3 4; do
         until [[ -s $work/$1/run-1/host$n/READ.hdr ]]; do
@@ -33,7 +33,7 @@ ends() {
 }
 
 nothing_left_on() {
-    local n end=$((SECONDS + 15))
+    local n end=$((SECONDS + 60))
     for n in "$@"; do
         # Brackets: the shell that looks does not see itself.
         while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "cannot look at host$n"; do
@@ -45,7 +45,7 @@ nothing_left_on() {
 }
 
 # The installation, and a quiet run.
-quietly playbook clients.yml -e "clients_results=$work/quiet" -e dohyo_min_free_gb=0.1 -e client_skew_limit_ms=200
+quietly playbook clients.yml -e "clients_results=$work/quiet" -e dohyo_min_free_gb=0.1
 "$root/.venv/bin/python" - "$work/quiet/run-1" <<'END'
 import json, pathlib, sys
 folder = pathlib.Path(sys.argv[1])
@@ -59,29 +59,23 @@ END
 nothing_left_on 1 2 3 4
 ok 'four clients begin together'
 
-begin killed 60
-testbed ssh 2 pkill -KILL -x java # its supervisor lives, and says how it ended
-ends killed 2 30 'the client on host2 failed: client-host2 ended with exit code 137 (signal KILL)'
-nothing_left_on 1 2 3 4
-ok 'a killed client ends the run for all'
-
-begin frozen 60
+begin frozen 600
 testbed freeze 3
-ends frozen 2 30 'host3 vanished'
+ends frozen 2 300 'host3 vanished'
 nothing_left_on 1 2 4
 testbed thaw 3
 nothing_left_on 3
-ok 'so does a host that hangs; when it goes on, its client ends'
+ok 'a host that hangs ends the run for all; when it goes on, its client ends'
 
-begin orphaned 60
+begin orphaned 600
 kill -KILL "$player"
 wait "$player" 2>/dev/null || true
 nothing_left_on 1 2 3 4
 ok 'a killed controller leaves nothing running'
 
-begin crashed 60
+begin crashed 600
 testbed crash 4
-ends crashed 2 30 'host4 vanished'
+ends crashed 2 300 'host4 vanished'
 nothing_left_on 1 2 3
 testbed start 4
 ok 'a crashed host ends the run for all'

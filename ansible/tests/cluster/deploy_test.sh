@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What deploy.yml does to four hosts: preflight names everything that is wrong and changes nothing; devices, tuning, check
-# mode; in the end all systems are there, for the tests that follow. Needs root and about five minutes.
+# mode; in the end all systems are there, for the tests that follow. Needs root and about three minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -9,7 +9,7 @@ set -euo pipefail
 use_testbed
 cassandra=(-e '{deploy_systems: [cassandra]}')
 
-quietly playbook destroy.yml -e destroy=yes
+if on 4 test -e dohyo; then quietly playbook destroy.yml -e destroy=yes; fi
 # What a test that was interrupted has left.
 on 1 'sudo systemctl stop squatter 2>/dev/null || true; sudo wipefs --quiet --all /dev/disk1'
 on 3 'sudo wipefs --quiet --all /dev/disk2'
@@ -28,10 +28,7 @@ END
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
 s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
 testbed crash 4
-snapshots "$work/broken" 1 2 3
 ! playbook deploy.yml "${cassandra[@]}" -i "$work/broken.yml" >"$work/log" 2>&1 || fail 'deploy.yml took broken hosts'
-snapshots "$work/refused" 1 2 3
-diff -r -- "$work/broken" "$work/refused" >&2 || fail 'a preflight that failed has changed a host'
 while read -r reason; do
     grep -qE "$reason" "$work/log" || { cat "$work/log" >&2; fail "preflight does not say: $reason"; }
 done <<'END'
@@ -46,19 +43,19 @@ host3: the operating system is
 host3: no JDK 17 in /nowhere/jdk
 host4: it cannot be reached
 END
-on 1 'sudo systemctl stop squatter; sudo wipefs --quiet --all /dev/disk1'
+on 1 'sudo systemctl stop squatter && sudo blkid -p /dev/disk1 | grep -q precious && sudo wipefs --quiet --all /dev/disk1' ||
+    fail 'a preflight that failed has ended a process, or wiped a disk'
 testbed start 4
-as_before 'after the refusal'
-ok 'preflight names ten reasons on four hosts at once, and changes nothing'
+ok 'preflight names ten reasons on four hosts at once'
 
 # ---- Deploy ----------------------------------------------------------------------------------------------------------
 
 quietly playbook deploy.yml "${cassandra[@]}" --check --diff
-as_before 'after --check'
-ok '--check --diff on hosts that have nothing yet'
+as_before 'after a preflight that failed, and --check'
+ok '--check --diff on hosts that have nothing yet; neither has changed anything'
 quietly playbook deploy.yml
 ok 'all systems are deployed'
-quietly playbook deploy.yml --check --diff
+quietly playbook deploy.yml "${cassandra[@]}" --check --diff
 ! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" ||
     { grep -B 3 '^changed' "$work/log" >&2; fail '--check on a deployed cluster wants to change something'; }
 ok '--check --diff on a deployed cluster'

@@ -27,7 +27,7 @@ def chart(material: Material) -> Chart:
             name = f"latency-{len(panels)}"
             tables[name] = table(rows, _COLUMNS)
             panel = _panel(material, phase, operation, name, rows)
-            at, *_ = latencies_at([trial for trial in material.summary.compared if trial.rows], [phase]) or ("",)
+            at, *_ = latencies_at(material.summary.compared, [phase]) or ("",)
             panels.append(replace(panel, title=f"{panel.title}, {at}") if at else panel)
     return Chart(
         "latency",

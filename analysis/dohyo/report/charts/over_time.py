@@ -49,7 +49,7 @@ _MOST_DASHED = 300
 _MOSTLY = 0.5
 # System, point, round, phase and number of a run, in the words of hosts.csv.
 _Place = tuple[str, str, str, str, str]
-# Of the hosts, of which there may be many: with them the page stays small.
+# There may be many hosts; this limit keeps the page small.
 _MOST_HOST_POINTS = 40_000
 
 

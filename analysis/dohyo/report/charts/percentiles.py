@@ -49,7 +49,7 @@ def chart(material: Material) -> Chart:
         )
         title = operation_title(operation)
         panels.append(Panel(title, _spec(material, rows), name, f"Percentiles of {title}: {says}"))
-    at, *_ = latencies_at([trial for trial in material.summary.compared if trial.rows], material.phases) or ("",)
+    at, *_ = latencies_at(material.summary.compared, material.phases) or ("",)
     return Chart(
         "percentiles",
         "Percentiles",

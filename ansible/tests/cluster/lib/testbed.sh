@@ -26,11 +26,18 @@ testbed_or_skip() {
 use_testbed() {
     testbed_or_skip
     if testbed status >/dev/null; then
-        trap 'rm -rf -- "$work"' EXIT
+        trap 'end_jobs; rm -rf -- "$work"' EXIT
     else
-        trap 'testbed down || true; rm -rf -- "$work"' EXIT
+        trap 'end_jobs; testbed down || true; rm -rf -- "$work"' EXIT
     fi
     testbed up
+}
+
+# What a test that failed has left running: an experiment stops its servers before it ends.
+end_jobs() {
+    local job
+    for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done
+    wait
 }
 
 # quietly COMMAND...: its output only when it fails

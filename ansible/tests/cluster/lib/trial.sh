@@ -6,7 +6,7 @@
 experiment() {
     local code=0
     "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 1000 --rounds 1 \
-        --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m --set max.other.cpu=100% --set "canary=${canary:-false}" "${@:3}" >"$work/$1.log" 2>&1 || code=$?
+        --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m --set max.other.cpu=100% --set canary=false "${@:3}" >"$work/$1.log" 2>&1 || code=$?
     evidence=$(echo "$work/$1"/raw/*)
     return "$code"
 }
@@ -14,7 +14,7 @@ experiment() {
 # works OUT SYSTEM [OPTION…]: the same, which must come to a whole table, and leaves the servers up. deploy.yml, which is a
 # part of it, must change nothing: everything has been deployed before.
 works() {
-    canary=true experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
+    experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
         grep -B 3 '^changed:' "$work/$1/deploy/ansible.log"
         fail 'the second deploy.yml has changed something'
@@ -31,9 +31,6 @@ for operation in ["READ", "UPDATE"]:
     clients = [row for client in trial["clients"] for row in of_run(client["rows"])]
     assert len(clients) == 4 and sum(row["operations"] for row in clients) == total["operations"] > 0, (clients, total)
     assert total["p90_ms"] and all(row["p50_ms"] for row in clients), clients
-found = trial["canary"]["figures"]
-assert sorted({(f["host"], f["of"]) for f in found if f["name"] == "rtt"}) == [(a, b) for a in hosts for b in hosts], found
-assert {f["host"] for f in found if f["name"] == "disk_fsync"} == set(hosts) and not trial["canary"]["problems"], trial["canary"]
 used = [use for use in trial["hosts"] if use["phase"] == "run"]
 assert [use["host"] for use in used] == hosts and all(use["covered_seconds"] > 6 for use in used), used
 assert all(use["figures"]["cpu_idle"]["mean"] < 1 and use["devices"] for use in used), used
@@ -48,15 +45,6 @@ log_of() {
     cat "$work/$1.log"
     find "$work/$1"/raw/*/server '(' -name '*.log' -o -name log ')' -print -exec tail -n 40 {} \;
 } >&2
-
-# measuring OUT PID HOST: waits until the run of the experiment that PID carries out has brought home first histograms of HOST;
-# nobody knows before when the measured window begins.
-measuring() {
-    until compgen -G "$work/$1/raw/*/run-1/$3/*.hdr" >"$work/logs"; do
-        kill -0 "$2" 2>/dev/null || { log_of "$1"; fail 'run.sh ended before it measured'; }
-        sleep 0.2
-    done
-}
 
 # look OUT: a Python script on standard input, which has the only trial of the summary as "trial"
 look() {

@@ -8,7 +8,9 @@ import dohyo.binding.RowSink;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
+import dohyo.binding.Transport;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
@@ -18,7 +20,7 @@ import site.ycsb.Status;
 
 /**
  * Aerospike through its own client: a table is a set of the namespace, a batch is one request per node,
- * each record of which has its own status. An insert is an upsert, as in the other bindings; an update of a record
+ * and each record has its own status. An insert is an upsert, as in the other bindings; an update of a record
  * that is not there is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
  *
  * <p>{@code aerospike.layout=bins} (default) stores each field as a bin, {@code packed=N} about N records in one, see
@@ -28,7 +30,15 @@ public final class AerospikeBinding extends Binding {
   private static final Shared<Commands> COMMANDS = new Shared<>(Commands::new);
   private static final Pattern PACKED = Pattern.compile("packed=([1-9][0-9]{0,3})");
 
+  private Commands commands;
   private Layout layout;
+
+  @Override
+  public String[] loops(Settings settings) {
+    // Of several in flight each needs a connection anyway; one by one a thread that waits at its socket is fastest.
+    return settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1 ? new String[] {"threads", "events"}
+        : new String[] {"events", "threads"};
+  }
 
   @Override
   protected void connect(Settings settings) throws DBException {
@@ -39,16 +49,21 @@ public final class AerospikeBinding extends Binding {
     }
     Packing packing = packed.matches() ? new Packing(Integer.parseInt(packed.group(1)), settings) : null;
     String namespace = settings.text("aerospike.namespace", "ycsb");
-    Commands commands = COMMANDS.open(settings);
+    commands = COMMANDS.open(settings);
     layout = packing == null ? new Bins(commands, namespace) : new Packed(commands, namespace, packing);
   }
 
   @Override
   protected void disconnect() {
-    if (layout != null) {
-      layout = null;
+    if (commands != null) {
+      commands = null;
       COMMANDS.release();
     }
+  }
+
+  @Override
+  public Optional<Transport> transport() {
+    return Optional.ofNullable(commands);
   }
 
   @Override

@@ -12,6 +12,8 @@ import com.aerospike.client.async.EventLoops;
 import com.aerospike.client.async.EventPolicy;
 import com.aerospike.client.async.NettyEventLoops;
 import com.aerospike.client.async.NioEventLoops;
+import com.aerospike.client.cluster.ConnectionStats;
+import com.aerospike.client.cluster.NodeStats;
 import com.aerospike.client.listener.BatchOperateListListener;
 import com.aerospike.client.listener.DeleteListener;
 import com.aerospike.client.listener.RecordListener;
@@ -33,11 +35,13 @@ import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
+import dohyo.binding.Transport;
 import io.netty.channel.nio.NioEventLoopGroup;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 import site.ycsb.DBException;
 
@@ -45,12 +49,15 @@ import site.ycsb.DBException;
  * The one client of this process, with the commands that the layouts need. Each command answers within
  * {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
  *
- * <p>Where a thread has one operation in flight, it waits for the server itself: the way to an event loop and back
- * halves the rate. Batches and several operations in flight go through the event loops.
+ * <p>Where a logical client has a thread of its own and one operation in flight, the thread waits for the server
+ * itself: the way to an event loop and back halves the rate. Everything else goes through the event loops.
  */
-final class Commands implements Shared.Connection {
+final class Commands implements Shared.Connection, Transport {
   /** Above this a query counts as long for the server, which then schedules it beside the others. */
   private static final int SHORT_QUERY = 100;
+  /** Per node; a connection carries one command at a time, so that a loop needs many to be busy. */
+  private static final int CONNECTIONS_PER_LOOP = 16;
+  private static final int LEAST_CONNECTIONS = 128;
 
   private final boolean waits;
   private final long millis;
@@ -61,32 +68,32 @@ final class Commands implements Shared.Connection {
   private final BatchPolicy batchWrites;
   private final EventLoops loops;
   private final AerospikeClient client;
+  private final LongAdder conflicts = new LongAdder();
 
   Commands(Settings settings) throws DBException {
-    waits = settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1;
+    waits = settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1
+        && settings.choice("client.loop", "threads", "events").equals("threads");
     millis = Binding.operationTimeout(settings);
     commitLevel = CommitLevel.valueOf("COMMIT_" + settings.choice("aerospike.commitlevel", "ALL", "MASTER"));
     reads.readModeAP = ReadModeAP.valueOf(settings.choice("aerospike.readmode", "ONE", "ALL"));
-    timeouts(reads, settings, "aerospike.readretries", 2);
-    // A write that is sent again after a timeout may be done twice, and a server that drops writes would look well.
-    timeouts(writes, settings, "aerospike.writeretries", 0);
+    timeouts(reads, settings);
+    timeouts(writes, settings);
     batchReads = new BatchPolicy(reads);
     batchWrites = new BatchPolicy(writes);
     boolean inline = settings.flag("aerospike.inline", false);
     batchReads.allowInlineSSD = inline;
     batchWrites.allowInlineSSD = inline;
-    // The other half is left to the threads of the workload; on two processors one loop was faster than two.
-    int threads = settings.number("aerospike.eventloops",
-        Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors() / 2)), 1, 64);
-    int connections = settings.number("aerospike.maxconnections", 128, threads, 100_000);
+    int threads = Transport.eventLoops(settings, "aerospike.eventloops");
+    int connections = settings.number("aerospike.maxconnections",
+        Math.max(LEAST_CONNECTIONS, threads * CONNECTIONS_PER_LOOP), threads, 100_000);
     Access access = new Access(settings);
     loops = loops(threads, connections, access.isEncrypted());
     client = connect(settings, connections, access);
   }
 
   /** The time is shared out between the tries, so that the last one, too, has its part before the whole is over. */
-  private void timeouts(Policy policy, Settings settings, String retries, int fallback) {
-    policy.maxRetries = settings.number(retries, fallback, 0, 1000);
+  private void timeouts(Policy policy, Settings settings) {
+    policy.maxRetries = Binding.retries(settings);
     policy.totalTimeout = (int) millis;
     policy.socketTimeout = settings.number("aerospike.sockettimeout",
         (int) Math.max(1, millis / (policy.maxRetries + 1)), 1, (int) millis);
@@ -99,7 +106,7 @@ final class Commands implements Shared.Connection {
     // Without this bound the driver refuses it at once.
     policy.maxCommandsInProcess = connections / threads;
     policy.maxCommandsInQueue = 0;
-    // The driver's own loops, which need no further library, know no TLS.
+    // The driver's own loops, which need no further library, know no TLS. Those on epoll were not faster.
     return encrypted ? new NettyEventLoops(policy, new NioEventLoopGroup(threads), EventLoopType.NETTY_NIO)
         : new NioEventLoops(policy, threads, true, "aerospike");
   }
@@ -132,6 +139,35 @@ final class Commands implements Shared.Connection {
   public void close() {
     client.close();
     loops.close();
+  }
+
+  @Override
+  public int connections() {
+    int open = 0;
+    for (NodeStats node : client.getClusterStats().nodes) {
+      open += open(node.sync) + (node.async == null ? 0 : open(node.async));
+    }
+    return open;
+  }
+
+  private static int open(ConnectionStats connections) {
+    return connections.inUse + connections.inPool;
+  }
+
+  /** All of them; where a thread waits for its single command itself, only batches and scans use them. */
+  @Override
+  public int eventLoops() {
+    return loops.getSize();
+  }
+
+  @Override
+  public long retries() {
+    return client.getClusterStats().retryCount + conflicts.sum();
+  }
+
+  /** Counts a write that begins again because somebody else has written the same block. */
+  void conflict() {
+    conflicts.increment();
   }
 
   /** When a command that starts now must be over, in {@link System#nanoTime}. */
@@ -200,7 +236,7 @@ final class Commands implements Shared.Connection {
     return operate(batchReads, batch);
   }
 
-  /** Writes a batch likewise. */
+  /** Writes a batch, one request per node; each record holds its own result code, and the future never fails. */
   <R extends BatchRecord> CompletableFuture<List<R>> write(List<R> batch) {
     return operate(batchWrites, batch);
   }

@@ -79,9 +79,13 @@ final class Packed implements Layout {
       if (!changed.isOk()) {
         return CompletableFuture.completedFuture(changed);
       }
-      return write(key, found, block).thenApply(done -> Status.OK).exceptionallyCompose(error ->
-          isConflict(code(error)) && System.nanoTime() < deadline
-              ? change(key, change, deadline) : CompletableFuture.failedFuture(error));
+      return write(key, found, block).thenApply(done -> Status.OK).exceptionallyCompose(error -> {
+        if (!isConflict(code(error)) || System.nanoTime() >= deadline) {
+          return CompletableFuture.failedFuture(error);
+        }
+        commands.conflict();
+        return change(key, change, deadline);
+      });
     });
   }
 
@@ -169,6 +173,7 @@ final class Packed implements Layout {
       Map<Key, List<Integer>> again = new LinkedHashMap<>();
       for (BatchWrite write : written) {
         if (isConflict(write.resultCode) && System.nanoTime() < deadline) {
+          commands.conflict();
           again.put(write.key, byBlock.get(write.key));
         } else if (write.resultCode != ResultCode.OK) {
           byBlock.get(write.key).stream().filter(i -> statuses[i].isOk())

@@ -25,12 +25,12 @@ final class Access {
   }
 
   /**
-   * Tells the driver.
+   * Configures the driver.
    *
    * @param settings {@code cassandra.username} and {@code cassandra.password}; {@code cassandra.useSSL}, and
    *                 {@code cassandra.ca}, the certificate of the only authority to trust, as X.509 in Base64 on one
    *                 line; without it those that this JVM trusts
-   * @param driver   is told
+   * @param driver   gets the credentials and the TLS options
    * @throws SettingException if the certificate is none
    */
   static void grant(Settings settings, Cluster.Builder driver) {

@@ -173,7 +173,7 @@ public final class CassandraAdmin {
 
   private static String unflushed(long files) {
     return "settle.flush=false: " + (files == 0 ? "all records are in memtables, none in SSTables"
-        : files + " SSTables were written all the same, because memtables were full, and reads come from both; raise "
+        : files + " SSTables were written nevertheless, because memtables were full, and reads come from both; raise "
             + "cassandra_heap, or load fewer records");
   }
 

@@ -17,9 +17,11 @@ import dohyo.binding.RowSink;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
+import dohyo.binding.Transport;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import site.ycsb.DBException;
@@ -32,7 +34,7 @@ import site.ycsb.Status;
  * partition key, and a scan reads on in its partition.
  *
  * <p>Batches: {@code cassandra.batchmode=async} (default) sends the statements side by side, {@code unlogged} and
- * {@code logged} as one CQL batch, all records of which share one fate. {@code cassandra.batchread=async} (default)
+ * {@code logged} as one CQL batch, with one status for all records. {@code cassandra.batchread=async} (default)
  * reads side by side, {@code in} with one {@code SELECT … IN}, for which the key must be one column.
  */
 public class CassandraBinding extends Binding {
@@ -74,6 +76,11 @@ public class CassandraBinding extends Binding {
   }
 
   @Override
+  public String[] loops(Settings settings) {
+    return new String[] {"events", "threads"};
+  }
+
+  @Override
   protected void connect(Settings settings) throws DBException {
     keyColumns = KeyColumns.of(settings, Query.KEY);
     batchType = switch (settings.choice("cassandra.batchmode", "async", "unlogged", "logged")) {
@@ -95,6 +102,11 @@ public class CassandraBinding extends Binding {
       shared = null;
       sessions.release();
     }
+  }
+
+  @Override
+  public Optional<Transport> transport() {
+    return Optional.ofNullable(shared);
   }
 
   @Override

@@ -18,28 +18,32 @@ import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.binding.SettingException;
 import dohyo.binding.Shared;
+import dohyo.binding.Transport;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollEventLoopGroup;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import site.ycsb.DBException;
 
 /** The one session of this process, with its prepared statements. */
-public final class SharedSession implements Shared.Connection {
+public final class SharedSession implements Shared.Connection, Transport {
   /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
 
   private static final int CLOSE_SECONDS = 15;
-  /** Without the driver's two quiet seconds, in which every client would do nothing at its end. */
-  private static final NettyOptions QUICK_FAREWELL = new NettyOptions() {
-    @Override
-    public void onClusterClose(EventLoopGroup threads) {
-      threads.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
-    }
-  };
+
+  private final int eventLoops;
+  private final LimitedRetries retries;
 
   private final Cluster cluster;
   private final Session session;
@@ -65,6 +69,8 @@ public final class SharedSession implements Shared.Connection {
     }
     int port = settings.number("port", 9042, 1, 65535);
     String keyspace = settings.text("cassandra.keyspace", "ycsb");
+    eventLoops = Transport.eventLoops(settings, "cassandra.eventloops");
+    retries = new LimitedRetries(Binding.retries(settings));
     cluster = cluster(settings, driver, hosts.split("\\s*,\\s*"), port);
     try {
       session = cluster.connect(Query.quoted(keyspace));
@@ -79,6 +85,22 @@ public final class SharedSession implements Shared.Connection {
   @Override
   public void close() {
     cluster.close();
+  }
+
+  @Override
+  public int connections() {
+    Session.State state = session.getState();
+    return state.getConnectedHosts().stream().mapToInt(state::getOpenConnections).sum();
+  }
+
+  @Override
+  public int eventLoops() {
+    return eventLoops;
+  }
+
+  @Override
+  public long retries() {
+    return retries.count();
   }
 
   Session session() {
@@ -100,12 +122,15 @@ public final class SharedSession implements Shared.Connection {
         .setConsistencyLevel(query.verb().reads() ? reads : writes));
   }
 
-  private static Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)
+  private Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)
       throws DBException {
-    int answerMillis = (int) Math.min(Binding.operationTimeout(settings), Integer.MAX_VALUE);
+    // The tries share the time of an operation.
+    int answerMillis = (int) Math.max(1, Binding.operationTimeout(settings) / (Binding.retries(settings) + 1));
     PoolingOptions pooling = new PoolingOptions()
         .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);
-    int core = settings.number("cassandra.coreconnections", 1, 1, 1024);
+    // A connection belongs to one event loop: with fewer of them some loops would have nothing to do.
+    int core = settings.number("cassandra.coreconnections",
+        Transport.connectionsPerServer(eventLoops, hosts.length), 1, 1024);
     pooling.setConnectionsPerHost(HostDistance.LOCAL, core,
         settings.number("cassandra.maxconnections", core, core, 1024));
     SocketOptions sockets = new SocketOptions()
@@ -118,10 +143,11 @@ public final class SharedSession implements Shared.Connection {
     driver.withPort(port)
         .withProtocolVersion(ProtocolVersion.V4)
         .withLoadBalancingPolicy(new TokenAwarePolicy(ring.build()))
+        .withRetryPolicy(retries)
         .withReconnectionPolicy(new ConstantReconnectionPolicy(RECONNECT_MILLIS))
         .withPoolingOptions(pooling)
         .withSocketOptions(sockets)
-        .withNettyOptions(QUICK_FAREWELL)
+        .withNettyOptions(new Network(eventLoops))
         .withoutJMXReporting();
     Access.grant(settings, driver);
     try {
@@ -137,5 +163,30 @@ public final class SharedSession implements Shared.Connection {
         .map(Enum::name).toArray(String[]::new);
     String chosen = settings.has(key) ? settings.choice(key, levels) : "QUORUM";
     return ConsistencyLevel.valueOf(chosen);
+  }
+
+  /** Event loops in the number that was asked for, which end without the driver's two quiet seconds. */
+  private static final class Network extends NettyOptions {
+    private final int eventLoops;
+
+    Network(int eventLoops) {
+      this.eventLoops = eventLoops;
+    }
+
+    @Override
+    public EventLoopGroup eventLoopGroup(ThreadFactory factory) {
+      return Epoll.isAvailable() ? new EpollEventLoopGroup(eventLoops, factory)
+          : new NioEventLoopGroup(eventLoops, factory);
+    }
+
+    @Override
+    public Class<? extends SocketChannel> channelClass() {
+      return Epoll.isAvailable() ? EpollSocketChannel.class : NioSocketChannel.class;
+    }
+
+    @Override
+    public void onClusterClose(EventLoopGroup threads) {
+      threads.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+    }
   }
 }

@@ -1,6 +1,7 @@
 package dohyo.cassandra;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,6 +12,7 @@ import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.binding.Transport;
 import dohyo.contract.BindingContract;
 import java.io.IOException;
 import java.util.HashMap;
@@ -84,6 +86,14 @@ public class CassandraContractIT extends BindingContract {
   @Override
   protected List<Mode> modesOfColumns() {
     return modes().stream().filter(mode -> mode.properties().get("cassandra.batchread").equals("async")).toList();
+  }
+
+  @Test
+  void everyEventLoopHasAConnection() {
+    Transport transport = open(Map.of("cassandra.eventloops", "3")).transport().orElseThrow();
+    assertEquals(3, transport.eventLoops());
+    assertEquals(3, transport.connections());
+    assertSame(transport, open(Map.of("cassandra.eventloops", "3")).transport().orElseThrow());
   }
 
   @Test

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.Vector;
 import java.util.concurrent.CompletableFuture;
@@ -26,8 +27,8 @@ import site.ycsb.Status;
  * <p>Every verb answers through a future with the status of each record: {@link Status#OK}, {@link Status#NOT_FOUND}
  * (a status of its own, never an error) or an error; a future that fails counts as an error named after its exception
  * ({@link Outcome#of}). A synchronous driver answers with a future that is already completed. One instance serves one
- * client thread, and its verbs may be called again before earlier ones have completed. The connection behind is
- * shared by all instances of a process.
+ * logical client; its verbs may be called again before earlier ones have completed, and on the driver's threads. The
+ * connection behind is shared by all instances of a process.
  */
 public abstract class Binding extends DB {
   private boolean readBeforeWrite;
@@ -153,6 +154,20 @@ public abstract class Binding extends DB {
     });
   }
 
+  /**
+   * The loops that may run its logical clients ({@code client.loop}), the default first: {@code threads}, and where
+   * verbs return before their answer has come, which the driver then brings on a thread of its own, {@code events}.
+   * Asked before it is connected.
+   */
+  public String[] loops(Settings settings) {
+    return new String[] {"threads"};
+  }
+
+  /** How this connected binding reaches its servers, where it can tell. */
+  public Optional<Transport> transport() {
+    return Optional.empty();
+  }
+
   /** How the workload's keys become stored ones. */
   public final KeyCodec keys() {
     return keys;
@@ -172,6 +187,14 @@ public abstract class Binding extends DB {
   /** The last bound on one operation, in milliseconds ({@code operationtimeout}, 10,000 where it is not given). */
   public static long operationTimeout(Settings settings) {
     return settings.whole("operationtimeout", 10_000, 1, 86_400_000);
+  }
+
+  /**
+   * How often a binding, or its driver, may send again what has failed ({@code retries}, 0 where it is not given): the
+   * same for all systems.
+   */
+  public static int retries(Settings settings) {
+    return settings.number("retries", 0, 0, 1000);
   }
 
   @Override

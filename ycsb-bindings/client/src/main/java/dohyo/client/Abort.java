@@ -16,6 +16,18 @@ final class Abort {
     ofDatabase = reason.compareAndSet(null, why) || ofDatabase;
   }
 
+  /** A thread cannot go on with what it did for the logical clients. */
+  void died(Throwable error) {
+    if (error instanceof OutOfMemoryError) {
+      // No text is put together: there may be no memory for it.
+      set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
+          + " threadcount, inflight or batchsize");
+    } else {
+      set("a client thread died: " + error);
+      error.printStackTrace();
+    }
+  }
+
   boolean isSet() {
     return reason.get() != null;
   }

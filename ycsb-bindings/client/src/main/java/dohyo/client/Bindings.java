@@ -2,6 +2,7 @@ package dohyo.client;
 
 import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
 import java.util.List;
 import java.util.Locale;
 import java.util.ServiceLoader;
@@ -13,12 +14,14 @@ final class Bindings {
   }
 
   /**
-   * Makes an instance for one thread.
+   * Makes an instance for one logical client.
    *
-   * @param name short name of a binding on the class path, or the name of a class that extends YCSB's {@link DB}
+   * @param settings name a binding ({@code db}): by the short name of one on the class path, or by the name of a class
+   *                 that extends YCSB's {@link DB}
    * @throws SettingException if there is no such binding
    */
-  static Binding create(String name) {
+  static Binding create(Settings settings) {
+    String name = settings.text("db", "site.ycsb.BasicDB");
     for (ServiceLoader.Provider<Binding> found : providers()) {
       if (shortName(found.type()).equals(name) || found.type().getName().equals(name)) {
         return found.get();

@@ -1,11 +1,9 @@
 package dohyo.client;
 
-import com.sun.management.OperatingSystemMXBean;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -127,9 +125,10 @@ public final class Client {
   }
 
   private int perform() throws DBException, RunInvalidException, IOException, InterruptedException {
+    List<SharedHistograms> histograms = SharedHistograms.forThreads(run.threads());
     List<ThreadStatistics> statistics = new ArrayList<>();
     for (int i = 0; i < run.threads(); i++) {
-      statistics.add(new ThreadStatistics(run.target() > 0));
+      statistics.add(new ThreadStatistics(run.target() > 0, histograms.get(i % histograms.size())));
     }
     StartGate gate = new StartGate(run.settings());
     Reporter reporter = new Reporter(run, statistics, abort, messages);
@@ -147,26 +146,26 @@ public final class Client {
           ? new Warmup(gate.folder(), window, statistics, abort) : null;
       reporter.begin(window);
       crew.release(window);
-      long cpu = watch(crew, reporter, window, warmup);
-      Results.Timing timing = timing(crew, window, gate.isOpen() ? null : agreed, connectSeconds, cpu);
-      return report(new Results(run, reporter, statistics, timing, crew.cleanup()));
+      Footprint footprint = watch(crew, reporter, window, warmup);
+      crew.observed();
+      Results.Timing timing = timing(crew, window, gate.isOpen() ? null : agreed, connectSeconds);
+      return report(new Results(run, reporter, statistics, timing, footprint, crew.cleanup()));
     } finally {
       crew.dismiss();
     }
   }
 
   private Window window(Instant agreed) {
-    long begin = System.nanoTime() + Duration.between(Instant.now(), agreed).toNanos();
+    long begin = StartGate.nanoTime(agreed);
     long measure = begin + (long) (run.warmupSeconds() * 1e9);
     long length = run.measuredSeconds() == 0 ? Long.MAX_VALUE : (long) (run.measuredSeconds() * 1e9);
     return new Window(begin, measure, length);
   }
 
-  /** Ticks until all threads have ended; gives back the processor time of the measured window, in nanoseconds. */
-  private long watch(Crew crew, Reporter reporter, Window window, Warmup warmup)
+  /** Ticks until all threads have ended; gives back what the window took, {@code null} if it never began. */
+  private Footprint watch(Crew crew, Reporter reporter, Window window, Warmup warmup)
       throws IOException, InterruptedException {
-    OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
-    long cpuAtMeasure = -1;
+    Footprint footprint = null;
     long next = window.measure();
     long givenUp = 0;
     boolean ended = false;
@@ -181,8 +180,10 @@ public final class Client {
         next = window.measure();
       }
       long now = System.nanoTime();
-      if (cpuAtMeasure < 0 && now - window.measure() >= 0) {
-        cpuAtMeasure = system.getProcessCpuTime();
+      if (footprint == null && window.hasBegun(now)) {
+        footprint = new Footprint(crew.transports());
+      } else if (footprint != null && window.isOver(now)) {
+        footprint.see();
       }
       if (now - next >= 0) {
         next += TimeUnit.SECONDS.toNanos(TICK_SECONDS);
@@ -194,12 +195,14 @@ public final class Client {
         givenUp = now;
       }
     }
-    long cpu = cpuAtMeasure < 0 ? 0 : system.getProcessCpuTime() - cpuAtMeasure;
+    if (footprint != null) {
+      footprint.end();
+    }
     reporter.end();
-    return cpu;
+    return footprint;
   }
 
-  private Results.Timing timing(Crew crew, Window window, Instant agreed, double connectSeconds, long cpu) {
+  private Results.Timing timing(Crew crew, Window window, Instant agreed, double connectSeconds) {
     // A run bounded by time is as long as it was meant to be; one bounded by count or given up ends with its last
     // answer.
     boolean full = !abort.isSet() && crew.reachedEnd();
@@ -208,7 +211,7 @@ public final class Client {
     Double skew = agreed == null ? null : crew.skew() / 1e6;
     Double finished = agreed == null || crew.lastFinished() == 0 ? null : (crew.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
-        (window.measure() - window.begin()) / 1e9, measured, crew.missed(), cpu / 1e9,
+        (window.measure() - window.begin()) / 1e9, measured, crew.missed(),
         Utils.getGCTotalTime());
   }
 

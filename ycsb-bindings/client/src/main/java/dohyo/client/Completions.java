@@ -3,17 +3,32 @@ package dohyo.client;
 import dohyo.workload.Operation;
 import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.locks.LockSupport;
 
 /**
- * Operations that have been answered, handed from the driver's threads back to the one that sent them (the owner, which
- * makes this object and alone takes from it).
+ * Operations that have been answered, on whatever thread, until the logical client takes them. One thread at a time
+ * takes, from {@link #own} to {@link #leave}.
  */
 final class Completions {
-  private final Thread owner = Thread.currentThread();
   private final ArrayDeque<Operation> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Operation> answered = new ConcurrentLinkedQueue<>();
-  private volatile Thread waiting;
+  private final Runnable wake;
+  // Needs no barrier: a thread finds itself here only if it was the last of its own writes.
+  private Thread owner;
+
+  /** Makes the queue of one logical client; {@code wake} is called after each answer that another thread brings. */
+  Completions(Runnable wake) {
+    this.wake = wake;
+  }
+
+  /** From now on this thread takes. */
+  void own() {
+    owner = Thread.currentThread();
+  }
+
+  /** From now on this thread takes no more. */
+  void leave() {
+    owner = null;
+  }
 
   void add(Operation operation) {
     if (Thread.currentThread() == owner) {
@@ -22,36 +37,16 @@ final class Completions {
       return;
     }
     answered.add(operation);
-    Thread sleeper = waiting;
-    if (sleeper != null) {
-      LockSupport.unpark(sleeper);
-    }
+    wake.run();
   }
 
-  /** The next one, or {@code null} if there is none yet. */
+  /** The next one, or {@code null} if there is none. */
   Operation poll() {
     Operation next = atOnce.poll();
     return next != null ? next : answered.poll();
   }
 
-  /** The next one, waiting for it until a time of {@link System#nanoTime} at the most; {@code null} if none came. */
-  Operation poll(long until) {
-    Operation next = poll();
-    if (next != null) {
-      return next;
-    }
-    waiting = Thread.currentThread();
-    try {
-      while ((next = answered.poll()) == null) {
-        long left = until - System.nanoTime();
-        if (left <= 0 || Thread.currentThread().isInterrupted()) {
-          return null;
-        }
-        LockSupport.parkNanos(this, left);
-      }
-      return next;
-    } finally {
-      waiting = null;
-    }
+  boolean isEmpty() {
+    return atOnce.isEmpty() && answered.isEmpty();
   }
 }

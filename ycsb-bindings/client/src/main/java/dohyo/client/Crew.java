@@ -2,12 +2,19 @@ package dohyo.client;
 
 import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
+import dohyo.binding.Transport;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -16,7 +23,10 @@ import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
 
-/** The client threads: all connect, all wait, all work, all disconnect. */
+/**
+ * The logical clients and the threads that serve them, one each or a few for all: all connect, all wait, all work, all
+ * disconnect.
+ */
 final class Crew {
   /** How long a thread may take to let go of its connection before it is left behind. */
   private static final long LEAVE_SECONDS = 15;
@@ -29,39 +39,42 @@ final class Crew {
   private final Run run;
   private final List<ThreadStatistics> statistics;
   private final Abort abort;
+  private final int threads;
   private final AtomicReferenceArray<Worker> workers;
+  private final AtomicReferenceArray<Transport> transports;
   private final CountDownLatch connected;
   private final CountDownLatch ended;
+  private final CountDownLatch observed = new CountDownLatch(1);
   private final CountDownLatch left;
   private final CompletableFuture<Window> released = new CompletableFuture<>();
   private final CompletableFuture<Exception> failure = new CompletableFuture<>();
-  private final Histogram cleanup = new ConcurrentHistogram(ThreadStatistics.DIGITS);
+  private final Histogram cleanup = new ConcurrentHistogram(SharedHistograms.DIGITS);
+  private List<Pacer> pacers;
   private long leaveUntil;
 
   Crew(Run run, List<ThreadStatistics> statistics, Abort abort) {
     this.run = run;
     this.statistics = statistics;
     this.abort = abort;
-    int count = run.threads();
-    workers = new AtomicReferenceArray<>(count);
-    connected = new CountDownLatch(count);
-    ended = new CountDownLatch(count);
-    left = new CountDownLatch(count);
+    // As many as a driver has event loops by default: they make what is due at a time.
+    threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
+    workers = new AtomicReferenceArray<>(run.threads());
+    transports = new AtomicReferenceArray<>(run.threads());
+    connected = new CountDownLatch(run.threads());
+    ended = new CountDownLatch(threads);
+    left = new CountDownLatch(threads);
   }
 
   /**
    * Starts the threads and waits until each has connected.
    *
    * @throws DBException      if one cannot connect
-   * @throws SettingException if there is no such binding, or it refuses a property
+   * @throws SettingException if the binding refuses a property
    */
   void connect() throws DBException, InterruptedException {
-    // Found once before the threads are made, so that a wrong name costs nothing.
-    String name = run.settings().text("db", "site.ycsb.BasicDB");
-    Bindings.create(name);
-    for (int i = 0; i < run.threads(); i++) {
+    for (int i = 0; i < threads; i++) {
       int number = i;
-      Thread thread = new Thread(() -> live(number, name), "client-" + number);
+      Thread thread = new Thread(() -> live(number), "client-" + number);
       // A thread stuck in a driver must not keep the process from ending.
       thread.setDaemon(true);
       try {
@@ -92,6 +105,7 @@ final class Crew {
 
   /** Lets all threads begin. */
   void release(Window window) {
+    pacers = Pacer.of(run, window);
     released.complete(window);
   }
 
@@ -100,17 +114,30 @@ final class Crew {
     return ended.await(nanos, TimeUnit.NANOSECONDS);
   }
 
+  /** Lets the threads that have ended disconnect. */
+  void observed() {
+    observed.countDown();
+  }
+
+  /** How the bindings reach their servers, each once; empty where they do not tell. */
+  Set<Transport> transports() {
+    Set<Transport> each = Collections.newSetFromMap(new IdentityHashMap<>());
+    IntStream.range(0, transports.length()).mapToObj(transports::get).filter(Objects::nonNull).forEach(each::add);
+    return each;
+  }
+
   /** Sends all threads home, released or not, and waits a bounded time until all have disconnected. */
   void dismiss() throws InterruptedException {
     released.cancel(false);
     // After an error of this process they may still be at work.
     abort.set("dismissed");
+    observed();
     if (!failure.isDone() || connected.getCount() == 0) {
       awaitLeft();
     }
   }
 
-  /** How long each thread took to disconnect, in microseconds. */
+  /** How long each thread took to disconnect, in nanoseconds. */
   Histogram cleanup() throws InterruptedException {
     awaitLeft();
     return cleanup;
@@ -125,19 +152,24 @@ final class Crew {
     left.await(leaveUntil - System.nanoTime(), TimeUnit.NANOSECONDS);
   }
 
-  private void live(int number, String name) {
+  /** What a thread does: it serves its logical client and every {@code threads}-th after it. */
+  private void live(int first) {
+    List<Binding> bindings = new ArrayList<>();
     try {
-      Binding binding = Bindings.create(name);
-      binding.setProperties(run.settings().properties());
-      binding.init();
-      try {
+      for (int number = first; number < run.threads(); number += threads) {
+        Binding binding = Bindings.create(run.settings());
+        binding.setProperties(run.settings().properties());
+        binding.init();
+        bindings.add(binding);
+        transports.set(number, binding.transport().orElse(null));
         connected.countDown();
-        work(number, binding);
+      }
+      try {
+        work(first, bindings);
       } finally {
         ended.countDown();
-        long start = System.nanoTime();
-        binding.cleanup();
-        cleanup.recordValue(Math.max(0, (System.nanoTime() - start) / 1000));
+        // What the threads have used, and how they were connected, is seen while they are.
+        observed.await();
       }
     } catch (OutOfMemoryError e) {
       failure.complete(OUT_OF_MEMORY);
@@ -146,26 +178,51 @@ final class Crew {
         failure.complete(e instanceof Exception exception ? exception : new DBException(e.toString(), e));
       }
     } finally {
+      disconnect(bindings);
       left.countDown();
     }
   }
 
-  private void work(int number, Binding binding) {
+  private void disconnect(List<Binding> bindings) {
+    for (Binding binding : bindings) {
+      long start = System.nanoTime();
+      try {
+        binding.cleanup();
+      } catch (Exception | Error e) {
+        // Everything has been measured, and the process ends.
+        continue;
+      }
+      cleanup.recordValue(System.nanoTime() - start);
+    }
+  }
+
+  private void work(int first, List<Binding> bindings) {
+    Window window;
     try {
-      Window window = released.join();
-      Worker worker = new Worker(run, number, binding, window, statistics.get(number), abort);
-      workers.set(number, worker);
-      worker.work();
-    } catch (java.util.concurrent.CancellationException e) {
+      window = released.join();
+    } catch (CancellationException e) {
       // Dismissed before the run began.
       return;
-    } catch (OutOfMemoryError e) {
-      // No text is put together: there may be no memory for it.
-      abort.set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
-          + " threadcount, inflight or batchsize");
+    }
+    List<Function<Completions, Worker>> makers = new ArrayList<>();
+    for (int i = 0; i < bindings.size(); i++) {
+      int number = first + i * threads;
+      Binding binding = bindings.get(i);
+      makers.add(completions -> {
+        Worker worker = new Worker(run, number, binding, window, pacers.get(number), statistics.get(number), abort,
+            completions);
+        workers.set(number, worker);
+        return worker;
+      });
+    }
+    try {
+      if (run.events()) {
+        new DriverThreads(makers, abort).run();
+      } else {
+        new OwnThread(makers.get(0)).run();
+      }
     } catch (Exception | Error e) {
-      abort.set("client thread " + number + " died: " + e);
-      e.printStackTrace();
+      abort.died(e);
     }
   }
 

@@ -13,6 +13,11 @@ public final class NoopBinding extends Binding {
   private static final CompletableFuture<Status> OK = CompletableFuture.completedFuture(Status.OK);
 
   @Override
+  public String[] loops(Settings settings) {
+    return new String[] {"events", "threads"}; // so that both can be measured
+  }
+
+  @Override
   protected void connect(Settings settings) {
     // There is nothing to connect to.
   }

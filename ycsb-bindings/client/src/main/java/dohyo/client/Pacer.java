@@ -1,14 +1,19 @@
 package dohyo.client;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
- * Tells a thread when its next operation is due. With a target rate the due times are a fixed grid, which does not
- * wait for slow answers: the latency from the due time is the one that a user of an open system would see (the
- * "intended" latency of YCSB and wrk2). The grids of the threads of all clients are shifted against each other, so that
- * together they send at an even rate.
+ * Tells a thread when its next operation is due. With a target rate the due times do not wait for slow answers: the
+ * latency from the due time is the one that a user of an open system would see (the "intended" latency of YCSB and
+ * wrk2). They are a fixed grid, and the grids of the threads of all clients are shifted against each other, so that
+ * together they send at an even rate; or they are random {@link Arrivals}.
  */
 final class Pacer {
   private final double nanosBetween;
   private final double offset;
+  private Arrivals.Turns turns;
+  private Arrivals.Turns measured;
   private long begin;
   private long passed;
 
@@ -26,13 +31,42 @@ final class Pacer {
     this.begin = begin;
   }
 
-  /** Begins the grid anew; what was due before and is not sent yet is dropped. */
+  /** The pacers of all threads of this client. */
+  static List<Pacer> of(Run run, Window window) {
+    List<Pacer> pacers = new ArrayList<>();
+    for (int thread = 0; thread < run.threads(); thread++) {
+      pacers.add(new Pacer(run.target(), run.threads(), run.workload().shift(thread, run.threads()), window.begin()));
+    }
+    if (run.poisson()) {
+      List<Arrivals.Turns> endless = Arrivals.endless(run.workload().arrivals(0), run.target(), run.threads());
+      boolean isTimed = window.length() < Long.MAX_VALUE;
+      long length = isTimed ? window.length() : (long) (run.operations() * 1e9 / run.target());
+      long count = isTimed ? pacers.stream().mapToLong(pacer -> pacer.dueWithin(length)).sum() : run.operations();
+      List<Arrivals.Turns> measured = Arrivals.within(run.workload().arrivals(1), count, length, run.threads());
+      for (int thread = 0; thread < run.threads(); thread++) {
+        pacers.get(thread).turns = endless.get(thread);
+        pacers.get(thread).measured = measured.get(thread);
+      }
+    }
+    if (window.begin() == window.measure()) {
+      pacers.forEach(pacer -> pacer.begin(window.measure()));
+    }
+    return pacers;
+  }
+
+  /** How many operations the grid has in that many nanoseconds. */
+  private long dueWithin(long length) {
+    return Math.max(0, (long) Math.ceil((length - offset) / nanosBetween));
+  }
+
+  /** Begins anew with the measured window; what was due before and is not sent yet is dropped. */
   void begin(long time) {
     begin = time;
     passed = 0;
+    turns = measured;
   }
 
-  /** When the grid begins, in {@link System#nanoTime}. */
+  /** What the due times are counted from, in {@link System#nanoTime}. */
   long begin() {
     return begin;
   }
@@ -43,11 +77,14 @@ final class Pacer {
 
   /** When the next operation is due, in {@link System#nanoTime}; only with a target. */
   long due() {
-    return begin + (long) (offset + passed * nanosBetween);
+    return begin + (turns == null ? (long) (offset + passed * nanosBetween) : turns.time());
   }
 
   /** Goes on to the one after that. */
   void pass() {
     passed++;
+    if (turns != null) {
+      turns.pass();
+    }
   }
 }

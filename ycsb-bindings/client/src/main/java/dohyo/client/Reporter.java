@@ -1,5 +1,7 @@
 package dohyo.client;
 
+import static dohyo.client.SharedHistograms.NANOS_PER_MICRO;
+
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.FileOutputStream;
@@ -34,6 +36,8 @@ final class Reporter {
   private final String label;
   private final long statusNanos;
   private final String logPrefix;
+  private final List<SharedHistograms> histograms;
+  private final Histogram[] intervals = new Histogram[Series.COUNT];
   private final Histogram[] totals = new Histogram[Series.COUNT];
   private final Histogram[] sinceStatus = new Histogram[Series.COUNT];
   private final HistogramLogWriter[] logs = new HistogramLogWriter[Series.COUNT];
@@ -57,6 +61,7 @@ final class Reporter {
   Reporter(Run run, List<ThreadStatistics> threads, Abort abort, PrintStream status) {
     this.run = run;
     this.threads = threads;
+    this.histograms = threads.stream().map(ThreadStatistics::histograms).distinct().toList();
     this.abort = abort;
     Settings settings = run.settings();
     this.status = settings.flag("status", false) ? status : null;
@@ -92,7 +97,7 @@ final class Reporter {
       lastSuccess = now;
     } else if (now - lastSuccess > run.stallSeconds() * 1e9) {
       abort.databaseFailed("no operation has succeeded for " + TWO_PLACES.format(run.stallSeconds())
-          + " s (stalltime); the last error was: " + firstError().orElse("none"));
+          + " s (stalltime); the first error was: " + firstError().orElse("none"));
     }
     if (now - nextStatus >= 0) {
       printStatus(now);
@@ -119,17 +124,14 @@ final class Reporter {
     if (System.nanoTime() - window.measure() < 0) {
       return;
     }
+    histograms.forEach(shared -> shared.takeInto(intervals));
     for (int index = 0; index < Series.COUNT; index++) {
-      Histogram interval = interval(index);
+      Histogram interval = intervals[index];
       if (interval == null) {
         continue;
       }
-      if (totals[index] == null) {
-        totals[index] = histogram();
-        sinceStatus[index] = histogram();
-      }
-      totals[index].add(interval);
-      sinceStatus[index].add(interval);
+      totals[index] = SharedHistograms.added(totals[index], interval);
+      sinceStatus[index] = SharedHistograms.added(sinceStatus[index], interval);
       if (logPrefix != null) {
         interval.setStartTimeStamp(intervalStartMillis);
         interval.setEndTimeStamp(nowMillis);
@@ -137,27 +139,9 @@ final class Reporter {
         // So that a reader that follows the file sees whole seconds, and a kill loses at most one.
         logFiles[index].flush();
       }
+      interval.reset();
     }
     intervalStartMillis = nowMillis;
-  }
-
-  /** What all threads have recorded in a series since the last look; {@code null} while they have nothing. */
-  private Histogram interval(int index) {
-    Histogram merged = null;
-    for (ThreadStatistics thread : threads) {
-      Histogram interval = thread.takeInterval(index);
-      if (interval != null) {
-        if (merged == null) {
-          merged = histogram();
-        }
-        merged.add(interval);
-      }
-    }
-    return merged;
-  }
-
-  private static Histogram histogram() {
-    return new Histogram(ThreadStatistics.DIGITS);
   }
 
   private HistogramLogWriter log(int index) throws IOException {
@@ -165,7 +149,8 @@ final class Reporter {
       String name = Series.name(index);
       logFiles[index] = new PrintStream(new FileOutputStream(logPrefix + name + ".hdr"), false, StandardCharsets.UTF_8);
       logs[index] = new HistogramLogWriter(logFiles[index]);
-      logs[index].outputComment("[Logging for: " + name + ", microseconds]");
+      // The unit of the histograms; the column Interval_Max is in milliseconds.
+      logs[index].outputComment("[Logging for: " + name + ", nanoseconds]");
       logs[index].outputLogFormatVersion();
       logs[index].outputStartTime(measureStartMillis);
       logs[index].setBaseTime(measureStartMillis);
@@ -210,11 +195,12 @@ final class Reporter {
   private String summary(int index) {
     Histogram h = sinceStatus[index];
     StringBuilder text = new StringBuilder("[").append(Series.name(index)).append(": Count=").append(h.getTotalCount())
-        .append(", Max=").append(h.getMaxValue()).append(", Min=").append(h.getTotalCount() == 0 ? 0 : h.getMinValue())
-        .append(", Avg=").append(TWO_PLACES.format(h.getMean()));
+        .append(", Max=").append(h.getMaxValue() / NANOS_PER_MICRO).append(", Min=")
+        .append(h.getTotalCount() == 0 ? 0 : h.getMinValue() / NANOS_PER_MICRO)
+        .append(", Avg=").append(TWO_PLACES.format(h.getMean() / NANOS_PER_MICRO));
     for (String percentile : List.of("50", "90", "99", "99.9", "99.99")) {
       text.append(", ").append(percentile).append('=')
-          .append(h.getValueAtPercentile(Double.parseDouble(percentile)));
+          .append(h.getValueAtPercentile(Double.parseDouble(percentile)) / NANOS_PER_MICRO);
     }
     return text.append("] ").toString();
   }
@@ -242,7 +228,7 @@ final class Reporter {
     return text.toString();
   }
 
-  /** Everything measured in a series, in microseconds; {@code null} if nothing was. */
+  /** Everything measured in a series, in nanoseconds; {@code null} if nothing was. */
   Histogram total(int index) {
     return totals[index];
   }

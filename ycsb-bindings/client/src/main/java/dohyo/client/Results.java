@@ -1,5 +1,7 @@
 package dohyo.client;
 
+import static dohyo.client.SharedHistograms.NANOS_PER_MICRO;
+
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.workload.OperationType;
@@ -25,6 +27,7 @@ final class Results {
   private final Reporter reporter;
   private final List<ThreadStatistics> threads;
   private final Timing timing;
+  private final Footprint footprint;
   private final Histogram cleanup;
   private final Map<OperationType, Map<String, Long>> statuses = new TreeMap<>();
   private final Map<OperationType, Long> records = new TreeMap<>();
@@ -33,24 +36,26 @@ final class Results {
    * When things happened in a run.
    *
    * @param agreedStartMillis agreed instant in milliseconds since 1970, {@code null} without a start gate
-   * @param skewMillis        how late the first operation was sent; {@code null} likewise
-   * @param finishedMillis    how long after the agreed instant the last answer came; {@code null} likewise
+   * @param skewMillis        how late the first operation was sent, {@code null} without a start gate
+   * @param finishedMillis    how long after the agreed instant the last answer came, {@code null} without a start gate
    * @param connectSeconds    from the start of the process to all threads connected
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
    * @param missedOperations  how many operations were due in the measured window and not sent in it
-   * @param cpuSeconds        processor time that this process used in the measured window
    * @param gcMillis          time in garbage collection since the start of the process
    */
   record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
-      double warmupSeconds, double measuredSeconds, long missedOperations, double cpuSeconds, long gcMillis) {
+      double warmupSeconds, double measuredSeconds, long missedOperations, long gcMillis) {
   }
 
-  Results(Run run, Reporter reporter, List<ThreadStatistics> threads, Timing timing, Histogram cleanup) {
+  /** What a run came to; {@code footprint} is {@code null} if its window never began. */
+  Results(Run run, Reporter reporter, List<ThreadStatistics> threads, Timing timing, Footprint footprint,
+      Histogram cleanup) {
     this.run = run;
     this.reporter = reporter;
     this.threads = threads;
     this.timing = timing;
+    this.footprint = footprint;
     this.cleanup = cleanup;
     for (ThreadStatistics thread : threads) {
       thread.statuses().forEach((type, counts) -> counts.forEach((name, count) ->
@@ -174,7 +179,7 @@ final class Results {
         if (histogram == null && !(plain && statuses.containsKey(type))) {
           continue;
         }
-        series(exporter, Series.name(index), histogram == null ? new Histogram(ThreadStatistics.DIGITS) : histogram);
+        series(exporter, Series.name(index), histogram == null ? SharedHistograms.histogram() : histogram);
         if (plain) {
           if (records.containsKey(type)) {
             exporter.write(type.label(), "Records", records.get(type));
@@ -187,15 +192,16 @@ final class Results {
     }
   }
 
+  /** The lines of one histogram; YCSB's are of whole microseconds, rounded down. */
   private void series(MeasurementsExporter exporter, String name, Histogram histogram) throws IOException {
     boolean empty = histogram.getTotalCount() == 0;
     exporter.write(name, "Operations", histogram.getTotalCount());
-    exporter.write(name, "AverageLatency(us)", histogram.getMean());
-    exporter.write(name, "MinLatency(us)", empty ? 0 : histogram.getMinValue());
-    exporter.write(name, "MaxLatency(us)", histogram.getMaxValue());
+    exporter.write(name, "AverageLatency(us)", histogram.getMean() / NANOS_PER_MICRO);
+    exporter.write(name, "MinLatency(us)", empty ? 0 : histogram.getMinValue() / NANOS_PER_MICRO);
+    exporter.write(name, "MaxLatency(us)", histogram.getMaxValue() / NANOS_PER_MICRO);
     for (String percentile : percentiles(run.settings())) {
       exporter.write(name, ordinal(percentile) + "PercentileLatency(us)",
-          histogram.getValueAtPercentile(Double.parseDouble(percentile)));
+          histogram.getValueAtPercentile(Double.parseDouble(percentile)) / NANOS_PER_MICRO);
     }
   }
 
@@ -255,6 +261,8 @@ final class Results {
     summary.put("inflight", run.inflight());
     summary.put("readbeforewrite", run.workload().readBeforeWrite().orElse(null));
     summary.put("target", run.target());
+    summary.put("loop", run.events() ? "events" : "threads");
+    summary.put("arrival", run.target() > 0 ? run.poisson() ? "poisson" : "uniform" : null);
     summary.put("seed", run.workload().seed());
     summary.put("tablecount", run.workload().tableCount());
     summary.put("agreed_start_ms", timing.agreedStartMillis());
@@ -272,7 +280,11 @@ final class Results {
     summary.put("attempted_records", attemptedRecords());
     summary.put("failed_records", failedRecords());
     summary.put("retried_records", threads.stream().mapToLong(ThreadStatistics::retriedRecords).sum());
-    summary.put("cpu_seconds", timing.cpuSeconds());
+    summary.put("retries", run.retries());
+    summary.put("cpu_seconds", footprint == null ? 0 : footprint.cpuSeconds());
+    if (footprint != null) {
+      footprint.write(summary);
+    }
     summary.put("gc_ms", timing.gcMillis());
     // Both with the warm-up: what may be in the tables beyond the load, and how much of that is not certain.
     summary.put("inserted", run.workload().inserted());

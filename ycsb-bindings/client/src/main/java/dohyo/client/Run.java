@@ -11,9 +11,11 @@ import dohyo.workload.RecordWorkload;
  * @param settings        all properties
  * @param workload        makes the operations
  * @param load            whether it loads, or runs the mix
- * @param threads         number of threads
+ * @param threads         number of logical clients
+ * @param events          whether logical clients go on within the driver's threads, and have none of their own
  * @param inflight        operations in flight per thread
  * @param target          operations per second over all threads, 0 for as fast as possible
+ * @param poisson         whether operations are due at random times, and not at even distances
  * @param operations      operations (of the load: records) at the most, 0 for no bound
  * @param warmupSeconds   time before the measured window, at the most
  * @param steady          whether it ends earlier when the throughput of all clients is steady
@@ -21,17 +23,21 @@ import dohyo.workload.RecordWorkload;
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load: its rows must be there
  * @param timeoutMillis   last bound on one operation
  * @param stallSeconds    time without any success after which the run is given up; with a target at least
- *                        {@link #STALL_OPERATIONS} times that between two operations of this client
- * @param insertRetries   how often a failed insert of the load is sent again
+ *                        {@link #STALL_OPERATIONS}, of random arrivals {@link #STALL_ARRIVALS} times the mean time
+ *                        between two operations of this client
+ * @param retries         how often the binding may send again what has failed
+ * @param insertRetries   how often a failed insert of the load is sent again by this client
  */
-record Run(Settings settings, RecordWorkload workload, boolean load, int threads, int inflight, double target,
-    long operations, double warmupSeconds, boolean steady, double measuredSeconds, double maxErrorRate,
-    long timeoutMillis, double stallSeconds, int insertRetries) {
+record Run(Settings settings, RecordWorkload workload, boolean load, int threads, boolean events, int inflight,
+    double target, boolean poisson, long operations, double warmupSeconds, boolean steady, double measuredSeconds,
+    double maxErrorRate, long timeoutMillis, double stallSeconds, int retries, int insertRetries) {
 
   /** One of a thousand clients may send an operation every two minutes: that is no stall. */
   private static final double STALL_OPERATIONS = 10;
+  /** Of random arrivals so many are never due in one gap: the chance is 10⁻¹³. */
+  private static final double STALL_ARRIVALS = 30;
 
-  /** The workload of stock YCSB that {@link RecordWorkload} stands in for. */
+  /** The workload of stock YCSB; this client runs {@link RecordWorkload} in its place. */
   private static final String CORE_WORKLOAD = "site.ycsb.workloads.CoreWorkload";
 
   /**
@@ -59,17 +65,28 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
       threads = (int) operations;
     }
     double target = settings.decimal("target", 0, 0, 1e12);
-    return new Run(settings, workload, load, threads,
+    boolean poisson = settings.choice("arrival", "uniform", "poisson").equals("poisson") && target > 0;
+    return new Run(settings, workload, load, threads, events(settings),
         settings.number("inflight", 1, 1, 1_000_000),
         target,
+        poisson,
         operations,
         load ? 0 : settings.decimal("warmuptime", 0, 0, 1e8),
         settings.choice("warmup", "fixed", "steady").equals("steady"),
         seconds,
         load ? 0 : settings.decimal("maxerrorrate", 0.001, 0, 1),
         Binding.operationTimeout(settings),
-        Math.max(settings.decimal("stalltime", 60, 1, 1e8), target > 0 ? STALL_OPERATIONS / target : 0),
+        Math.max(settings.decimal("stalltime", 60, 1, 1e8),
+            target > 0 ? (poisson ? STALL_ARRIVALS : STALL_OPERATIONS) / target : 0),
+        Binding.retries(settings),
         load ? settings.number("core_workload_insertion_retry_limit", 0, 0, 1_000_000) : 0);
+  }
+
+  private static boolean events(Settings settings) {
+    String loop = settings.choice("client.loop", Bindings.create(settings).loops(settings));
+    // For the binding, which under another client is to expect a thread for each.
+    settings.properties().setProperty("client.loop", loop);
+    return loop.equals("events");
   }
 
   String phase() {

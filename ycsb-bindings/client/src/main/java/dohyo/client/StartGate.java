@@ -19,8 +19,12 @@ import java.util.function.BooleanSupplier;
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
+  /** How long reading two clocks may take, so that they were read at the same time. */
+  private static final long TOGETHER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
   private final Path folder;
   private final Duration patience;
+  private final boolean alone;
 
   /**
    * Reads {@code startgate} and {@code startgate.timeout} (seconds).
@@ -30,6 +34,7 @@ final class StartGate {
   StartGate(Settings settings) {
     folder = settings.has("startgate") ? Path.of(settings.text("startgate", "")) : null;
     patience = Duration.ofSeconds(settings.whole("startgate.timeout", 300, 1, 86_400));
+    alone = settings.whole("clients", 1, 1, 1_000_000) == 1;
     if (folder != null && !Files.isDirectory(folder)) {
       throw new SettingException("startgate=" + folder + ": there is no such folder");
     }
@@ -40,11 +45,12 @@ final class StartGate {
   }
 
   /**
-   * Says ready and waits for the agreed instant to be known; it may lie in the future still.
+   * Says ready and waits for the agreed instant to be known; it may lie in the future still. A client that is alone may
+   * learn of it too late: nobody else has begun meanwhile, and {@code skew_ms} says how late it was.
    *
    * @param stopped tells whether to give up
    * @return the agreed instant, now where there is no gate, or {@code null} if it was stopped
-   * @throws RunInvalidException if no instant was agreed within {@code startgate.timeout}, or it has passed already
+   * @throws RunInvalidException if no instant was agreed within {@code startgate.timeout}, or the others have begun
    */
   Instant await(BooleanSupplier stopped) throws IOException, RunInvalidException {
     if (folder == null) {
@@ -87,10 +93,26 @@ final class StartGate {
     }
   }
 
-  private static Instant checked(String text) throws RunInvalidException {
+  /** An instant in {@link System#nanoTime}. Where the machine stops between both clocks, they are read again. */
+  static long nanoTime(Instant instant) {
+    long shortest = Long.MAX_VALUE;
+    long time = 0;
+    for (int i = 0; i < 20 && shortest > TOGETHER_NANOS; i++) {
+      long before = System.nanoTime();
+      long left = Duration.between(Instant.now(), instant).toNanos();
+      long took = System.nanoTime() - before;
+      if (took < shortest) {
+        shortest = took;
+        time = before + left;
+      }
+    }
+    return time;
+  }
+
+  private Instant checked(String text) throws RunInvalidException {
     Instant agreed = instant(text, "start");
     long late = agreed.until(Instant.now(), ChronoUnit.MILLIS);
-    if (late > 0) {
+    if (late > 0 && !alone) {
       throw new RunInvalidException("the agreed start instant had passed " + late
           + " ms before this client learned of it; agree on a later one");
     }

@@ -7,23 +7,17 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.IntStream;
-import org.HdrHistogram.Histogram;
-import org.HdrHistogram.SingleWriterRecorder;
 import site.ycsb.Status;
 
 /**
- * What one thread has measured. Only that thread writes; {@link Reporter} takes interval histograms out at any time,
- * and reads the counts once the thread has ended.
+ * What one thread has measured. Only that thread writes; {@link Reporter} takes latencies out at any time, and reads
+ * the counts once the thread has ended.
  */
 final class ThreadStatistics {
-  /** Significant digits of the histograms: values are exact to 0.1 %, as in stock YCSB. */
-  static final int DIGITS = 3;
-
   private final boolean withIntended;
-  private final AtomicReferenceArray<SingleWriterRecorder> recorders = new AtomicReferenceArray<>(Series.COUNT);
-  private final Histogram[] intervals = new Histogram[Series.COUNT];
+  private final SharedHistograms histograms;
+  private final SharedHistograms.Buffer latencies;
   private final Map<OperationType, Map<String, long[]>> statuses = new EnumMap<>(OperationType.class);
   private final Map<OperationType, long[]> records = new EnumMap<>(OperationType.class);
   private final AtomicLong succeeded = new AtomicLong();
@@ -36,8 +30,10 @@ final class ThreadStatistics {
   private final AtomicLong retriedRecords = new AtomicLong();
   private volatile String firstError;
 
-  ThreadStatistics(boolean withIntended) {
+  ThreadStatistics(boolean withIntended, SharedHistograms histograms) {
     this.withIntended = withIntended;
+    this.histograms = histograms;
+    latencies = histograms.buffer();
   }
 
   /** Counts a finished operation of the warm-up. */
@@ -116,15 +112,11 @@ final class ThreadStatistics {
       count[0]++;
     }
     Series series = error ? Series.FAILED : found ? Series.OK : Series.NOT_FOUND;
-    recorder(series.index(type, false)).recordValue(micros(to - from));
+    latencies.record(series.index(type, false), to - from);
     if (withIntended) {
-      recorder(series.index(type, true)).recordValue(micros(to - intended));
+      latencies.record(series.index(type, true), to - intended);
     }
     return !error;
-  }
-
-  private static long micros(long nanos) {
-    return Math.max(0, nanos / 1000);
   }
 
   private static long succeeded(Status[] all) {
@@ -137,7 +129,7 @@ final class ThreadStatistics {
     return count;
   }
 
-  /** How many records have an error, of which the very first one is kept. */
+  /** Counts the records with an error, and keeps the very first error. */
   private long errors(Operation operation) {
     long count = 0;
     for (Status status : operation.statuses()) {
@@ -157,26 +149,9 @@ final class ThreadStatistics {
         : IntStream.range(0, reads.length).filter(i -> reads[i].isOk()).mapToObj(i -> all[i]).toArray(Status[]::new);
   }
 
-  private SingleWriterRecorder recorder(int index) {
-    SingleWriterRecorder recorder = recorders.get(index);
-    if (recorder == null) {
-      recorder = new SingleWriterRecorder(DIGITS);
-      recorders.set(index, recorder);
-    }
-    return recorder;
-  }
-
-  /**
-   * What was recorded in a series since the last call; {@code null} while nothing ever was. The histogram is good until
-   * the next call; only one thread may call.
-   */
-  Histogram takeInterval(int index) {
-    SingleWriterRecorder recorder = recorders.get(index);
-    if (recorder == null) {
-      return null;
-    }
-    intervals[index] = recorder.getIntervalHistogram(intervals[index]);
-    return intervals[index];
+  /** Where its latencies are, with those of other threads. */
+  SharedHistograms histograms() {
+    return histograms;
   }
 
   /** Operations without an error, so far. */

@@ -5,8 +5,6 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
@@ -45,7 +43,7 @@ final class Warmup {
   }
 
   /**
-   * Writes a line when it is due, and lets the window begin when it is told to.
+   * Writes a line when it is due, and sets the window's beginning once the agent has written the instant.
    *
    * @return whether that was now; the run is given up if the instant has passed already
    */
@@ -61,9 +59,8 @@ final class Warmup {
       return false;
     }
     try {
-      Instant told = StartGate.instant(Files.readString(instant).strip(), "measure");
-      long nanos = Duration.between(Instant.now(), told).toNanos();
-      if (nanos <= 0 || !window.measureFrom(System.nanoTime() + nanos)) {
+      long told = StartGate.nanoTime(StartGate.instant(Files.readString(instant).strip(), "measure"));
+      if (told - System.nanoTime() <= 0 || !window.measureFrom(told)) {
         abort.set("the instant at which the measured window begins had passed before this client learned of it;"
             + " agree on a later one");
       }

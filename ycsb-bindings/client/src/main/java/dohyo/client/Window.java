@@ -28,6 +28,11 @@ final class Window {
     return begin;
   }
 
+  /** {@link Long#MAX_VALUE} where only the count of operations bounds the run. */
+  long length() {
+    return length;
+  }
+
   long measure() {
     return measure;
   }

@@ -10,12 +10,21 @@ import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
- * One client thread: takes operations from its source, sends them when they are due, keeps up to {@code inflight} of
- * them on their way and records each when it has been answered. One in flight and many take the same road.
+ * One logical client: takes operations from its source, sends them when they are due, keeps up to {@code inflight} of
+ * them on their way and records each when it has been answered. It has no thread: whoever has something for it calls
+ * {@link #advance}, one thread at a time ({@link OwnThread}, {@link DriverThreads}).
  */
 final class Worker {
-  /** How long it may sleep before it looks whether the run was given up, or operations have been open for too long. */
-  private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+  /** What {@link #advance} returns when there is nothing to do before the next answer. */
+  static final long ANSWER = Long.MAX_VALUE;
+  /**
+   * How long nobody may call {@link #advance}: then it looks whether the run was given up, the window was moved, or
+   * operations have been open for too long.
+   */
+  static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+  /** So many operations may be sent, and as many answers taken at a time, in one call: others wait for the thread. */
+  private static final int MOST_AT_ONCE = 64;
 
   private final Run run;
   private final Binding binding;
@@ -26,74 +35,116 @@ final class Worker {
   private final Abort abort;
   private final long quota;
   private final long timeoutNanos;
-  private final Completions completions = new Completions();
-  private final Consumer<Operation> whenDone = completions::add;
+  private final Completions completions;
+  private final Consumer<Operation> whenDone;
   private final InFlight open;
-  private long now;
-  private long nextGlance;
+  private Operation next;
+  private boolean isSending = true;
+  private boolean hasEnded;
+  private long now = System.nanoTime();
+  private long turn;
+  private long nextGlance = now;
   private long measured;
   private long missed;
   private boolean hasSent;
+  private boolean isLate;
+  private long firstDue;
   private long skew;
   private long firstMeasured;
   private long lastFinished;
   private boolean reachedEnd;
 
-  Worker(Run run, int thread, Binding binding, Window window, ThreadStatistics statistics, Abort abort) {
+  Worker(Run run, int number, Binding binding, Window window, Pacer pacer, ThreadStatistics statistics, Abort abort,
+      Completions completions) {
     this.run = run;
     this.binding = binding;
     this.window = window;
     this.statistics = statistics;
     this.abort = abort;
-    this.source = run.workload().source(thread, run.threads());
-    this.pacer = new Pacer(run.target(), run.threads(), run.workload().shift(thread, run.threads()), window.begin());
+    this.completions = completions;
+    this.whenDone = completions::add;
+    this.source = run.workload().source(number, run.threads());
+    this.pacer = pacer;
     // The source of a load ends by itself; its bound is records, not operations.
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE
-        : RecordWorkload.part(run.operations(), thread + 1, run.threads())
-            - RecordWorkload.part(run.operations(), thread, run.threads());
+        : RecordWorkload.part(run.operations(), number + 1, run.threads())
+            - RecordWorkload.part(run.operations(), number, run.threads());
     this.open = new InFlight(run.inflight());
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(run.timeoutMillis());
   }
 
-  /** Sends until the window is over, the count is reached or the run was given up, then waits for what is open. */
-  void work() {
-    // The first one is made before the start, so that no class is loaded at the agreed instant.
+  /**
+   * Takes what has been answered and sends what is due. Sends until the window is over, the count is reached or the run
+   * was given up, then waits for what is open; then it {@link #hasEnded}.
+   *
+   * @return after how many nanoseconds it is to be called again, unless an answer comes first; 0 for at once,
+   *         {@link #ANSWER} for not before. But never later than after {@link #GLANCE_NANOS}
+   */
+  long advance() {
+    long wait = 0;
     now = System.nanoTime();
-    nextGlance = now;
-    Operation next = prepare();
-    while (next != null && makeRoom() && waitForTurn()) {
-      if (window.isOver(now)) {
-        reachedEnd = true;
-        // A key number that was handed out and never used would be missing in all later runs.
-        if (next.isNewRecord()) {
-          send(next);
-        }
-        break;
-      }
-      send(next);
-      pacer.pass();
-      next = prepare();
+    for (int sent = 0; wait == 0 && !hasEnded && sent < MOST_AT_ONCE; sent++) {
+      expire();
       takeAnswered();
+      wait = isSending ? sendNext() : ANSWER;
+      if (!completions.isEmpty()) {
+        wait = 0;
+      }
+      if (!isSending && (open.isEmpty() || abort.isSet())) {
+        abandon(0);
+        hasEnded = true;
+      }
     }
-    if (reachedEnd || abort.isSet()) {
-      missed = countMissed();
-    }
-    drain();
+    return wait;
   }
 
   /**
-   * Makes the next operation ahead of its time. There is none after the last one; nor when it would be due after the
-   * window: then the end has come.
+   * Makes the next operation ahead of its time, and sends it if it is due and there is room.
+   *
+   * @return as {@link #advance}
    */
-  private Operation prepare() {
-    if (measured >= quota) {
-      return null;
+  private long sendNext() {
+    // One that is due after the window is not made: the end has come. A time of a moment ago is good enough for that.
+    if (next == null && !(pacer.hasTarget() && window.isOver(due()))) {
+      next = measured < quota ? source.next() : null;
+      if (next == null) {
+        stop();
+        return 0;
+      }
     }
-    if (pacer.hasTarget() && window.isOver(due())) {
-      reachedEnd = waitForTurn();
-      return null;
+    if (abort.isSet()) {
+      stop();
+      return 0;
     }
-    return source.next();
+    if (open.isFull()) {
+      return ANSWER;
+    }
+    now = System.nanoTime();
+    // Asked anew: the window may have begun since, or have been moved.
+    turn = window.earlier(due());
+    if (now - turn < 0) {
+      return turn - now;
+    }
+    if (window.isOver(now)) {
+      reachedEnd = true;
+      // A key number that was handed out and never used would be missing in all later runs.
+      if (next != null && next.isNewRecord()) {
+        send(next);
+      }
+      stop();
+      return 0;
+    }
+    send(next);
+    next = null;
+    pacer.pass();
+    return 0;
+  }
+
+  private void stop() {
+    isSending = false;
+    if (reachedEnd || abort.isSet()) {
+      missed = countMissed();
+    }
   }
 
   private void send(Operation operation) {
@@ -102,7 +153,7 @@ final class Worker {
     operation.start(binding, due, now, whenDone);
     if (!hasSent) {
       hasSent = true;
-      skew = pacer.hasTarget() ? now - due : now - window.begin();
+      skew = now - (pacer.hasTarget() ? isLate ? firstDue : due : window.begin());
     }
     if (window.isMeasured(now)) {
       measured++;
@@ -112,26 +163,8 @@ final class Worker {
     }
   }
 
-  /** Takes answers until the next operation is due, or the window is over; false if the run was given up meanwhile. */
-  private boolean waitForTurn() {
-    while (!abort.isSet()) {
-      now = System.nanoTime();
-      expire();
-      // Asked anew each time: the window may have been moved.
-      long turn = window.earlier(due());
-      if (now - turn >= 0) {
-        return true;
-      }
-      Operation answered = completions.poll(Math.min(turn, now + GLANCE_NANOS));
-      if (answered != null) {
-        finish(answered);
-      }
-    }
-    return false;
-  }
-
   /**
-   * When the next operation is due. The grid begins anew with the measured window, so that what a cold server has left
+   * When the next operation is due. They begin anew with the measured window, so that what a cold server has left
    * undone in the warm-up is not measured.
    */
   private long due() {
@@ -140,6 +173,9 @@ final class Worker {
     }
     long measure = window.measure();
     if (pacer.begin() != measure && (window.hasBegun(now) || pacer.due() - measure >= 0)) {
+      // It has not sent even what was due first in the warm-up.
+      isLate = !hasSent && pacer.due() - measure < 0;
+      firstDue = pacer.due();
       pacer.begin(measure);
     }
     return pacer.due();
@@ -159,33 +195,6 @@ final class Worker {
     return count;
   }
 
-  /** Waits until one more operation may be sent; false if the run was given up meanwhile. */
-  private boolean makeRoom() {
-    while (open.isFull()) {
-      if (abort.isSet()) {
-        return false;
-      }
-      takeOne();
-    }
-    return true;
-  }
-
-  private void drain() {
-    while (!open.isEmpty() && !abort.isSet()) {
-      takeOne();
-    }
-    abandon(0);
-  }
-
-  private void takeOne() {
-    now = System.nanoTime();
-    expire();
-    Operation answered = completions.poll(now + GLANCE_NANOS);
-    if (answered != null) {
-      finish(answered);
-    }
-  }
-
   /** Gives up on what has been open for longer than the timeout, if it has not looked for that just before. */
   private void expire() {
     if (now - nextGlance >= 0) {
@@ -196,7 +205,7 @@ final class Worker {
 
   private void takeAnswered() {
     Operation answered;
-    while ((answered = completions.poll()) != null) {
+    for (int taken = 0; taken < MOST_AT_ONCE && (answered = completions.poll()) != null; taken++) {
       finish(answered);
     }
   }
@@ -227,10 +236,10 @@ final class Worker {
       return;
     }
     source.finished(operation);
-    if (window.isMeasured(operation.started())) {
+    if (window.isMeasured(operation.firstStarted())) {
       statistics.record(operation);
       lastFinished = operation.finished();
-    } else if (!window.hasBegun(operation.started())) {
+    } else if (!window.hasBegun(operation.firstStarted())) {
       statistics.warmup(operation);
     }
   }
@@ -242,6 +251,16 @@ final class Worker {
       }
     }
     return false;
+  }
+
+  /** When the next operation is due, in {@link System#nanoTime}, if {@link #advance} has found that it is not yet. */
+  long turn() {
+    return turn;
+  }
+
+  /** Whether nothing more will be sent, and everything was answered or given up; set by {@link #advance}. */
+  boolean hasEnded() {
+    return hasEnded;
   }
 
   /** Whether it stopped because the window was over, and not because there was nothing more to do. */

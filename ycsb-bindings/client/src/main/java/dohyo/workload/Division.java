@@ -6,8 +6,8 @@ import java.math.BigInteger;
 
 /**
  * How the clients of a run and their threads share the records, the tables and the key numbers of new records:
- * {@code clients} of them, of which this one is {@code clientnumber}, and with {@code tables=client} each works on its
- * own share of the {@code tablecount} tables alone.
+ * there are {@code clients}, and this one is {@code clientnumber}. With {@code tables=client} each works on its own
+ * share of the {@code tablecount} tables alone.
  *
  * <p>New records are dealt round: with two clients the first inserts {@code recordcount}, {@code recordcount} + 2, …,
  * the second the ones between. {@link RecordLayout#tableOf} deals them to the tables in the same way, so where each

@@ -65,7 +65,7 @@ final class IntegrityCheck implements RowSink {
     wrong[row] |= !whole || !right[row].add(column);
   }
 
-  /** The status of each record, of which those that were read and are not right are {@link #WRONG}. */
+  /** The status of each record, {@link #WRONG} where it was read and is not right. */
   Status[] checked(Status[] statuses) {
     Status[] checked = statuses.clone();
     for (int i = 0; i < checked.length; i++) {
@@ -74,7 +74,7 @@ final class IntegrityCheck implements RowSink {
     return checked;
   }
 
-  /** Likewise of the only record. */
+  /** The status of the only record, {@link #WRONG} where it was read and is not right. */
   Status checked(Status status) {
     return checked(0, status);
   }

@@ -41,6 +41,7 @@ public final class Operation {
   private long[] insertedKeys = {};
   private long intended;
   private long started;
+  private long firstStarted;
   private volatile long readFinished;
   private volatile Status[] reads;
   private int scannedRows;
@@ -94,6 +95,9 @@ public final class Operation {
   public void start(Binding binding, long intended, long now, Consumer<Operation> whenDone) {
     this.intended = intended;
     this.started = now;
+    if (retries == 0) {
+      firstStarted = now;
+    }
     try {
       if (batched) {
         sendBatch(binding).whenComplete((all, error) ->
@@ -118,8 +122,8 @@ public final class Operation {
       case SCAN -> binding.scanRows(table, key, scanLength, readColumns, this::countRow);
       case READ_MODIFY_WRITE -> read(binding, key).thenCompose(read -> {
         readAnswered(new Status[] {read});
-        // Not the binding's read-before-write: the record has just been read.
-        return read.isOk() ? binding.updateRow(row(key, 0)) : CompletableFuture.completedFuture(read);
+        // Not the binding's read-before-write: the record has just been read. What was given up is not written.
+        return read.isOk() && !settled ? binding.updateRow(row(key, 0)) : CompletableFuture.completedFuture(read);
       });
       default -> throw new IllegalStateException(type + " is not sent to a database");
     };
@@ -132,7 +136,7 @@ public final class Operation {
       case READ -> readAll(binding);
       case READ_MODIFY_WRITE -> readAll(binding).thenCompose(read -> {
         readAnswered(read);
-        return binding.updateFound(rows(binding.keys()), read);
+        return settled ? CompletableFuture.completedFuture(read) : binding.updateFound(rows(binding.keys()), read);
       });
       default -> throw new IllegalStateException(type + " has no batch form");
     };
@@ -214,6 +218,7 @@ public final class Operation {
     Operation again = new Operation(
         type, table, keys, readColumns, writeColumns, values, scanLength, batched, check);
     again.retries = retries + 1;
+    again.firstStarted = firstStarted;
     again.insertedKeys = insertedKeys;
     return again;
   }
@@ -285,6 +290,11 @@ public final class Operation {
   /** When it was sent, in {@link System#nanoTime}. */
   public long started() {
     return started;
+  }
+
+  /** When it was sent for the first time, in {@link System#nanoTime}. */
+  public long firstStarted() {
+    return firstStarted;
   }
 
   /** When the answer had come, in {@link System#nanoTime}. */

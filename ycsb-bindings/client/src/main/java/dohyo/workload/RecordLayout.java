@@ -16,8 +16,8 @@ import site.ycsb.Utils;
  * <p>Keys are those of YCSB: {@code user} and the key number, hashed with {@link Utils#hash} unless
  * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code keycolumns} they are
  * columns made from the key number ({@link KeyColumns}). With {@code tablecount} above one the key numbers from 0 to
- * {@code recordcount} are divided into contiguous ranges, one per table, of which the first ones are one record longer
- * where the number is not divisible; later inserts go round the tables.
+ * {@code recordcount} are divided into contiguous ranges, one per table. Where the number is not divisible, the first
+ * ranges are one record longer. Later inserts go round the tables.
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);

@@ -132,6 +132,11 @@ public final class RecordWorkload extends Workload {
     return division.shift(thread, threads);
   }
 
+  /** What the times are drawn from at which operations are due: one for the warm-up, another one for the window. */
+  public SplittableRandom arrivals(int which) {
+    return seed.of(-1 - which);
+  }
+
   /** Where part {@code index} of {@code parts} equal parts of a count begins; no product, so it cannot overflow. */
   public static long part(long count, int index, int parts) {
     return count / parts * index + Math.min(index, count % parts);

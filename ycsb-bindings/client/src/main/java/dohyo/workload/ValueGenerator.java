@@ -26,7 +26,7 @@ public final class ValueGenerator {
   /**
    * Makes a generator.
    *
-   * @param settings the client's properties, of which {@code valueentropy} is read
+   * @param settings the client's properties; only {@code valueentropy} is read
    * @param seed     start of the sequence; different for every thread
    * @throws dohyo.binding.SettingException if {@code valueentropy} is not from 0 to 8
    */

@@ -4,7 +4,7 @@ import java.util.SplittableRandom;
 import site.ycsb.generator.ZipfianGenerator;
 
 /**
- * Numbers from 0 on, of which the first is the most popular: the distribution of {@link ZipfianGenerator} (Gray et al.,
+ * Numbers from 0 on; the first is the most popular: the distribution of {@link ZipfianGenerator} (Gray et al.,
  * "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994), for a range that may grow at every draw. That
  * class adds up one term per number, which takes minutes for billions of them, and then again for those that are added;
  * here the sum is known at once. One instance per thread.

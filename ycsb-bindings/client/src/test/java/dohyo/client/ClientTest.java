@@ -23,59 +23,20 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.HdrHistogram.EncodableHistogram;
 import org.HdrHistogram.HistogramLogReader;
 import org.codehaus.jackson.JsonNode;
-import org.codehaus.jackson.map.ObjectMapper;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The whole client in one process, on a store that fails on demand. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
-class ClientTest {
-  @TempDir
-  private Path folder;
-  private String store;
-  private String out;
-  private String err;
-
-  @BeforeEach
-  void ownStore(TestInfo test) {
-    store = test.getDisplayName() + System.nanoTime();
-  }
-
-  private int client(String... options) {
-    List<String> args = new ArrayList<>(List.of("-db", MemoryBinding.class.getName(), "-p", "memory.store=" + store,
-        "-p", "recordcount=1000", "-p", "client.summary=" + folder.resolve("client.json")));
-    args.addAll(List.of(options));
-    ByteArrayOutputStream results = new ByteArrayOutputStream();
-    ByteArrayOutputStream messages = new ByteArrayOutputStream();
-    int exit = Client.run(args.toArray(String[]::new), new PrintStream(results, true, StandardCharsets.UTF_8),
-        new PrintStream(messages, true, StandardCharsets.UTF_8), new Abort[1]);
-    out = results.toString(StandardCharsets.UTF_8);
-    err = messages.toString(StandardCharsets.UTF_8);
-    return exit;
-  }
-
-  private long line(String metric, String measurement) {
-    Matcher found = Pattern.compile(Pattern.quote("[" + metric + "], " + measurement + ", ") + "(\\d+)").matcher(out);
-    assertTrue(found.find(), metric + " " + measurement + " is missing in:\n" + out);
-    return Long.parseLong(found.group(1));
-  }
-
-  private JsonNode summary() throws IOException {
-    return new ObjectMapper().readTree(folder.resolve("client.json").toFile());
-  }
-
+@Timeout(value = 180, unit = TimeUnit.SECONDS)
+class ClientTest extends OnMemory {
   @ParameterizedTest
   @CsvSource({"1, 1, 1, 1", "3, 100, 1, 1", "4, 7, 3, 5", "7, 1, 1, 50"})
   void loadsEveryRecordOnce(int threads, int batch, int tables, int inflight) {
@@ -115,13 +76,15 @@ class ClientTest {
 
   @Test
   void aBindingForStockYcsbTakesNoColumns() {
-    assertEquals(2, client("-load", "-db", "site.ycsb.BasicDB", "-p", "insertorder=ordered",
-        "-p", "keycolumns=host int 2, when timestamp"));
+    assertEquals(2, client("-load", "-db", "site.ycsb.BasicDB", "-p", "client.loop=threads", "-p",
+        "insertorder=ordered", "-p", "keycolumns=host int 2, when timestamp"));
     assertTrue(err.contains("keycolumns=host int 2, when timestamp: site.ycsb.BasicDB is a binding for stock"), err);
   }
 
-  private static String[] concat(String[] first, String... then) {
-    return Stream.concat(Stream.of(first), Stream.of(then)).toArray(String[]::new);
+  @Test
+  void aDriverThatBlocksHasAThreadForEachClient() {
+    assertEquals(2, client("-load", "-db", "site.ycsb.BasicDB", "-p", "client.loop=events"));
+    assertTrue(err.contains("client.loop=events: must be one of threads"), err);
   }
 
   @Test
@@ -145,7 +108,7 @@ class ClientTest {
     MemoryBinding binding = new MemoryBinding();
     binding.setProperties(properties);
     binding.init();
-    ThreadStatistics statistics = new ThreadStatistics(false);
+    ThreadStatistics statistics = new ThreadStatistics(false, new SharedHistograms());
     for (int i = 0; i < 5; i++) {
       scans.workload().source(0, 1).next().start(binding, 0, System.nanoTime(), statistics::record);
     }
@@ -262,13 +225,15 @@ class ClientTest {
         "status.interval=1"), err);
     assertEquals(2000, line("OVERALL", "RunTime(ms)"));
     long operations = line("OVERALL", "Operations");
-    assertTrue(operations >= 395 && operations <= 401, "200 per second for 2 s gave " + operations);
-    assertEquals(200, summary().get("warmup_operations").asLong(), 2);
+    assertEquals(400, operations + summary().get("missed_operations").asLong(), "200 per second for 2 s");
+    long warmups = summary().get("warmup_operations").asLong();
+    assertTrue(warmups > 0 && warmups <= 201, "200 per second for 1 s gave " + warmups);
     long logged = logged("READ") + logged("UPDATE");
     assertEquals(operations, logged, "the interval logs hold what the results say");
     assertEquals(line("READ", "Operations"), line("Intended-READ", "Operations"));
-    assertTrue(Pattern.compile("\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d:\\d{3} 1 sec: \\d+ operations; "
-        + "[0-9.]+ current ops/sec; est completion in 1 second \\[READ: Count=\\d+, Max=").matcher(err).find(), err);
+    assertTrue(Pattern.compile("\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d:\\d{3} \\d sec: \\d+ operations; "
+        + "[0-9.]+ current ops/sec; est completion in \\d seconds? \\[READ: Count=\\d+, Max=").matcher(err).find(),
+        err);
   }
 
   private long logged(String series) throws IOException {
@@ -298,14 +263,14 @@ class ClientTest {
   @Test
   void whatTheWarmUpHasLeftUndoneIsNotMeasured() throws IOException {
     assertEquals(0, client("-load"), err);
-    // The first answer takes nearly all of the warm-up: 100 operations are overdue when the window begins.
-    assertEquals(0, client("-p", "maxexecutiontime=2", "-p", "warmuptime=1", "-p", "readproportion=1", "-p",
-        "updateproportion=0", "-target", "100", "-p", "memory.cold=990", "-p", "memory.delay=20"), err);
+    // The first answer takes nearly all of the warm-up: 300 operations are overdue when the window begins.
+    assertEquals(0, client("-p", "maxexecutiontime=2", "-p", "warmuptime=3", "-p", "readproportion=1", "-p",
+        "updateproportion=0", "-target", "100", "-p", "memory.cold=2990", "-p", "memory.delay=20"), err);
     // One thread, 20 ms an answer: half of what is due is sent.
     long operations = summary().get("operations").asLong();
     assertTrue(operations <= 101, "" + operations);
     assertEquals(200, operations + summary().get("missed_operations").asLong());
-    assertTrue(line("Intended-READ", "MinLatency(us)") < 500_000, out);
+    assertTrue(line("Intended-READ", "MinLatency(us)") < 2_000_000, out);
   }
 
   @Test
@@ -350,7 +315,7 @@ class ClientTest {
     assertEquals(0, client("-load"), err);
     assertEquals(5, client("-p", "operationcount=4", "-p", "readproportion=0", "-p", "updateproportion=0", "-p",
         "readmodifywriteproportion=1", "-p", "memory.failread=" + failure, "-p", "batchsize=" + batch, "-p",
-        "operationtimeout=100", "-p", "inflight=4"), err);
+        "operationtimeout=1000", "-p", "inflight=4"), err);
     for (String type : List.of("READ", "READ-MODIFY-WRITE")) {
       assertEquals(4, line(type + "-FAILED", "Operations"));
       assertEquals(4 * batch, line(type, "Return=" + name));
@@ -360,11 +325,22 @@ class ClientTest {
     assertTrue(err.contains(4 * batch + " of " + 4 * batch + " records (100.00 %) failed"), err);
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {1, 5})
+  void aReadModifyWriteThatWasGivenUpWritesNothingLater(int batch) {
+    assertEquals(0, client("-load"), err);
+    assertEquals(4, client("-p", "maxexecutiontime=2", "-p", "readproportion=0", "-p", "updateproportion=0", "-p",
+        "readmodifywriteproportion=1", "-p", "memory.answers=1500", "-p", "batchsize=" + batch, "-p",
+        "operationtimeout=100", "-p", "inflight=4", "-p", "maxerrorrate=1"), err);
+    assertFalse(MemoryBinding.store(store).answers.isEmpty());
+    assertEquals(1000, MemoryBinding.store(store).writes.get());
+  }
+
   @Test
   void errorsOfTheWarmUpAreNoSuccess() throws IOException {
     assertEquals(5, client("-p", "warmuptime=20", "-p", "maxexecutiontime=1", "-p", "stalltime=1", "-target", "100",
         "-p", "memory.failread=error", "-p", "readproportion=1", "-p", "updateproportion=0"));
-    assertTrue(err.contains("no operation has succeeded for 1 s (stalltime); the last error was: READ: IO: disk on"),
+    assertTrue(err.contains("no operation has succeeded for 1 s (stalltime); the first error was: READ: IO: disk on"),
         err);
     assertTrue(summary().get("warmup_operations").asLong() > 0);
     assertEquals(summary().get("warmup_operations").asLong(), summary().get("warmup_failed_operations").asLong());
@@ -375,6 +351,43 @@ class ClientTest {
   void aLoadMustBeWhole() {
     assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "memory.failafter=999"), err);
     assertTrue(err.contains("1 of 1000 records"), err);
+  }
+
+  // ---- what the client itself took: processor time does not depend on what else runs on the machine ----
+
+  @Test
+  void theBusiestThreadAndTheTransportAreThoseOfTheWindow() throws IOException {
+    assertEquals(0, client("-t", "-threads", "4", "-p", "maxexecutiontime=2", "-p", "warmuptime=1",
+        "-p", "readproportion=1", "-p", "updateproportion=0", "-p", "memory.loop=200", "-p", "retries=3"), err);
+    JsonNode summary = summary();
+    assertEquals("memory-loop", summary.get("busiest_thread").asText());
+    double share = summary.get("busiest_thread_share").asDouble();
+    assertTrue(share > 0 && share < 1.1, "share " + share);
+    assertTrue(share * 2 < summary.get("cpu_seconds").asDouble() + 0.1, "of all " + summary.get("cpu_seconds"));
+    assertEquals(3, summary.get("connections").asInt(), "asked before they were closed");
+    assertEquals(1, summary.get("event_loops").asInt(), "four threads share one transport");
+    assertEquals(3, summary.get("retries").asInt());
+    long retried = summary.get("retried_requests").asLong();
+    // Without the warm-up, which is half as long; looked at some ms late where processors are taken.
+    long operations = summary.get("operations").asLong();
+    assertTrue(retried > operations / 2 && retried <= operations + 8, retried + " of " + operations);
+  }
+
+  @Test
+  void aThreadThatWaitsIsNotBusy() throws IOException {
+    assertEquals(0, client("-t", "-threads", "2", "-p", "maxexecutiontime=2", "-p", "readproportion=1",
+        "-p", "updateproportion=0", "-p", "memory.delay=20", "-p", "maxerrorrate=1"), err);
+    double share = summary().get("busiest_thread_share").asDouble();
+    assertTrue(share > 0 && share < 0.5, "share " + share);
+    assertTrue(summary().get("connections").isNull(), "a binding that does not tell");
+    assertTrue(summary().get("retried_requests").isNull());
+  }
+
+  @Test
+  void aLoadHasABusiestThread() throws IOException {
+    assertEquals(0, client("-load", "-threads", "1", "-p", "recordcount=100000"), err);
+    assertEquals("client-0", summary().get("busiest_thread").asText());
+    assertTrue(summary().get("busiest_thread_share").asDouble() > 0);
   }
 
   @Test
@@ -401,7 +414,7 @@ class ClientTest {
     long start = System.nanoTime();
     assertEquals(5, client("-p", "maxexecutiontime=60", "-p", "readproportion=0", "-p", "updateproportion=1", "-p",
         "memory.fail=hang", "-p", "operationtimeout=300", "-p", "stalltime=2", "-threads", "3", "-p", "inflight=4"));
-    assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 10);
+    assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) < 30);
     assertTrue(line("UPDATE", "Return=TIMEOUT") >= 12, out);
     assertTrue(err.contains("no operation has succeeded for 2 s (stalltime)"), err);
   }
@@ -423,7 +436,7 @@ class ClientTest {
   void anAnswerAfterTheTimeoutIsNone() {
     assertEquals(0, client("-load"), err);
     assertEquals(0, client("-p", "operationcount=10", "-p", "readproportion=1", "-p", "updateproportion=0", "-p",
-        "memory.cold=400", "-p", "operationtimeout=200", "-p", "maxerrorrate=1"), err);
+        "memory.cold=2000", "-p", "operationtimeout=1000", "-p", "maxerrorrate=1"), err);
     assertEquals(1, line("READ", "Return=TIMEOUT"));
     assertEquals(9, line("READ", "Return=OK"));
   }
@@ -458,16 +471,29 @@ class ClientTest {
 
   @Test
   void aThreadThatCannotBeStartedEndsTheClient() throws Exception {
-    // Each thread reserves 64 MB of address space, of which there are 6 GB.
+    // Each thread reserves 64 MB of address space, and the process has 6 GB.
     Process process = new ProcessBuilder("bash", "-c", "ulimit -v 6000000 && exec \"$@\"", "client",
         Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xss64m", "-Xmx64m",
         "-XX:ReservedCodeCacheSize=64m", "-XX:CompressedClassSpaceSize=64m",
         "-cp", System.getProperty("java.class.path"), Client.class.getName(), "-db", "noop", "-t", "-threads", "1000",
-        "-p", "recordcount=1000", "-p", "operationcount=100000").redirectErrorStream(true).start();
+        "-p", "client.loop=threads", "-p", "recordcount=1000", "-p", "operationcount=100000")
+        .redirectErrorStream(true).start();
     String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(3, process.waitFor(), said);
     assertTrue(Pattern.compile("ERROR: threadcount=1000: thread \\d+ could not be started: .*; set a lower threadcount")
         .matcher(said).find(), said);
+  }
+
+  @Test
+  void aThousandThreadsNeedLittleHeap() throws Exception {
+    // Reads and updates, latencies as measured and as intended: four histograms, and no thread has its own.
+    Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx96m",
+        "-cp", System.getProperty("java.class.path"), Client.class.getName(), "-db", "noop", "-t", "-threads", "1000",
+        "-p", "client.loop=" + loop(), "-p", "recordcount=1000", "-p", "operationcount=20000", "-target", "10000",
+        "-p", "updateproportion=0.5", "-p", "readproportion=0.5").redirectErrorStream(true).start();
+    String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(0, process.waitFor(), said);
+    assertTrue(said.contains("[OVERALL], Operations, 20000"), said);
   }
 
   @Test
@@ -491,7 +517,7 @@ class ClientTest {
   @Test
   void theSkewOfAClientWhoseTurnIsLaterIsItsOwn() throws Exception {
     assertEquals(0, client("-load"), err);
-    Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 700));
+    Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 3000));
     // One operation every 4 s, the first of this client 3 s after the agreed instant.
     assertEquals(0, client("-p", "startgate=" + folder, "-p", "clients=4", "-p", "clientnumber=3", "-target", "0.25",
         "-p", "operationcount=1"), err);
@@ -500,16 +526,53 @@ class ClientTest {
   }
 
   @Test
-  void anInstantThatHasPassedIsRefused() throws Exception {
+  void anInstantAtWhichOthersHaveBegunIsRefused() throws Exception {
     Files.writeString(folder.resolve("start"), "1000");
-    assertEquals(4, client("-load", "-p", "startgate=" + folder));
+    assertEquals(4, client("-load", "-p", "startgate=" + folder, "-p", "clients=2"));
     assertTrue(err.contains("had passed"), err);
+  }
+
+  @Test
+  void aClientThatIsAloneBeginsLateAndSaysHowLate() throws Exception {
+    Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() - 3000));
+    assertEquals(0, client("-load", "-p", "startgate=" + folder), err);
+    JsonNode summary = summary();
+    assertTrue(summary.get("skew_ms").asDouble() >= 2999, "it was late");
+    assertTrue(summary.get("measured_seconds").asDouble() * 1000
+        <= summary.get("finished_ms").asDouble() - summary.get("skew_ms").asDouble() + 1, "that is not measured");
+  }
+
+  @Test
+  void aClientThatBeginsInItsWindowSaysHowLateItIsWithATarget() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() - 1500));
+    assertEquals(0, client("-p", "startgate=" + folder, "-target", "100", "-p", "warmuptime=1", "-p",
+        "maxexecutiontime=20", "-p", "operationcount=5"), err);
+    assertTrue(summary().get("skew_ms").asDouble() >= 1499, "not from the beginning of its window");
+  }
+
+  @Test
+  void whatWasDueInTheWarmUpIsNotMeasured() throws IOException {
+    assertEquals(0, client("-load"), err);
+    // The first read keeps the client for 1.5 s: 0.5 s of the window, in which 50 operations are due.
+    assertEquals(0, client("-p", "readproportion=1", "-p", "updateproportion=0", "-p", "memory.cold=1500", "-p",
+        "warmuptime=1", "-p", "maxexecutiontime=2", "-target", "100"), err);
+    assertEquals(200, line("READ", "Operations") + summary().get("missed_operations").asLong());
+    assertTrue(line("Intended-READ", "MaxLatency(us)") >= 500_000, "of the first that was due in the window");
+  }
+
+  @Test
+  void aRecordThatFailsUntilTheWindowIsOverCounts() throws IOException {
+    assertEquals(5, client("-load", "-p", "memory.fail=error", "-p", "maxexecutiontime=1", "-p",
+        "core_workload_insertion_retry_limit=1000000", "-p", "memory.failuntil=9000000", "-p", "recordcount=1", "-p",
+        "operationtimeout=1000"), err);
+    assertEquals(1, summary().get("failed_records").asLong());
   }
 
   private int warm(String target) throws IOException {
     Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 2000));
     return client("-target", target, "-p", "startgate=" + folder, "-p", "warmuptime=40", "-p", "warmup=steady",
-        "-p", "maxexecutiontime=1", "-p", "memory.delay=1", "-threads", "2", "-p", "hdrhistogram.fileoutput=true",
+        "-p", "maxexecutiontime=2", "-p", "memory.delay=1", "-threads", "2", "-p", "hdrhistogram.fileoutput=true",
         "-p", "hdrhistogram.output.path=" + folder + "/");
   }
 
@@ -523,7 +586,7 @@ class ClientTest {
         while (!Files.exists(log) || Files.size(log) == 0) {
           Thread.sleep(20);
         }
-        Path told = Files.writeString(folder.resolve("measure.new"), "" + (System.currentTimeMillis() + 1000));
+        Path told = Files.writeString(folder.resolve("measure.new"), "" + (System.currentTimeMillis() + 3000));
         Files.move(told, folder.resolve("measure"));
       } catch (IOException | InterruptedException e) {
         throw new IllegalStateException(e);
@@ -534,7 +597,7 @@ class ClientTest {
     conductor.join();
     double seconds = summary().get("warmup_seconds").asDouble();
     assertTrue(seconds >= 1 && seconds < 40, "" + seconds);
-    assertEquals(1, summary().get("measured_seconds").asDouble());
+    assertEquals(2, summary().get("measured_seconds").asDouble());
     List<String> lines = Files.readAllLines(log);
     assertTrue(lines.get(0).matches("[1-9]\\d*\\.\\d{3} [1-9]\\d*"), lines.get(0));
     long until = Long.parseLong(lines.get(0).split(" ")[1]);
@@ -542,7 +605,7 @@ class ClientTest {
     long operations = summary().get("operations").asLong();
     assertEquals(operations, line("READ", "Operations") + line("UPDATE", "Operations"));
     if (!target.equals("0")) {
-      assertEquals(100, operations + summary().get("missed_operations").asLong(), "the grid begins with the window");
+      assertEquals(200, operations + summary().get("missed_operations").asLong(), "the grid begins with the window");
     }
   }
 
@@ -658,6 +721,7 @@ class ClientTest {
       "threadcount=many | threadcount=many: must be a whole number from 1 to 100000",
       "requestdistribution=zipf | requestdistribution=zipf: must be one of uniform, zipfian, latest",
       "batchsize=2000 | batchsize=2000: a batch holds different records",
+      "arrival=even | arrival=even: must be one of uniform, poisson",
       "warmup=soon | warmup=soon: must be one of fixed, steady",
       "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
       "keysalt=md5 | keysalt=md5: must be one of none, crc32",

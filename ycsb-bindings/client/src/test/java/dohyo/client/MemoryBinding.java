@@ -5,13 +5,20 @@ import dohyo.binding.Columns;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.Settings;
+import dohyo.binding.Shared;
+import dohyo.binding.Transport;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -24,11 +31,16 @@ import site.ycsb.Status;
  * memory.failuntil}-th, {@code memory.failread} (none, status, error, throw, hang) for reads, {@code memory.delay} in
  * milliseconds for reads, {@code memory.writedelay} for writes, and {@code memory.cold} for the first read of each
  * thread, which waits for it;
- * with {@code memory.scanned} a scan says that it has found so many rows.
+ * with {@code memory.scanned} a scan says that it has found so many rows; with {@code memory.loop} one thread works on
+ * the reads of all, as many microseconds on each.
+ * With {@code memory.answers} reads are answered by a list, in turns: after so many milliseconds, with {@code error} or
+ * never ({@code hang}), and nothing within the {@code memory.stall}, milliseconds since the first read (from-until);
+ * the store keeps when it was asked and when it answered.
  * The store is found by {@code memory.store}, so that each test has its own.
  */
 public final class MemoryBinding extends Binding {
   private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
+  private static final Shared<Loop> LOOP = new Shared<>(Loop::new);
 
   private Store store;
   private String failure;
@@ -39,16 +51,76 @@ public final class MemoryBinding extends Binding {
   private int scanned;
   private long coldMillis;
   private String readFailure;
+  private String[] answers;
+  private long[] stallMillis;
+  private Loop loop;
+
+  /** One thread that carries all reads, as a driver's event loop does; every read is sent twice. */
+  private static final class Loop implements Shared.Connection, Transport {
+    private final ExecutorService thread = Executors.newSingleThreadExecutor(work -> new Thread(work, "memory-loop"));
+    private final AtomicLong reads = new AtomicLong();
+    private final long nanos;
+
+    Loop(Settings settings) {
+      nanos = TimeUnit.MICROSECONDS.toNanos(settings.whole("memory.loop", 0, 0, 1_000_000));
+    }
+
+    CompletableFuture<Status> work() {
+      return CompletableFuture.supplyAsync(() -> {
+        reads.incrementAndGet();
+        long end = System.nanoTime() + nanos;
+        while (System.nanoTime() < end) {
+          Thread.onSpinWait();
+        }
+        return Status.OK;
+      }, thread);
+    }
+
+    @Override
+    public void close() {
+      thread.shutdown();
+    }
+
+    @Override
+    public int connections() {
+      return thread.isShutdown() ? 0 : 3;
+    }
+
+    @Override
+    public int eventLoops() {
+      return 1;
+    }
+
+    @Override
+    public long retries() {
+      return reads.get();
+    }
+  }
 
   /** The content of one store. */
   static final class Store {
     final ConcurrentSkipListMap<String, Map<String, byte[]>> rows = new ConcurrentSkipListMap<>();
     final AtomicLong reads = new AtomicLong();
     final AtomicLong writes = new AtomicLong();
+    final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
+    final AtomicLong firstRead = new AtomicLong();
+  }
+
+  /** What became of a read that was answered by the list: times in {@link System#nanoTime}. */
+  record Answer(long number, String kind, long asked, long answered) {
   }
 
   static Store store(String name) {
     return STORES.computeIfAbsent(name, n -> new Store());
+  }
+
+  static void forget(String name) {
+    STORES.remove(name);
+  }
+
+  @Override
+  public String[] loops(Settings settings) {
+    return new String[] {"events", "threads"};
   }
 
   @Override
@@ -63,6 +135,9 @@ public final class MemoryBinding extends Binding {
     coldMillis = settings.whole("memory.cold", 0, 0, 60_000);
     scanned = settings.number("memory.scanned", 0, 0, Integer.MAX_VALUE);
     readFailure = settings.choice("memory.failread", "none", "status", "error", "throw", "hang");
+    answers = settings.text("memory.answers", "").split(",");
+    stallMillis = Arrays.stream(settings.text("memory.stall", "0-0").split("-")).mapToLong(Long::parseLong).toArray();
+    loop = settings.has("memory.loop") ? LOOP.open(settings) : null;
     if (failure.equals("connect")) {
       throw new DBException("nobody listens at memory");
     }
@@ -74,6 +149,14 @@ public final class MemoryBinding extends Binding {
   @Override
   protected void disconnect() {
     // The store stays for the test to look at.
+    if (loop != null) {
+      LOOP.release();
+    }
+  }
+
+  @Override
+  public Optional<Transport> transport() {
+    return Optional.ofNullable(loop);
   }
 
   private static String id(String table, byte[] key) {
@@ -82,9 +165,19 @@ public final class MemoryBinding extends Binding {
 
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
-    store.reads.incrementAndGet();
+    long number = store.reads.getAndIncrement();
+    if (!answers[0].isEmpty()) {
+      return answer(number, answers[(int) (number % answers.length)]);
+    }
+    if (loop != null) {
+      return loop.work();
+    }
     if (coldMillis > 0) {
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(coldMillis));
+      // Neither an earlier permit to go on nor an interrupt wakes a driver that does not return.
+      long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(coldMillis);
+      for (long left; (left = until - System.nanoTime()) > 0; Thread.interrupted()) {
+        LockSupport.parkNanos(left);
+      }
       coldMillis = 0;
     }
     switch (readFailure) {
@@ -109,6 +202,23 @@ public final class MemoryBinding extends Binding {
     }
     Status status = row == null ? Status.NOT_FOUND : Status.OK;
     return after(delayMillis, status);
+  }
+
+  private CompletableFuture<Status> answer(long number, String kind) {
+    long asked = System.nanoTime();
+    if (kind.equals("hang")) {
+      return new CompletableFuture<>();
+    }
+    store.firstRead.compareAndSet(0, asked);
+    long until = asked + (kind.equals("error") ? 0 : TimeUnit.MILLISECONDS.toNanos(Long.parseLong(kind)));
+    long stalled = store.firstRead.get() + TimeUnit.MILLISECONDS.toNanos(stallMillis[0]);
+    if (until - stalled >= 0) {
+      until = Math.max(until, store.firstRead.get() + TimeUnit.MILLISECONDS.toNanos(stallMillis[1]));
+    }
+    return CompletableFuture.supplyAsync(() -> {
+      store.answers.add(new Answer(number, kind, asked, System.nanoTime()));
+      return kind.equals("error") ? new Status("IO", "disk on fire") : Status.OK;
+    }, CompletableFuture.delayedExecutor(until - asked, TimeUnit.NANOSECONDS));
   }
 
   private static CompletableFuture<Status> after(long millis, Status status) {

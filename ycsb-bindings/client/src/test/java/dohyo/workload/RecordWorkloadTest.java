@@ -258,7 +258,7 @@ class RecordWorkloadTest {
   }
 
   @ParameterizedTest
-  @Timeout(10)
+  @Timeout(60)
   @ValueSource(strings = {"uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges"})
   void fiveBillionRecordsAreAskedForAtOnce(String distribution) {
     OperationSource source = workload("recordcount=5000000000", "insertorder=ordered", "threadcount=3",
@@ -487,7 +487,7 @@ class RecordWorkloadTest {
   }
 
   @ParameterizedTest
-  @Timeout(10)
+  @Timeout(60)
   @CsvSource({"9, 6, 1", "10, 4, 2", "7, 7, 1", "11, 3, 3"})
   void noTableIsLeftEmpty(int records, int tables, int batch) {
     for (String distribution : List.of("uniform", "zipfian", "sequential", "ranges")) {
@@ -503,7 +503,7 @@ class RecordWorkloadTest {
   }
 
   @ParameterizedTest
-  @Timeout(10)
+  @Timeout(60)
   @CsvSource(delimiter = '|', value = {
       "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: a batch holds different records of one table",
       "recordcount=100 insertcount=5 batchsize=10 | batchsize=10: a batch holds different records, and insertcount=5",

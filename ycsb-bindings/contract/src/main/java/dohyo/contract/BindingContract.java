@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeout;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
@@ -16,6 +17,7 @@ import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.binding.Transport;
 import dohyo.workload.Operation;
 import dohyo.workload.RecordWorkload;
 import java.io.File;
@@ -456,7 +458,8 @@ public abstract class BindingContract {
 
   @Test
   void manyOperationsInFlightAllComplete() throws Exception {
-    Binding db = open();
+    // So many at once may be more than a server takes: HBase's queue holds ten requests per handler.
+    Binding db = open(Map.of("retries", "15"));
     int count = 2000;
     AtomicInteger called = new AtomicInteger();
     List<byte[]> keys = keys("flight", count);
@@ -644,7 +647,51 @@ public abstract class BindingContract {
     return result;
   }
 
+  @Test
+  void theTransportIsToldAndSharedAsItIs() {
+    Binding db = open(Map.of());
+    assertOk(db.insertRow(row(bytes("transport"), FIELDS, "a", "b", "c")));
+    Transport transport = transport(db);
+    assertTrue(transport.connections() > 0, "connections");
+    assertTrue(transport.eventLoops() >= 0, "event loops");
+    assertEquals(0, transport.retries());
+  }
+
+  /** What a binding tells of its connections; one that tells nothing is not asked further. */
+  private static Transport transport(Binding db) {
+    assumeTrue(db.transport().isPresent(), "the binding does not tell how it is connected");
+    return db.transport().orElseThrow();
+  }
+
   // ---- a server that fails ----
+
+  /** How often a read is sent again that a frozen server does not answer, if it may be {@code retries} times. */
+  protected int sentAgain(int retries) {
+    return retries;
+  }
+
+  @ParameterizedTest
+  @Order(Integer.MAX_VALUE - 2)
+  @ValueSource(ints = {0, 2})
+  void whatFailsIsSentAgainAsOftenAsItMayBe(int retries) throws Exception {
+    Binding db = open(Map.of("operationtimeout", String.valueOf(TIMEOUT_MILLIS),
+        "retries", String.valueOf(retries)));
+    byte[] key = bytes("retries" + retries);
+    assertOk(db.insertRow(row(key, FIELDS, "a", "b", "c")));
+    assertOk(db.readRow(TABLE, key, null, RowSink.DISCARD));
+    Transport transport = transport(db);
+    server.freeze();
+    try {
+      assertTimeoutBound(() -> {
+        assertTrue(Outcome.isError(result(db.readRow(TABLE, key, null, RowSink.DISCARD))));
+        return null;
+      });
+    } finally {
+      server.thaw();
+    }
+    assertEquals(sentAgain(retries), transport.retries());
+    assertUsedAgain(db, key);
+  }
 
   @Test
   @Order(Integer.MAX_VALUE - 1)

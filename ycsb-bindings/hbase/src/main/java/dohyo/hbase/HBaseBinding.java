@@ -7,17 +7,21 @@ import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
+import dohyo.binding.Transport;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableSet;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Durability;
@@ -30,7 +34,7 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Apache HBase through its asynchronous client. A batch is one multi-put or multi-get, each record of which has its
+ * Apache HBase through its asynchronous client. A batch is one multi-put or multi-get; each record has its
  * own status. Nothing is buffered: a status is always the server's answer.
  */
 public final class HBaseBinding extends Binding {
@@ -55,6 +59,11 @@ public final class HBaseBinding extends Binding {
   }
 
   @Override
+  public String[] loops(Settings settings) {
+    return new String[] {"events", "threads"};
+  }
+
+  @Override
   protected void connect(Settings settings) throws DBException {
     family = settings.text("columnfamily", "family").getBytes(StandardCharsets.UTF_8);
     durability = Durability.valueOf(settings.choice("durability",
@@ -68,6 +77,11 @@ public final class HBaseBinding extends Binding {
       shared = null;
       CONNECTION.release();
     }
+  }
+
+  @Override
+  public Optional<Transport> transport() {
+    return Optional.ofNullable(shared);
   }
 
   @Override
@@ -112,7 +126,7 @@ public final class HBaseBinding extends Binding {
       for (byte[] key : keys) {
         gets.add(get(key, columns));
       }
-      return gather(shared.table(table).get(gets), (i, found) -> hand(found, i, sink));
+      return gather(gets, some -> shared.table(table).get(some), (i, found) -> hand(found, i, sink));
     } catch (IllegalArgumentException e) {
       return super.readRows(table, keys, columns, sink);
     }
@@ -125,7 +139,7 @@ public final class HBaseBinding extends Binding {
       for (Row row : rows) {
         puts.add(put(row));
       }
-      return gather(shared.table(rows.get(0).table()).put(puts), (i, done) -> Status.OK);
+      return gather(puts, some -> shared.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
     } catch (IllegalArgumentException e) {
       // For one record that is too large the driver refuses the whole batch, before it sends any of it.
       return super.insertRows(rows);
@@ -164,27 +178,47 @@ public final class HBaseBinding extends Binding {
   }
 
   /** What the driver refuses at once (a key or value too large) fails like everything else. */
-  private static CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
+  private CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
     try {
-      return request.get();
+      return shared.again().begin().send(request)
+          .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Retries.cause(failure)));
     } catch (IllegalArgumentException e) {
       return CompletableFuture.failedFuture(e);
     }
   }
 
-  /** Waits for all records of a batch, and keeps each one's own status. */
-  private static <T> CompletableFuture<Status[]> gather(List<CompletableFuture<T>> answers,
+  /** Sends a batch, and keeps each record's own status. */
+  private <Q, T> CompletableFuture<Status[]> gather(List<Q> batch, Function<List<Q>, List<CompletableFuture<T>>> verb,
       BiFunction<Integer, T, Status> decode) {
+    Status[] statuses = new Status[batch.size()];
+    return gather(IntStream.range(0, statuses.length).boxed().toList(), batch, verb, decode, statuses,
+        shared.again().begin()).thenApply(done -> statuses);
+  }
+
+  /** Sends those records of a batch that are at these places; those that failed are sent again together. */
+  private static <Q, T> CompletableFuture<Void> gather(List<Integer> places, List<Q> batch,
+      Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
+      Retries.Tries tries) {
+    List<CompletableFuture<T>> answers = verb.apply(places.stream().map(batch::get).toList());
     return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
-      Status[] statuses = new Status[answers.size()];
-      for (int i = 0; i < statuses.length; i++) {
+      List<Integer> again = new ArrayList<>();
+      for (int i = 0; i < answers.size(); i++) {
+        int place = places.get(i);
         CompletableFuture<T> answer = answers.get(i);
-        statuses[i] = answer.isCompletedExceptionally()
-            ? answer.handle((none, failure) -> Outcome.of(failure)).join()
-            : decode.apply(i, answer.join());
+        if (!answer.isCompletedExceptionally()) {
+          statuses[place] = decode.apply(place, answer.join());
+          continue;
+        }
+        Throwable failure = answer.handle((none, why) -> why).join();
+        if (tries.allow(failure)) {
+          again.add(place);
+        } else {
+          statuses[place] = Outcome.of(Retries.cause(failure));
+        }
       }
-      return statuses;
-    });
+      return again;
+    }).thenCompose(again -> again.isEmpty() ? CompletableFuture.completedFuture(null)
+        : tries.again(() -> gather(again, batch, verb, decode, statuses, tries)));
   }
 
   private static Status hand(Result found, int row, RowSink sink) {

@@ -3,6 +3,7 @@ package dohyo.hbase;
 import dohyo.binding.Binding;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
+import dohyo.binding.Transport;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,24 +19,73 @@ import org.apache.hadoop.hbase.client.AdvancedScanResultConsumer;
 import org.apache.hadoop.hbase.client.AsyncConnection;
 import org.apache.hadoop.hbase.client.AsyncTable;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.ipc.NettyRpcClientConfigHelper;
+import org.apache.hbase.thirdparty.io.netty.channel.SingleThreadEventLoop;
+import org.apache.hbase.thirdparty.io.netty.channel.nio.NioEventLoopGroup;
+import org.apache.hbase.thirdparty.io.netty.channel.socket.nio.NioSocketChannel;
+import org.apache.hbase.thirdparty.io.netty.util.concurrent.DefaultThreadFactory;
+import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
 /** The one connection of this process, with its tables. */
-final class SharedConnection implements Shared.Connection {
-  /** Waits grow from one to the next: these last over a minute, so that time ends them and not their number. */
+final class SharedConnection implements Shared.Connection, Transport {
+  /** Before there are operations. Waits grow from one to the next: time ends them and not their number. */
   private static final String RETRIES = "15";
+  private static final int CLOSE_SECONDS = 15;
+  private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;
 
+  private final NioEventLoopGroup eventLoops;
+  private final Retries retries;
   private final AsyncConnection connection;
   private final ConcurrentMap<String, AsyncTable<AdvancedScanResultConsumer>> tables = new ConcurrentHashMap<>();
 
   SharedConnection(Settings settings) throws DBException {
     long millis = Binding.operationTimeout(settings);
     Configuration configuration = configuration(settings, millis);
+    int loops = Transport.eventLoops(settings, EVENT_LOOPS);
+    retries = new Retries(settings, configuration);
+    eventLoops = new NioEventLoopGroup(loops, new DefaultThreadFactory("hbase-event-loop", true));
+    NettyRpcClientConfigHelper.setEventLoopConfig(configuration, eventLoops, NioSocketChannel.class);
+    try {
+      if (!settings.has(HConstants.HBASE_CLIENT_IPC_POOL_SIZE)) {
+        // A channel belongs to one event loop: with fewer of them some loops would have nothing to do.
+        configuration.setInt(HConstants.HBASE_CLIENT_IPC_POOL_SIZE,
+            Transport.connectionsPerServer(loops, regionServers(configuration, millis)));
+      }
+      // An operation is sent once, and Retries sends again what failed. Even then the driver forgets where a region was
+      // that was not found there.
+      configuration.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, 0);
+      connection = connect(configuration, millis);
+    } catch (DBException e) {
+      eventLoops.shutdownGracefully();
+      throw e;
+    }
+  }
+
+  /** Asked through a connection of its own: the driver fixes the number of channels when it makes a connection. */
+  private static int regionServers(Configuration configuration, long millis) throws DBException {
+    AsyncConnection asking = connect(configuration, millis);
+    try {
+      return Math.max(1, of(asking.getAdmin().getRegionServers(), configuration, millis).size());
+    } finally {
+      close(asking);
+    }
+  }
+
+  private static AsyncConnection connect(Configuration configuration, long millis) throws DBException {
     CompletableFuture<AsyncConnection> opening = ConnectionFactory.createAsyncConnection(configuration);
     try {
-      connection = opening.get(millis, TimeUnit.MILLISECONDS);
-    } catch (ExecutionException | TimeoutException e) {
+      return of(opening, configuration, millis);
+    } catch (DBException e) {
       opening.thenAccept(SharedConnection::close);
+      throw e;
+    }
+  }
+
+  private static <T> T of(CompletableFuture<T> answer, Configuration configuration, long millis) throws DBException {
+    try {
+      return answer.get(millis, TimeUnit.MILLISECONDS);
+    } catch (ExecutionException | TimeoutException e) {
       throw new DBException("cannot reach HBase through ZooKeeper at " + configuration.get(HConstants.ZOOKEEPER_QUORUM)
           + " port " + configuration.get(HConstants.ZOOKEEPER_CLIENT_PORT) + ": "
           + (e.getCause() == null ? "no answer within " + millis + " ms" : e.getCause().getMessage())
@@ -50,6 +100,30 @@ final class SharedConnection implements Shared.Connection {
   @Override
   public void close() {
     close(connection);
+    eventLoops.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+  }
+
+  @Override
+  public int connections() {
+    int channels = 0;
+    for (EventExecutor loop : eventLoops) {
+      channels += ((SingleThreadEventLoop) loop).registeredChannels();
+    }
+    return channels;
+  }
+
+  @Override
+  public int eventLoops() {
+    return eventLoops.executorCount();
+  }
+
+  @Override
+  public long retries() {
+    return retries.count();
+  }
+
+  Retries again() {
+    return retries;
   }
 
   /** A table, whose callbacks run on the network threads: no thread hop per record. */
@@ -68,11 +142,12 @@ final class SharedConnection implements Shared.Connection {
   static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
-    // Whatever happens to the server, an operation is answered in time: a value or an error.
-    configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, bound);
-    configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, bound);
-    configuration.set(HConstants.HBASE_RPC_TIMEOUT_KEY, bound);
-    configuration.set(HConstants.HBASE_CLIENT_SCANNER_TIMEOUT_PERIOD, bound);
+    // Whatever happens to the server, an operation is answered in time: a value or an error. The tries share that time.
+    String ofOneTry = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
+    configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, ofOneTry);
+    configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, ofOneTry);
+    configuration.set(HConstants.HBASE_RPC_TIMEOUT_KEY, ofOneTry);
+    configuration.set(HConstants.HBASE_CLIENT_SCANNER_TIMEOUT_PERIOD, ofOneTry);
     configuration.set(HConstants.HBASE_CLIENT_RETRIES_NUMBER, RETRIES);
     configuration.set(HConstants.ZK_SESSION_TIMEOUT, bound);
     configuration.set("zookeeper.registry.async.get.timeout", bound);

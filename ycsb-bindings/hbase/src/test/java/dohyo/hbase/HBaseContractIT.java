@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.Binding;
+import dohyo.binding.Outcome;
 import dohyo.binding.Settings;
+import dohyo.binding.Transport;
 import dohyo.contract.BindingContract;
 import java.io.IOException;
 import java.util.List;
@@ -22,11 +24,15 @@ import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
+import site.ycsb.ByteIterator;
+import site.ycsb.Status;
+import site.ycsb.StringByteIterator;
 
 /** The contract on a real HBase. */
 class HBaseContractIT extends BindingContract {
@@ -50,6 +56,41 @@ class HBaseContractIT extends BindingContract {
       admin.createTable(TableDescriptorBuilder.newBuilder(table)
           .setColumnFamily(ColumnFamilyDescriptorBuilder.of(family)).build(), new byte[][] {Bytes.toBytes("scan5")});
     }
+  }
+
+  @Test
+  void everyEventLoopHasAChannel() {
+    Binding db = open(Map.of("hbase.netty.eventloop.rpcclient.thread.count", "3"));
+    Transport transport = db.transport().orElseThrow();
+    assertEquals(3, transport.eventLoops());
+    for (int i = 0; i < 12; i++) {
+      assertEquals(Status.OK, db.insert(TABLE, "channel" + i, Map.of("field0", new StringByteIterator("a"))));
+    }
+    assertTrue(transport.connections() >= 3, transport.connections() + " channels");
+  }
+
+  @Test
+  void aTableIsReadyAndARegionIsFoundAgainWithoutARetry() throws IOException {
+    TableName table = TableName.valueOf("contract_moved");
+    createTable(table.getNameAsString(), true, List.of("field0"));
+    Binding db = open(Map.of());
+    Map<String, ByteIterator> values = Map.of("field0", new StringByteIterator("a"));
+    assertEquals(Status.OK, db.insert(table.getNameAsString(), "k", values), "the table was made just before");
+    try (Admin admin = connection.getAdmin()) {
+      for (RegionInfo region : admin.getRegions(table)) {
+        admin.unassign(region.getRegionName());
+      }
+      Status gone = db.insert(table.getNameAsString(), "k", values);
+      assertTrue(Outcome.isError(gone), gone.toString());
+      assertFalse(gone.getName().startsWith("RETRIES"), "named after its cause: " + gone);
+      for (RegionInfo region : admin.getRegions(table)) {
+        admin.assign(region.getRegionName());
+      }
+    }
+    // Where it was when the first of these was sent may still be what the driver remembers.
+    Status first = db.insert(table.getNameAsString(), "k", values);
+    assertEquals(Status.OK, db.insert(table.getNameAsString(), "k", values), "after " + first);
+    assertEquals(0, db.transport().orElseThrow().retries());
   }
 
   @Test

@@ -21,7 +21,7 @@ class StoredTest {
   void readersAreToldOfFilesThatHbaseHasWrittenByItself() {
     Stored stored = Stored.of(List.of(region(2, 40), region(1, 0)));
     assertEquals(new Stored(3, 40), stored);
-    assertTrue(stored.unflushed().startsWith("settle.flush=false: 3 store files were written all the same"));
+    assertTrue(stored.unflushed().startsWith("settle.flush=false: 3 store files were written nevertheless"));
   }
 
   private static RegionMetrics region(int files, int memstoreMegabytes) {

@@ -19,17 +19,22 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import site.ycsb.Status;
 
 /** One connection with its prepared statements, for one thread at a time. A broken one is opened again when needed. */
 final class Link implements AutoCloseable {
   /** Batches of every size up to this many records stay prepared; nearly all have the same size. */
   private static final int STATEMENTS = 200;
+  /** ER_LOCK_WAIT_TIMEOUT, which the driver has no class for. */
+  private static final int LOCK_WAIT_TIMEOUT = 1205;
 
   private final Login login;
   private final Key key;
   private final long timeoutNanos;
-  private Connection connection;
+  private final int mostRetries;
+  private final AtomicLong retries = new AtomicLong();
+  private volatile Connection connection;
   private final Map<Sql, Prepared> statements = new LinkedHashMap<>(STATEMENTS, 0.75f, true);
   private final Map<String, Columns> mixed = new HashMap<>();
 
@@ -57,6 +62,7 @@ final class Link implements AutoCloseable {
   Link(Login login, Settings settings) {
     this.login = login;
     key = new Key(settings);
+    mostRetries = Binding.retries(settings);
     timeoutNanos = TimeUnit.MILLISECONDS.toNanos(Binding.operationTimeout(settings));
   }
 
@@ -72,27 +78,36 @@ final class Link implements AutoCloseable {
   }
 
   /**
-   * Does something with the connection. The victim of a deadlock, which the server has rolled back, tries again.
+   * Does something with the connection. What the server has rolled back, for a deadlock or a lock that it waited for
+   * too long, is sent again as often as {@code retries} allows.
    *
    * @throws SQLException if it fails; the connection is opened again the next time if it is gone
    */
   <T> T run(Work<T> work) throws SQLException {
     long begin = System.nanoTime();
-    while (true) {
+    for (int done = 0; ; done++) {
       try {
         open();
         return work.on(this);
-      } catch (SQLTransactionRollbackException e) {
-        if (System.nanoTime() - begin > timeoutNanos) {
-          throw e;
-        }
       } catch (SQLException e) {
         if (isBroken(e)) {
           close();
         }
-        throw e;
+        if (done >= mostRetries || !isRolledBack(e) || System.nanoTime() - begin > timeoutNanos) {
+          throw e;
+        }
+        retries.incrementAndGet();
       }
     }
+  }
+
+  boolean isOpen() {
+    return connection != null;
+  }
+
+  /** How often something was sent again. */
+  long retries() {
+    return retries.get();
   }
 
   /** The columns of the tables' keys. */
@@ -166,9 +181,14 @@ final class Link implements AutoCloseable {
         || error.getSQLState() != null && error.getSQLState().startsWith("08") || network(error) != null;
   }
 
+  /** Whether the statement met others at its records, so that it may succeed another time. */
+  private static boolean isRolledBack(SQLException error) {
+    return error instanceof SQLTransactionRollbackException || error.getErrorCode() == LOCK_WAIT_TIMEOUT;
+  }
+
   /** Whether the whole statement is lost for this, and not for a record that the server refuses. */
   static boolean concernsAll(SQLException error) {
-    return isBroken(error) || error instanceof SQLTransactionRollbackException;
+    return isBroken(error) || isRolledBack(error);
   }
 
   /** Names an error after what happened on the network, else after the driver's exception and the server's number. */

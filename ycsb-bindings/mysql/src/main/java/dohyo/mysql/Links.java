@@ -3,6 +3,7 @@ package dohyo.mysql;
 import dohyo.binding.Binding;
 import dohyo.binding.Outcome;
 import dohyo.binding.Settings;
+import dohyo.binding.Transport;
 import java.sql.SQLException;
 import java.util.Deque;
 import java.util.List;
@@ -20,7 +21,7 @@ import site.ycsb.Status;
  * The connections of one client thread. With one connection, what is asked for is done at once, on the thread that
  * asks; with several each has a thread of its own, as JDBC waits for its answers.
  */
-final class Links {
+final class Links implements Transport {
   /** More connections than this per client thread only make the server's threads wait for each other. */
   private static final int MOST = 32;
 
@@ -80,6 +81,21 @@ final class Links {
         idle.push(link);
       }
     }, threads);
+  }
+
+  @Override
+  public int connections() {
+    return (int) all.stream().filter(Link::isOpen).count();
+  }
+
+  @Override
+  public int eventLoops() {
+    return threads == null ? 0 : all.size();
+  }
+
+  @Override
+  public long retries() {
+    return all.stream().mapToLong(Link::retries).sum();
   }
 
   private static <T> T on(Link link, Link.Work<T> work, Function<Status, T> error) {

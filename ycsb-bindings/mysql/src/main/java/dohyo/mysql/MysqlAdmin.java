@@ -30,8 +30,8 @@ public final class MysqlAdmin implements AutoCloseable {
   private static final long LOOK_MILLIS = 200;
   private static final int MEBIBYTE = 1 << 20;
   /**
-   * What InnoDB is told while it settles, in this order, as the first bounds the second: how many pages of 16 KiB it
-   * may write in a second (its default, 200, is 3 MiB; this is 1.5 GiB), and how many percent of them may wait.
+   * InnoDB's settings while it settles, in this order, as the first bounds the second: how many pages of 16 KiB it
+   * may write per second (its default, 200, is 3 MiB; this is 1.5 GiB), and what percentage of them may stay dirty.
    */
   private static final List<Variable> SETTLING = List.of(
       new Variable("innodb_io_capacity_max", "100000"),
@@ -102,7 +102,7 @@ public final class MysqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Waits for {@code replicas}, of which {@code wait} shall acknowledge a write; makes the tables ({@link Schema}),
+   * Waits for {@code replicas}; {@code wait} of them shall acknowledge a write. Makes the tables ({@link Schema}),
    * then reads back from the servers under which conditions they work.
    */
   private static Map<String, ?> schema(Settings arguments) throws Exception {

@@ -6,6 +6,7 @@ import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.Settings;
+import dohyo.binding.Transport;
 import dohyo.mysql.Sql.Verb;
 import java.nio.ByteBuffer;
 import java.sql.PreparedStatement;
@@ -17,6 +18,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import site.ycsb.DBException;
 import site.ycsb.Status;
@@ -56,6 +58,11 @@ public final class MysqlBinding extends Binding {
       links.close();
       links = null;
     }
+  }
+
+  @Override
+  public Optional<Transport> transport() {
+    return Optional.ofNullable(links);
   }
 
   @Override
@@ -180,7 +187,7 @@ public final class MysqlBinding extends Binding {
         throw e;
       }
     }
-    // For one bad record the server refuses the statement, of which MyISAM keeps what came before: each on its own.
+    // For one bad record the server refuses the statement, though MyISAM keeps the rows before it: write them singly.
     Status[] statuses = Outcome.each(Status.OK, rows.size());
     for (int i = 0; i < statuses.length; i++) {
       try {

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * The tables of YCSB's records: keys and values are bytes; or keys are columns, of which a timestamp is milliseconds
+ * The tables of YCSB's records: keys and values are bytes; or keys are columns, and a timestamp is milliseconds
  * since 1970. The comment of each says which trial made it.
  */
 final class Schema {

@@ -4,10 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
+import dohyo.binding.Transport;
 import dohyo.contract.BindingContract;
 import java.io.IOException;
 import java.sql.Connection;
@@ -19,6 +21,10 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import site.ycsb.Status;
+import site.ycsb.StringByteIterator;
 
 /** The contract on a real MariaDB or MySQL, with the engine that {@code server.engine} names. */
 class MysqlContractIT extends BindingContract {
@@ -88,6 +94,34 @@ class MysqlContractIT extends BindingContract {
     try (Statement statement = connection.createStatement()) {
       statement.execute(sql);
     }
+  }
+
+  /** Only what the server has rolled back. */
+  @Override
+  protected int sentAgain(int retries) {
+    return 0;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 2})
+  void whatTheServerRollsBackIsSentAgainAsOftenAsItMayBe(int retries) throws SQLException {
+    assumeTrue("InnoDB".equals(server.properties().getProperty("server.engine")), "locks of rows");
+    String url = server.properties().getProperty("mysql.url") + "?sessionVariables=innodb_lock_wait_timeout=1";
+    Binding db = open(Map.of("mysql.url", url, "retries", String.valueOf(retries)));
+    Transport transport = db.transport().orElseThrow();
+    String key = "locked" + retries;
+    assertEquals(Status.OK, db.insert(TABLE, key, Map.of("field0", new StringByteIterator("a"))));
+    connection.setAutoCommit(false);
+    try {
+      execute("SELECT * FROM " + TABLE + " WHERE YCSB_KEY = '" + key + "' FOR UPDATE");
+      Status refused = db.update(TABLE, key, Map.of("field0", new StringByteIterator("b")));
+      assertTrue(refused.getName().endsWith("_1205"), refused.toString());
+      assertEquals(retries, transport.retries());
+    } finally {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    }
+    assertEquals(Status.OK, db.update(TABLE, key, Map.of("field0", new StringByteIterator("b"))));
   }
 
   /** Rows that went to all clients, less those of the counting itself: reads find every record in these tests. */

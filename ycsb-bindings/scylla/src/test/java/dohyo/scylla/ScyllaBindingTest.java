@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What ScyllaDB's driver is told, shown on the driver itself; no server is asked. */
+/** How the binding configures ScyllaDB's driver, read back from the driver itself, without a server. */
 class ScyllaBindingTest {
   @ParameterizedTest
   @CsvSource({"'', true", "true, true", "false, false"})

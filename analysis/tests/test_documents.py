@@ -1,0 +1,46 @@
+"""Every link between the documents, and every `method.md#…` that the program names, leads somewhere."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import ROOT
+
+
+def tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [file for name in listed.stdout.split() if (file := ROOT / name).is_file()]
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in plain}
+
+
+@pytest.mark.parametrize("page", tracked("*.md"), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_document_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        if re.match(r"https?:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
+
+
+def test_rules_that_the_program_names_are_in_the_documents() -> None:
+    for file in tracked("analysis/dohyo", "ansible", "benchmarks", "workloads", "ycsb-bindings", "*.sh"):
+        for name, anchor in re.findall(
+            r"((?:docs|benchmarks)/[\w-]+\.md)#([\w-]+)", file.read_text("utf-8", "replace")
+        ):
+            assert anchor in anchors(ROOT / name), f"{file}: {name}#{anchor}"

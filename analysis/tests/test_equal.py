@@ -1,0 +1,311 @@
+"""The phases max and equal: rates are ranked by the one, latencies by the other, at a rate that is fixed once."""
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import edit_json, on_screen, reads, rendered, write_json
+from rich.console import Console
+from test_rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
+
+from dohyo.bad_input import BadInputError
+from dohyo.planning import plan, sizing
+from dohyo.planning.sizing import Needs, Sizes
+from dohyo.report.charts import latency, percentiles, ranking
+from dohyo.report.material import Material
+from dohyo.report.measured import Measured
+from dohyo.running import experiment, runner
+from dohyo.scenario import scenario
+from dohyo.scenario.hosts import Hosts
+from dohyo.summary import regression
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
+from dohyo.summary.trust import judged
+from dohyo.tables import table
+from dohyo.tables.verdict import verdict
+
+ASKED = "phases=max,equal\nrounds=3\n"
+SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}
+
+
+def asked(folder: Path) -> list[list[tuple[str, str]]]:
+    """Name and target of the phases of each trial, in order."""
+    files = sorted(folder.glob("raw/*/trial.json"))
+    return [
+        [(phase["name"], phase["properties"]["target"]) for phase in json.loads(file.read_text())["trial_phases"]]
+        for file in files
+    ]
+
+
+def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> Played:
+    signals = Signals()
+    play = Played(rates, signals)
+    todo = [trial for trial in made.trials if made.state(trial) != "done"]
+    with played(monkeypatch, play):
+        measurement = runner._Measurement(made, todo, runner.Options(), signals, Console(file=io.StringIO()))
+        measurement.begin_again()
+        measurement.carry_out()
+    return play
+
+
+def reasons(summary: Summary) -> list[str]:
+    return [reason.text for reason in judged(summary).reasons]
+
+
+ONLY_MAX, BOTH = [("max", "0")], [("max", "0"), ("equal", "560")]
+
+
+def test_the_rate_is_fixed_after_the_first_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _, _, code = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
+    assert code == 0
+    # 70 % of 800, though both are faster later.
+    assert facts(made)["equal_targets"] == {"": 560}
+    assert asked(made.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
+
+
+def test_a_trial_at_another_rate_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
+    made.update(equal_targets={"": 600})
+    trials = summarise(made.folder).trials
+    assert [trial.status for trial in trials] == ["ok"] * 2 + ["invalid"] * 4
+    assert trials[2].reason == "trial.json: equal has the target 560 op/s, experiment.json 600"
+
+
+@pytest.mark.parametrize("before", ["02", "03", "05"])
+def test_a_resumed_experiment_has_the_same_rate(before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]}, before=before)
+    assert facts(made).get("equal_targets") == (None if before == "02" else {"": 560})
+    # Later rates do not change it.
+    resumed(made, monkeypatch, {"cassandra": [1000], "hbase": [800] if before == "02" else [700]})
+    assert facts(made)["equal_targets"] == {"": 560}
+    assert asked(made.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
+
+
+def test_without_a_valid_rate_it_waits_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    never, *_ = measured(tmp_path, monkeypatch, "phases=max,equal\nrounds=2\n", {"cassandra": [0], "hbase": [0]})
+    assert "equal_targets" not in facts(never) or not facts(never)["equal_targets"]
+    assert any(text.startswith("No latencies at an equal rate: ") for text in reasons(summarise(never.folder)))
+    (tmp_path / "later").mkdir()
+    later, *_ = measured(tmp_path / "later", monkeypatch, ASKED, {"cassandra": [0, 900, 1000], "hbase": [0, 800, 1000]})
+    assert facts(later)["equal_targets"] == {"": 560}
+    assert asked(later.folder) == [ONLY_MAX] * 4 + [BOTH] * 2
+
+
+def test_a_system_that_was_disturbed_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [0, 500, 500]})
+    assert facts(made)["equal_targets"] == {"": 350}
+    assert asked(made.folder)[:4] == [ONLY_MAX] * 4
+
+
+def test_a_rate_that_is_given_at_a_point_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "phases=max,equal\nrounds=2\nmatrix.equal.target=0,500\n"
+    made, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000], "hbase": [800]})
+    assert facts(made)["equal_targets"] == {"equal.target=0": 560}
+    assert [trial.status for trial in summarise(made.folder).trials] == ["ok"] * 8
+
+
+def test_every_point_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(
+        tmp_path,
+        monkeypatch,
+        "phases=max,equal\nrounds=2\nmatrix.max.batchsize=1,2\n",
+        {"cassandra": [1000, 500], "hbase": [800, 400]},
+    )
+    assert facts(made)["equal_targets"] == {"max.batchsize=1": 560, "max.batchsize=2": 280}
+    assert [phases[-1] for phases in asked(made.folder)] == [("max", "0")] * 4 + [
+        *[("equal", "560")] * 2, *[("equal", "280")] * 2
+    ]  # fmt: skip
+
+
+def test_points_that_are_compared_have_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # HBase has no such dimension and no valid rate at first: it gets that of the others.
+    text = "phases=max,equal\nrounds=2\nmatrix.cassandra_gc=G1,ZGC\n"
+    made, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000, 900], "hbase": [0, 800]})
+    assert set(facts(made)["equal_targets"].values()) == {630}
+    assert len(facts(made)["equal_targets"]) == 3
+
+
+def test_conditions_are_those_of_both_also_with_one_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
+    for late in made.folder.glob("raw/0[3-6]-*"):
+        edit_json(late / "trial.json", trial_reuse="x")
+        write_json(late / "kept.json", {"load": f"01-{late.name[3:]}"})
+        shutil.rmtree(late / "load")
+    for state in made.folder.glob("raw/*/state.json"):
+        edit_json(state, manifest=None)
+        (state.parent / "manifest").unlink()
+    assert [trial.by_phase["equal"]["target"] for trial in summarise(made.folder).merged] == [560, 560]
+
+
+def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000, 1010, 990], "hbase": [800, 808, 792]})
+    for client in made.folder.glob("raw/*-hbase/equal-1/node1"):
+        reads(client, [560] * 3, 200)
+    for client in made.folder.glob("raw/*/equal-1/node1"):
+        edit_json(client / "client.json", target=560)
+    for state in made.folder.glob("raw/*/state.json"):
+        edit_json(state, manifest=None)
+    for manifest in made.folder.glob("raw/*/manifest"):
+        manifest.unlink()
+    summary = summarise(made.folder)
+    assert [(pair.phase, pair.operation, pair.of) for pair in summary.comparisons] == [
+        ("max", "OVERALL", "cassandra"),
+        ("equal", "READ", "hbase"),
+    ]
+    assert verdict(summary).brief.startswith("cassandra was 1.25× [")
+    text = on_screen(summary)
+    # One line for each system: rates of the one phase, latencies of the other.
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "at 560 op/s" in lines[2] or "at equal rate 560 op/s" in lines[2]
+    assert [line[:17] for line in lines if line[:2] in ("1 ", "2 ")] == ["1 cassandra 1,000", "2 hbase 800 ± 2% "]
+    assert "own" not in text.partition("\n\n")[0]
+    assert not [text for text in reasons(summary) if "ate" in text and "rank" in text]
+    said = table.legend(summary)
+    assert "Latencies in ms at its own maximum rate in max, at equal rate 560 op/s in equal, of operations" in said
+    assert "p99 ms at own max / 560 op/s" in table.results_grid(summary).heads
+    assert "[equal] READ p99" in rendered(summary)
+    material = Material(summary, Measured())
+    assert [panel.title for panel in latency.chart(material).panels] == [
+        "max: READ, at its own maximum rate",
+        "equal: READ, at equal rate 560 op/s",
+    ]
+    assert [panel.title for panel in ranking.chart(material).panels] == ["max"]
+    assert "at equal rate 560 op/s in equal" in percentiles.chart(material).question
+
+
+def test_the_screen_counts_the_failures_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(made.folder)
+    assert "not found" not in " ".join(on_screen(summary).split())
+    for merged in summary.merged:
+        merged.rows[:] = [
+            row if (row.phase, row.operation) != ("equal", "OVERALL") else type(row)(**{**vars(row), "errors": 7})
+            for row in merged.rows
+        ]
+    assert on_screen(summary).count("     7") == 2
+
+
+def test_who_falls_behind_is_named_and_nothing_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800, 800, 500]})
+    summary = summarise(made.folder)
+    assert [pair.phase for pair in summary.comparisons] == ["max"]
+    assert "Not all reached the equal rate (hbase 500 of 560 op/s): latencies are not ranked." in reasons(summary)
+    assert "at own rate" in on_screen(summary)
+
+
+def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(
+        tmp_path, monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\n", {"cassandra": STEADY, "hbase": STEADY}
+    )
+    # With two rounds of it, one fewer than of max, nothing would be known of equal.
+    assert facts(made)["rounds_ended"] == "precision"
+    made, *_ = measured(
+        tmp_path / "here", monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\nrounds.max=4\n",
+        {"cassandra": [1000, 1900, 1000], "hbase": STEADY},
+    )  # fmt: skip
+    precision = summarise(made.folder).precision
+    assert precision is not None
+    (short,) = precision.short
+    assert (short.trial, short.phase, short.rounds) == ("cassandra", "max", 4)
+
+
+def test_a_rate_that_is_given_is_measured_in_the_first_round_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, "phases=max,equal\nequal.target=300\n", SLOWEST)
+    assert asked(made.folder) == [[("max", "0"), ("equal", "300")]] * 2
+    assert "equal_targets" not in facts(made)
+    assert "at equal rate 300 op/s" in table.legend(summarise(made.folder))
+
+
+def test_compare_compares_latencies_at_the_same_rate_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compared(before: int, after: int) -> regression.Changes:
+        summaries = []
+        for number, rate in enumerate((before, after)):
+            (folder := tmp_path / f"{before}-{after}-{number}").mkdir()
+            made, *_ = measured(folder, monkeypatch, ASKED, {"cassandra": [rate], "hbase": [rate]})
+            summaries.append(summarise(made.folder))
+        return regression.compare(summaries[0], summaries[1])
+
+    same = compared(1000, 1000)
+    assert {change.pair.phase for change in same.changes} == {"max", "equal"}
+    assert {change.pair.figure for change in same.changes if change.pair.phase == "equal"} == {"p99_ms"}
+    assert not same.differences
+    other = compared(1000, 1020)
+    assert other.comparable
+    assert {change.pair.phase for change in other.changes} == {"max"}
+    told = [(each.phase, each.condition, each.before, each.after, each.must_be_equal) for each in other.differences]
+    assert told == [("equal", "target", "700", "714", False)] * 2
+    assert other.single[0].startswith("cassandra: latencies of equal are not compared: they were not at the same rate")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("phases=max,equal", "rounds=1: the rate of equal follows from max .*rounds=2 or more.*equal.target=N"),
+        ("phases=equal rounds=2", "phases=equal: equal goes with max alone.*say phases=max,equal"),
+        ("phases=max,read,equal rounds=2", "equal goes with max alone"),
+        ("phases=max,equal rounds=2 target=500", "target=500 with phases=max,equal: max is .*; equal.target=500"),
+        ("phases=max,read max.target=500", "max.target=500 with phases=max,read: max is without a target rate"),
+        ("phases=max,equal rounds=2 search=max slo=p99<10ms", "search=max with phases=max,equal: a search has rates"),
+        ("phases=max,equal equal.target=500 equal.share=50%", "equal.share=50% with equal.target=500: both say"),
+        ("phases=max equal.share=50%", "equal.share=50% with phases=max: is of the phase equal, which is not there"),
+        ("phases=max,equal rounds=2 equal.share=0%", "equal.share=0%: must be a percentage .* from 1 to 100"),
+        ("phases=max,equal rounds=2 matrix.target=0,500", "at target=500: target=500 with phases=max,equal"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together(text: str, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=expected):
+        loaded(tmp_path, text.replace(" ", "\n") + "\n")
+
+
+def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
+    chosen = loaded(tmp_path, ASKED)
+    assert plan.course(chosen) == (
+        "1 × (max, equal: 1 s warm-up + 3 s each), equal from round 2 on, at 70% of the slowest system's max in round 1"
+    )
+    given = loaded(tmp_path, "phases=max,equal\nequal.target=5000\n")
+    assert plan.course(given).endswith("equal at 5,000 op/s")
+    sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), [])
+    needs = Needs("cassandra", 10**9, 1.0, 0.0, 0, False)
+    assert sizes.trial_seconds(needs, 2) == sizes.trial_seconds(needs, 1) + 4
+    assert [plan.phases_in(each, 1) for each in (chosen, given)] == [["max"], ["max", "equal"]]
+
+
+def test_servers_and_loads_are_the_same_in_all_rounds(tmp_path: Path) -> None:
+    chosen = loaded(tmp_path, ASKED + "equal.threadcount=64\nreuse=data\n")
+    first, *_, last = plan.trials(chosen)
+    early, late = (plan.variables(each, tmp_path, keep=False, targets={"": 560}) for each in (first, last))
+    assert (early["trial_threads"], late["trial_threads"]) == (64, 64)
+    assert [len(each["trial_phases"]) for each in (early, late)] == [1, 2]
+    other = [trial for trial in plan.trials(chosen) if trial.system == "cassandra"]
+    assert len({plan.load_of(trial, tmp_path) for trial in other}) == 1
+
+
+def test_a_file_s_phases_take_their_share_along(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("recordcount=10\nduration=3\nphases=max,equal\nequal.share=50%\nrounds=2\nmax.other.cpu=10%\n")
+    left = scenario.load(file, {"phases": "read"})
+    assert (left["equal.share"], left["max.other.cpu"]) == ("70%", "10%")
+
+
+def test_a_broken_rate_counts_as_none(tmp_path: Path) -> None:
+    chosen = loaded(tmp_path, ASKED)
+    made = experiment.Experiment(tmp_path, chosen)
+    said: Any
+    assert made.equal_targets == {}
+    for said in ({"": -5}, {"": "x"}, {"": None}, [], 5):
+        write_json(tmp_path / "experiment.json", {"equal_targets": said})
+        assert made.equal_targets == {}
+
+
+def test_sizing_shows_it(tmp_path: Path) -> None:
+    chosen = loaded(tmp_path, ASKED.replace("rounds=3", "rounds=2"))
+    needs = [Needs(name, 10**9, 1.0, 0.0, 0, False) for name in ("cassandra", "hbase")]
+    console = Console(file=io.StringIO(), width=500)
+    sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
+    assert isinstance(console.file, io.StringIO)
+    assert "equal from round 2 on, at 70% of the slowest system's max in round 1" in console.file.getvalue()

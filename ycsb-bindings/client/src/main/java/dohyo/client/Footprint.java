@@ -1,0 +1,89 @@
+package dohyo.client;
+
+import com.sun.management.OperatingSystemMXBean;
+import dohyo.binding.Transport;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.lang.management.ThreadMXBean;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+/** What this process took for the measured window: processor time, that of its busiest thread, and the transport. */
+final class Footprint {
+  private static final OperatingSystemMXBean SYSTEM =
+      ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+  private final Set<Transport> transports;
+  private final Map<Long, Long> nanosAtBegin = new HashMap<>();
+  private long begun;
+  private long cpuAtBegin;
+  private long retriesAtBegin;
+  private boolean isSeen;
+  private String busiestThread;
+  private double busiestShare;
+  private int connections;
+  private int eventLoops;
+  private double cpuSeconds;
+  private long retries;
+
+  /** Begins with the measured window. */
+  Footprint(Set<Transport> transports) {
+    this.transports = transports;
+    cpuAtBegin = SYSTEM.getProcessCpuTime();
+    retriesAtBegin = retriesSoFar();
+    for (long id : THREADS.getAllThreadIds()) {
+      nanosAtBegin.put(id, THREADS.getThreadCpuTime(id));
+    }
+    begun = System.nanoTime();
+  }
+
+  /** Looks at threads and connections once, when the window is over; all threads are still there. */
+  void see() {
+    if (isSeen) {
+      return;
+    }
+    isSeen = true;
+    long most = -1;
+    long busiest = 0;
+    for (long id : THREADS.getAllThreadIds()) {
+      long used = THREADS.getThreadCpuTime(id) - Math.max(0, nanosAtBegin.getOrDefault(id, 0L));
+      if (used > most) {
+        most = used;
+        busiest = id;
+      }
+    }
+    busiestShare = Math.max(0, most) / (double) Math.max(1, System.nanoTime() - begun);
+    ThreadInfo thread = THREADS.getThreadInfo(busiest);
+    busiestThread = thread == null ? "a thread that has ended" : thread.getThreadName();
+    connections = transports.stream().mapToInt(Transport::connections).sum();
+    eventLoops = transports.stream().mapToInt(Transport::eventLoops).sum();
+  }
+
+  /** The end: the last answer has come. */
+  void end() {
+    see();
+    cpuSeconds = (SYSTEM.getProcessCpuTime() - cpuAtBegin) / 1e9;
+    retries = retriesSoFar() - retriesAtBegin;
+  }
+
+  private long retriesSoFar() {
+    return transports.stream().mapToLong(Transport::retries).sum();
+  }
+
+  /** Processor time that this process used from the begin of the window to the last answer. */
+  double cpuSeconds() {
+    return cpuSeconds;
+  }
+
+  /** Writes what was seen; what a binding does not tell is {@code null}. */
+  void write(Map<String, Object> summary) {
+    boolean isKnown = !transports.isEmpty();
+    summary.put("connections", isKnown ? connections : null);
+    summary.put("event_loops", isKnown ? eventLoops : null);
+    summary.put("retried_requests", isKnown ? retries : null);
+    summary.put("busiest_thread", busiestThread);
+    summary.put("busiest_thread_share", busiestShare);
+  }
+}

@@ -1,0 +1,41 @@
+package dohyo.client;
+
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
+
+/** Runs one logical client on a thread of its own, which sleeps until an answer comes or an operation is due. */
+final class OwnThread {
+  private final Completions completions = new Completions(this::wake);
+  private final Worker worker;
+  private volatile Thread waiting;
+
+  OwnThread(Function<Completions, Worker> maker) {
+    worker = maker.apply(completions);
+  }
+
+  /** Returns when the client has ended. */
+  void run() {
+    completions.own();
+    while (true) {
+      long wait = worker.advance();
+      if (worker.hasEnded()) {
+        return;
+      }
+      if (wait > 0) {
+        waiting = Thread.currentThread();
+        // Whoever adds an answer from here on finds the thread.
+        if (completions.isEmpty()) {
+          LockSupport.parkNanos(this, Math.min(wait, Worker.GLANCE_NANOS));
+        }
+        waiting = null;
+      }
+    }
+  }
+
+  private void wake() {
+    Thread sleeper = waiting;
+    if (sleeper != null) {
+      LockSupport.unpark(sleeper);
+    }
+  }
+}
