@@ -5,6 +5,7 @@
 #                       experiment with its report
 #   ./test.sh all       everything; .ci/run calls it
 #   ./test.sh --minutes N all   the same, but after N minutes nothing more is begun: it is skipped, and said to be
+#   ./test.sh --twice all   the same, but a check that fails is run once more; one that passes then is called flaky
 #   ./test.sh PART…     the whole of these parts:
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
@@ -34,7 +35,7 @@ end_jobs() { for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; }
 check() {
     local name=$1 log="$reports/$1.log" code=0 cases bad places
     shift
-    if ((minutes && EPOCHSECONDS - started > minutes * 60)); then
+    if is_late; then
         printf 'skipped %s: %d minutes are over\n' "$name" "$minutes"
         return
     fi
@@ -42,6 +43,15 @@ check() {
     find "${places[@]}" -name '*.xml' -delete 2>/dev/null || true
     SECONDS=0
     "$@" >"$log" 2>&1 || code=$?
+    if ((code)) && $twice && ! is_late; then
+        { cat "$log"; printf '\n%s failed after %d s; it is run once more\n' "$name" "$SECONDS"; } >"$log.first"
+        cat "$log.first"
+        code=0
+        mapfile -t places < <(places_of_reports "$name")
+        find "${places[@]}" -name '*.xml' -delete 2>/dev/null || true
+        "$@" >"$log" 2>&1 || code=$?
+        if ((code == 0)); then printf 'flaky: %s\n' "$name" >>"$reports/flaky"; fi
+    fi
     if ((code == 0)) && grep -q '^skipped: ' "$log"; then
         printf 'skipped %s: %s\n' "$name" "$(sed -n 's/^skipped: //p' "$log")"
         return
@@ -66,6 +76,8 @@ check() {
         cat "$log"
     fi
 }
+
+is_late() { ((minutes && EPOCHSECONDS - started > minutes * 60)); }
 
 # places_of_reports NAME: where the JUnit reports of a check are, a file or folders.
 places_of_reports() {
@@ -226,7 +238,11 @@ testbed_down() {
     testbed_up=false
 }
 
-minutes=0 started=$EPOCHSECONDS
+minutes=0 started=$EPOCHSECONDS twice=false
+if [[ ${1:-} == --twice ]]; then
+    twice=true
+    shift
+fi
 if [[ ${1:-} == --minutes ]]; then
     if ! [[ ${2:-} =~ ^[1-9][0-9]{0,4}$ ]]; then
         printf 'ERROR: --minutes %s: must be a whole number from 1\n' "${2:-}" >&2
@@ -260,6 +276,7 @@ JAVA_HOME=$(readlink -f -- "$root/.setup/java")
 export JAVA_HOME
 mkdir -p -- "$reports"
 : >"$reports/ended"
+: >"$reports/flaky"
 : >"$reports/seconds"
 for part in "${chosen[@]}"; do
     began=$EPOCHSECONDS
@@ -268,4 +285,5 @@ for part in "${chosen[@]}"; do
 done
 printf 'the slowest, in seconds:\n'
 sort -rn -- "$reports/seconds" | sed -n 1,10p
+cat -- "$reports/flaky"
 awk '{ passed += $1; failed += $2 } END { printf "%d passed, %d failed\n", passed, failed; exit (failed > 0) }' "$reports/ended"

@@ -17,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -41,6 +42,9 @@ import site.ycsb.Status;
 public final class MemoryBinding extends Binding {
   private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
   private static final Shared<Loop> LOOP = new Shared<>(Loop::new);
+  // The JDK's own pool makes a thread for each answer where there are two processors: thousands per second that are
+  // late by more than a timeout keep being late.
+  private static final Executor ANSWERS = Executors.newFixedThreadPool(2, MemoryBinding::answering);
 
   private Store store;
   private String failure;
@@ -218,12 +222,18 @@ public final class MemoryBinding extends Binding {
     return CompletableFuture.supplyAsync(() -> {
       store.answers.add(new Answer(number, kind, asked, System.nanoTime()));
       return kind.equals("error") ? new Status("IO", "disk on fire") : Status.OK;
-    }, CompletableFuture.delayedExecutor(until - asked, TimeUnit.NANOSECONDS));
+    }, CompletableFuture.delayedExecutor(until - asked, TimeUnit.NANOSECONDS, ANSWERS));
   }
 
   private static CompletableFuture<Status> after(long millis, Status status) {
     return millis == 0 ? CompletableFuture.completedFuture(status) : CompletableFuture.supplyAsync(() -> status,
-        CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS));
+        CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, ANSWERS));
+  }
+
+  private static Thread answering(Runnable work) {
+    Thread thread = new Thread(work, "memory-answers");
+    thread.setDaemon(true);
+    return thread;
   }
 
   @Override
