@@ -15,7 +15,7 @@ own, between its tasks. Each is a median. The steps:
     start, canary, schema, settle    as in trial.yml
     client the next run's clients connect and agree when to begin
 
---read prints the tables of experiments that are there; --tasks adds each task.
+--read prints the tables of experiments that are there, by the system of the later trial; --tasks adds each task.
 """
 
 import argparse
@@ -144,9 +144,13 @@ def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
             print(f"| {task} | {took / len(gaps):.2f} |")
 
 
-def gaps_of(folder: Path) -> list[Gap]:
-    """What lies between the windows of the successive trials of an experiment."""
-    return [gap(before, after) for before, after in pairwise(sorted((folder / "raw").iterdir()))]
+def gaps_of(folder: Path) -> dict[str, list[Gap]]:
+    """What lies between the windows of the successive trials of an experiment, by the system of the later one."""
+    measured = sorted(trial for trial in (folder / "raw").iterdir() if any(trial.glob("run-*/*/client.json")))
+    gaps: defaultdict[str, list[Gap]] = defaultdict(list)
+    for before, after in pairwise(measured):
+        gaps[after.name.partition("-")[2]].append(gap(before, after))
+    return gaps
 
 
 def main() -> None:
@@ -159,7 +163,8 @@ def main() -> None:
     parser.add_argument("--read", type=Path, nargs="+")
     options = parser.parse_args()
     for folder in options.read or []:
-        print_table(str(folder), gaps_of(folder), tasks=options.tasks)
+        for system, gaps in sorted(gaps_of(folder).items()):
+            print_table(f"{folder}: {system}", gaps, tasks=options.tasks)
     for system in options.systems if not options.read else []:
         with tempfile.TemporaryDirectory() as work:
             folder = Path(work) / system
@@ -167,7 +172,7 @@ def main() -> None:
                 processor = measure(system, options.records, options.times + 1, folder)
             except subprocess.CalledProcessError as error:
                 sys.exit(f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}")
-            print_table(system, gaps_of(folder), tasks=options.tasks)
+            print_table(system, gaps_of(folder)[system], tasks=options.tasks)
         print(f"\nProcessor seconds of the experiment, deploy.yml and {SHARE}: {processor:.0f}", flush=True)
 
 
