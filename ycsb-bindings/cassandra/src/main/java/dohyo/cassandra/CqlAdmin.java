@@ -65,6 +65,7 @@ public final class CqlAdmin implements AutoCloseable {
     key = KeyColumns.of(arguments, Query.KEY);
     Cluster.Builder driver = Cluster.builder().addContactPoint(arguments.required("host"))
         .withPort(arguments.number("port", 9042, 1, 65535)).withoutMetrics().withoutJMXReporting()
+        .withNettyOptions(new EventLoops(1))
         .withSocketOptions(
             new SocketOptions().setConnectTimeoutMillis(CONNECT_MILLIS).setReadTimeoutMillis(ANSWER_MILLIS));
     Access.grant(access, driver);

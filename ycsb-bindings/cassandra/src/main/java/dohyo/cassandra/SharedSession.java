@@ -3,7 +3,6 @@ package dohyo.cassandra;
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ConsistencyLevel;
 import com.datastax.driver.core.HostDistance;
-import com.datastax.driver.core.NettyOptions;
 import com.datastax.driver.core.PoolingOptions;
 import com.datastax.driver.core.PreparedStatement;
 import com.datastax.driver.core.ProtocolVersion;
@@ -19,19 +18,10 @@ import dohyo.binding.Settings;
 import dohyo.binding.SettingException;
 import dohyo.binding.Shared;
 import dohyo.binding.Transport;
-import io.netty.channel.EventLoopGroup;
-import io.netty.channel.epoll.Epoll;
-import io.netty.channel.epoll.EpollEventLoopGroup;
-import io.netty.channel.epoll.EpollSocketChannel;
-import io.netty.channel.nio.NioEventLoopGroup;
-import io.netty.channel.socket.SocketChannel;
-import io.netty.channel.socket.nio.NioSocketChannel;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
-import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.TimeUnit;
 import site.ycsb.DBException;
 
 /** The one session of this process, with its prepared statements. */
@@ -39,8 +29,6 @@ public final class SharedSession implements Shared.Connection, Transport {
   /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
-
-  private static final int CLOSE_SECONDS = 15;
 
   private final int eventLoops;
   private final LimitedRetries retries;
@@ -147,7 +135,7 @@ public final class SharedSession implements Shared.Connection, Transport {
         .withReconnectionPolicy(new ConstantReconnectionPolicy(RECONNECT_MILLIS))
         .withPoolingOptions(pooling)
         .withSocketOptions(sockets)
-        .withNettyOptions(new Network(eventLoops))
+        .withNettyOptions(new EventLoops(eventLoops))
         .withoutJMXReporting();
     Access.grant(settings, driver);
     try {
@@ -163,30 +151,5 @@ public final class SharedSession implements Shared.Connection, Transport {
         .map(Enum::name).toArray(String[]::new);
     String chosen = settings.has(key) ? settings.choice(key, levels) : "QUORUM";
     return ConsistencyLevel.valueOf(chosen);
-  }
-
-  /** Event loops in the number that was asked for, which end without the driver's two quiet seconds. */
-  private static final class Network extends NettyOptions {
-    private final int eventLoops;
-
-    Network(int eventLoops) {
-      this.eventLoops = eventLoops;
-    }
-
-    @Override
-    public EventLoopGroup eventLoopGroup(ThreadFactory factory) {
-      return Epoll.isAvailable() ? new EpollEventLoopGroup(eventLoops, factory)
-          : new NioEventLoopGroup(eventLoops, factory);
-    }
-
-    @Override
-    public Class<? extends SocketChannel> channelClass() {
-      return Epoll.isAvailable() ? EpollSocketChannel.class : NioSocketChannel.class;
-    }
-
-    @Override
-    public void onClusterClose(EventLoopGroup threads) {
-      threads.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
-    }
   }
 }
