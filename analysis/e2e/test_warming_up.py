@@ -14,15 +14,16 @@ sys.path.insert(0, str(ANSIBLE / "plugins"))
 from conducting.agents import clock, conduct  # type: ignore[import-not-found]
 from conducting.conductor import Conductor, Plan  # type: ignore[import-not-found]
 from conducting.report import report  # type: ignore[import-not-found]
-from conducting.warmup import LEAST  # type: ignore[import-not-found]
+from conducting.warmup import LEAST, MOST_COMPILING  # type: ignore[import-not-found]
 
 BUNDLE = ROOT / "ycsb-bindings/client/target/bundle"
 HOSTS = ("host1", "host2", "host3")
 MOST = 120
 
 
-def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the conductor and what the clients say of a run with a warm-up of at most so many seconds."""
+def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], list[dict[str, Any]], list[float]]:
+    """What the conductor and what the clients say of a run with a warm-up of at most so many seconds, and how many
+    processor seconds each client's JIT compilers have used until its window began."""
     (home / "bin").mkdir(parents=True)
     for tool in ("service/files/service", "client/files/agent"):
         shutil.copy(ANSIBLE / "roles" / tool, home / "bin")
@@ -50,12 +51,15 @@ def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], lis
     conduct(conductor, {host: [sys.executable, str(home / "bin/agent")] for host in HOSTS}, lambda *_: None)
     outcome = report(conductor, 10_000, measured=True)
     assert outcome["valid"], outcome["failure"]
-    return outcome, [json.loads((home / "client/run-1" / host / "client.json").read_text()) for host in HOSTS]
+    clients = [json.loads((home / "client/run-1" / host / "client.json").read_text()) for host in HOSTS]
+    return outcome, clients, [sum(used for _, used in host.compilers[-1:]) for host in conductor.hosts.values()]
 
 
 def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> None:
-    outcome, clients = conducted(tmp_path, "steady", MOST)
+    outcome, clients, compiled = conducted(tmp_path, "steady", MOST)
     assert outcome["warmup_steady"] is True
+    assert outcome["warmup_compiling"] <= MOST_COMPILING
+    assert min(compiled) > 0
     assert LEAST <= outcome["warmup_seconds"] < MOST
     for client in clients:
         # Instants are told in milliseconds; what else differs is how exactly a busy host reads its two clocks.
@@ -66,6 +70,6 @@ def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("warmup", "most"), [("fixed", 7), ("steady", 2)])
 def test_a_fixed_or_a_short_warm_up_is_as_long_as_it_says(tmp_path: Path, warmup: str, most: float) -> None:
-    outcome, clients = conducted(tmp_path, warmup, most)
+    outcome, clients, _ = conducted(tmp_path, warmup, most)
     assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (most, None)
     assert [client["warmup_seconds"] for client in clients] == [most] * 3

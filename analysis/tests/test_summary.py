@@ -483,8 +483,8 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
     assert (cassandra.conditions.warmup_seconds, hbase.conditions.warmup_seconds) == (20.0, 30.0)
     assert hbase.cold == []
     note = (
-        "not steady when the warm-up ended: the throughput of cassandra in 1 of 2 runs, after 30 s; give a longer"
-        " warmuptime"
+        "not steady when the warm-up ended: the throughput or the JIT compilers of cassandra in 1 of 2 runs, after 30"
+        " s; give a longer warmuptime"
     )
     assert note in summary.notes
     assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in judged(summary).reasons]

@@ -11,7 +11,7 @@ from dohyo.places import ANSIBLE
 
 sys.path.insert(0, str(ANSIBLE / "plugins"))
 from conducting.conductor import NOTICE_SECONDS  # type: ignore[import-not-found]
-from conducting.warmup import LEAST, LOG, Progress, is_steady  # type: ignore[import-not-found]
+from conducting.warmup import LEAST, LOG, Progress, compiling, is_steady  # type: ignore[import-not-found]
 from test_conducting import AHEAD, Stage
 
 RATES = st.lists(st.floats(1, 1e6), min_size=LEAST, max_size=60)
@@ -63,6 +63,15 @@ def test_clients_are_added_up_by_the_second_though_their_lines_come_late() -> No
     assert progress.rates() == pytest.approx([200, 200, 200])
 
 
+def test_compilers_are_judged_by_the_last_seconds() -> None:
+    assert compiling([]) == compiling([(1000.0, 80.0)]) == 0
+    busy = [(1000.0 + second, 80 + 0.5 * second) for second in range(20)]
+    assert compiling(busy[:3]) == compiling(busy) == pytest.approx(0.5)
+    rest = [(1019.0 + second, busy[-1][1]) for second in range(1, LEAST + 1)]
+    assert compiling(busy + rest[:-1]) == pytest.approx(0.5 / LEAST)
+    assert compiling(busy + rest) == 0
+
+
 class Warm(Stage):
     """Clients that tell what they do in a warm-up of at most `warmup` seconds."""
 
@@ -109,6 +118,22 @@ def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
     stage.work([10, 1000, 10])
     assert stage.conductor.measure == measure
     assert stage.report()["warmup_steady"] is True
+
+
+@pytest.mark.parametrize(
+    ("host", "share", "rests"), [("host1", 0.5, False), ("host3", 0.11, False), ("host3", 0.09, True)]
+)
+def test_compilers_that_work_keep_a_steady_rate_warm(host: str, share: float, rests: bool) -> None:
+    stage = Warm(warmup=20)
+    stage.begin()
+    assert stage.starts[host]["compilers"] is True
+    for second in range(30):
+        stage.say(host, "compilers", at=5e5 + second, used=70 + share * second)
+        stage.work([500])
+    outcome = stage.report()
+    assert outcome["warmup_steady"] is rests
+    assert outcome["warmup_compiling"] == pytest.approx(share)
+    assert (outcome["warmup_seconds"] < 20) == bool(stage.measures) == rests
 
 
 def test_one_client_that_is_not_steady_keeps_all_of_them_warm() -> None:
@@ -162,6 +187,7 @@ def test_a_fixed_warm_up_is_as_long_as_it_says() -> None:
     outcome = stage.report()
     assert stage.measures == {}
     assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (30, None)
+    assert (stage.starts["host1"]["compilers"], outcome["warmup_compiling"]) == (False, None)
 
 
 def test_a_client_that_is_silent_in_its_window_hangs_also_when_that_began_earlier() -> None:

@@ -48,7 +48,8 @@ class Conducted:
         self.agreed = number(content.get("agreed"))
         self.start_skew_ms = number(content.get("start_skew_ms"))
         self.end_skew_ms = number(content.get("end_skew_ms"))
-        # Whether the rate of all clients was steady when the window began; None where nobody asked, or could tell.
+        # Whether the rate of all clients was steady, and the JIT compilers at rest, when the window began; None where
+        # nobody asked, or could tell.
         self.warmup_steady = steady if isinstance(steady := content.get("warmup_steady"), bool) else None
         # From the agreed instant to the window.
         self.warmup_seconds = number(content.get("warmup_seconds"))

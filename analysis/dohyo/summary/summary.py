@@ -288,7 +288,7 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
 
 
 def _cold(trials: Sequence[Trial]) -> list[str]:
-    """Whose throughput was still rising, falling or jumping when the longest warm-up that the scenario allows ended."""
+    """Who was still not steady when the longest warm-up that the scenario allows ended."""
     runs: dict[str, list[bool]] = {}
     longest = 0.0
     for trial in trials:
@@ -298,8 +298,8 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
     if not found:
         return []
     return [
-        f"not steady when the warm-up ended: the throughput of {', '.join(found)}, after {longest:.0f} s; give a longer"
-        " warmuptime"
+        f"not steady when the warm-up ended: the throughput or the JIT compilers of {', '.join(found)}, after"
+        f" {longest:.0f} s; give a longer warmuptime"
     ]
 
 

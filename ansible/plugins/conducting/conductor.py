@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .clock import HostClock, Reading
-from .warmup import LEAST, LOG, Progress, is_steady
+from .warmup import LEAST, LOG, MOST_COMPILING, Progress, compiling, is_steady
 
 Message = dict[str, Any]
 
@@ -43,7 +43,7 @@ class Plan:
     :ivar start_delay: from "all are ready" to the agreed instant, so that all hear of it in time
     :ivar launch_interval: between the launches of two clients
     :ivar warmup: from the agreed instant to the measured window, and
-    :ivar steady: whether that is the most, and the window begins as soon as the rate is steady
+    :ivar steady: whether that is the most, and the window begins as soon as the rate is steady and JIT compilers rest
     :ivar duration: length of the measured window; None where clients end by their count of operations
     :ivar bound: from the agreed instant to when a client must have ended
     :ivar patience: a host that answers no ping for so long has vanished
@@ -119,6 +119,7 @@ class Host:
     heard: float
     clock: HostClock = field(default_factory=HostClock)
     reading: Reading | None = None  # of its clock, when the start was agreed
+    compilers: list[tuple[float, float]] = field(default_factory=list)  # by its clock: processor seconds until then
     greeted: bool = False
     lost: bool = False
     finished: bool = False
@@ -136,7 +137,10 @@ class Conductor:
         }
         self.agreed: float | None = None
         self.measure: float | None = None  # when the window begins
-        self.steady: bool | None = None  # whether the rate was, by then; None where nobody asked, or could tell
+        self.steady: bool | None = None  # whether all was, by then; None where nobody asked, or could tell
+        self.compiling: float | None = (
+            None  # by then: processors in use by JIT compilers, on the host with most
+        )
         self.failure = ""
         self.events: list[tuple[float, str, str]] = []  # when, host, what
         self.over = False
@@ -174,6 +178,8 @@ class Conductor:
             case "ready":
                 if host.client is not None and host.client.state == "launched":
                     host.client.state = "ready"
+            case "compilers":
+                host.compilers.append((message["at"], message["used"]))
             case "log":
                 self._log_grew(host, message, now)
             case "ended":
@@ -261,7 +267,8 @@ class Conductor:
         for host in self._living():
             host.reading = host.clock.best
             offset = host.reading.offset
-            self._send(host.name, "start", at=self.agreed + offset, window=self._window(offset))
+            window = self._window(offset)
+            self._send(host.name, "start", at=self.agreed + offset, window=window, compilers=self.plan.steady)
             if host.client is not None:
                 host.client.state, host.client.grew = "running", self.measure
 
@@ -271,7 +278,7 @@ class Conductor:
         return [begin, begin + self.plan.duration if self.plan.duration is not None else None]
 
     def _warm_up(self, now: float) -> None:
-        """Lets the window begin when the rate is steady."""
+        """Lets the window begin when the rate is steady and JIT compilers rest."""
         assert self.agreed is not None  # noqa: S101 - for the type checker
         assert self.measure is not None  # noqa: S101 - for the type checker
         latest = self.agreed + self.plan.warmup
@@ -279,7 +286,8 @@ class Conductor:
             return
         self._judged = self._progress.seconds
         if self._judged >= LEAST:
-            self.steady = is_steady(self._progress.rates())
+            self.compiling = max(compiling(host.compilers) for host in self.hosts.values())
+            self.steady = self.compiling <= MOST_COMPILING and is_steady(self._progress.rates())
         soon = now + max(NOTICE_SECONDS, self.plan.start_delay if len(self._clients()) > 1 else 0)
         if not self.steady or soon >= latest:
             return

@@ -57,6 +57,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
         "offset_limit_ms": skew_limit_ms,
         "warmup_seconds": after_start(conductor.measure),
         "warmup_steady": conductor.steady,
+        "warmup_compiling": None if conductor.compiling is None else round(conductor.compiling, 3),
         "clients": {name: client_row(name, client) for name, client in clients.items()},
         "nodes": {name: node_row(name, host.node) for name, host in conductor.hosts.items() if host.node is not None},
         "start_skew_ms": milliseconds(max(starts) - min(starts) if starts else None),

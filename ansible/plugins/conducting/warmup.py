@@ -1,4 +1,4 @@
-"""When a warm-up is over: the rate of all clients together, second by second, and whether it is steady."""
+"""When a warm-up is over: the rate of all clients together, second by second, and the work of JIT compilers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ LEAST = 5
 MOST_CHANGE = 0.05
 # It rises or falls by at most this share of its mean per second, also where the standard error of that is added.
 MOST_SLOPE = 0.02
+# Over the last `LEAST` seconds the JIT compilers of one host have used at most that much of one processor.
+MOST_COMPILING = 0.1
 
 
 def is_steady(rates: Sequence[float]) -> bool:
@@ -33,6 +35,18 @@ def is_steady(rates: Sequence[float]) -> bool:
     spread = len(last) * (len(last) ** 2 - 1) / 12  # of the seconds around their mean
     error = sqrt(left / (len(last) - 2) / spread)
     return mean > 0 and abs(change) <= MOST_CHANGE * mean and abs(slope) + error <= MOST_SLOPE * mean
+
+
+def compiling(samples: Sequence[tuple[float, float]]) -> float:
+    """How much of one processor a host's JIT compilers use: the mean of the last `LEAST` seconds, or of all if fewer.
+
+    :param samples: successive instants in seconds, each with the processor seconds used until then
+    """
+    if len(samples) < 2:
+        return 0.0
+    until, used = samples[-1]
+    since, before = next((sample for sample in reversed(samples) if until - sample[0] >= LEAST), samples[0])
+    return (used - before) / (until - since)
 
 
 class Progress:

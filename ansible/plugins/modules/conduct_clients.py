@@ -49,7 +49,8 @@ options:
     type: float
     required: true
   steady:
-    description: I(warmup) is the most; the window begins as soon as the rate of all clients together is steady.
+    description:
+      - I(warmup) is the most; the window begins as soon as the rate of all clients together is steady and JIT compilers rest.
     type: bool
     default: false
   duration:
