@@ -138,9 +138,7 @@ class Conductor:
         self.agreed: float | None = None
         self.measure: float | None = None  # when the window begins
         self.steady: bool | None = None  # whether all was, by then; None where nobody asked, or could tell
-        self.compiling: float | None = (
-            None  # by then: processors in use by JIT compilers, on the host with most
-        )
+        self.compiling: float | None = None  # by then: processors in use by JIT compilers, on the host with most
         self.failure = ""
         self.events: list[tuple[float, str, str]] = []  # when, host, what
         self.over = False

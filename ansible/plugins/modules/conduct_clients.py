@@ -50,7 +50,7 @@ options:
     required: true
   steady:
     description:
-      - I(warmup) is the most; the window begins as soon as the rate of all clients together is steady and JIT compilers rest.
+      - I(warmup) is the most; the window begins as soon as the rate of all clients is steady and JIT compilers rest.
     type: bool
     default: false
   duration:
