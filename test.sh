@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # ./test.sh [all|part…]: sets up what is needed and runs the tests. Real servers, no mocks.
 #
-#   ./test.sh           what to run before a commit: lint, the unit tests that are not marked slow, every binding's contract, one
-#                       experiment with its report
+#   ./test.sh           what to run before a commit: lint, the unit tests that are not marked slow, those of the client over one of
+#                       its two loops, every binding's contract, one experiment with its report
 #   ./test.sh all       everything; .ci/run calls it
 #   ./test.sh --minutes N all   the same, but after N minutes nothing more is begun: it is skipped, and said to be
 #   ./test.sh --twice all   the same, but a check that fails is run once more; one that passes then is called flaky
@@ -154,8 +154,12 @@ run_unit() {
 # The unit tests that wait for time to pass more than they compute, so they run beside those that compute.
 run_waiting() {
     local script
+    if $everyday; then
+        # The same tests run over the other loop, ClientOnEventsTest and KnownTruthOnEventsTest.
+        check maven maven test '-Dtest=*Test,!ClientTest,!KnownTruthTest' -Dsurefire.failIfNoSpecifiedTests=false
+        return
+    fi
     check maven maven test
-    if $everyday; then return; fi
     for script in "$root"/ansible/tests/*.sh; do
         check "$(basename -- "$script" .sh)" "$script"
     done
