@@ -115,7 +115,7 @@ def test_a_plan_shows_what_would_be_measured_and_starts_nothing() -> None:
     order = [line.split()[0] for line in lines if line.startswith("0")]
     assert order == ["01-hbase", "02-cassandra", "03-cassandra", "04-hbase", "05-hbase", "06-cassandra"]
     assert "6 trials: hbase at 1 point, cassandra at 1 point, in each of 3 rounds" in lines
-    assert "each: start, load, settle, 1 × (at most 30 s warm-up + 20 s), stop" in lines
+    assert "each: start, load, settle, 1 × (at most 60 s warm-up + 20 s), stop" in lines
     assert "in all about " in result.stdout
     assert "an estimate from" in result.stdout
     assert experiments() == before
