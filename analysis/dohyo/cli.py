@@ -104,11 +104,13 @@ def run(
     ./run.sh workloadA --systems cassandra --records 1M --duration 5m --rounds 3
     ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
     ./run.sh workloadA --set datasize=40GB --plan
+    ./run.sh workloadA --set target=20000 --doctor
 
     A system whose servers are not available is skipped, with the reason.
 
     Exit code: 0 all systems have valid numbers, or were skipped though not named with --systems; 1 not all, or none
-    was measured, or a search has found no rate, or the client is the limit (--doctor); 2 bad input, nothing was started.
+    was measured, or a search has found no rate; with --doctor 1 the client will be the limit, or could not be
+    measured; 2 bad input, nothing was started.
     """
     chosen_inventory, hosts = _inventory(inventory)
     if list_:

@@ -109,6 +109,7 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
     """What the newest experiment with the phase came to, by system."""
     asked = {"scenario": scenario.name, "inventory": str(inventory) if inventory else None}
     batch = scenario.of(phase).number("batchsize")
+    name = LOAD if phase == INSERT else phase
     for folder in site.experiments(results):
         try:
             facts = read_json(folder / experiment_folder.FACTS)
@@ -119,9 +120,9 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
             Wanted(row.ops_per_second, f"{trial.system} in {folder.name}", cpu)
             for trial in trials
             if trial.status == "ok" and trial.point.items() <= scenario.point.items()
-            if trial.by_phase.get(phase, {}).get("batchsize", trial.conditions.batchsize) == batch
+            if trial.by_phase.get(name, {}).get("batchsize", trial.conditions.batchsize) == batch
             for row in trial.rows
-            if row.phase == (LOAD if phase == INSERT else phase) and row.operation == OVERALL and row.ops_per_second
+            if row.phase == name and row.operation == OVERALL and row.ops_per_second
             for each in [row.client_cpu_us_per_record]
             for cpu in [each * 1e-6 * (row.records_per_second or 0) / row.ops_per_second if each else None]
         ]
@@ -145,7 +146,9 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
         signals = Signals()
         with signals.held_back("interrupted: ending what is going on"):
             build_client(signals)
-            terminal.say(f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for each of {len(phases)} phase(s)")
+            terminal.say(
+                f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for each of {len(phases)} phase(s)"
+            )
             asked = {"doctor_phases": phases, "doctor_results": name, "trial_client_heap": point["client_heap"]}
             failure = play("doctor.yml", inventory, Path(name), check=signals.check, variables=asked)
         if failure is not None:
@@ -170,24 +173,16 @@ def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
     if not runs:
         inserts = {**dict.fromkeys(PROPORTIONS, "0"), "insertproportion": "1"}
         runs = [{**planned["trial_load"], "properties": {**planned["trial_load"]["properties"], **inserts}}]
-    # As fast as it can; and what was never written cannot be checked.
-    alone = {"target": "0", "arrival": "", "dataintegrity": "false", "warmup": "fixed", "operationcount": "0"}
-    return [
-        {
-            "name": run["name"],
-            "threads": run["threads"],
-            "warmup": WARMUP,
-            "duration": WINDOW,
-            "properties": {key: alone.get(key, value) for key, value in run["properties"].items() if key != "arrival"},
-        }
-        for run in runs
-    ]
+    # As fast as it can (random arrivals need a rate); and what was never written cannot be checked.
+    alone = {"target": "0", "arrival": "uniform", "dataintegrity": "false", "warmup": "fixed"}
+    return [{**run, "properties": {**run["properties"], **alone}, "warmup": WARMUP, "duration": WINDOW} for run in runs]
 
 
 def _read(file: Path, host: str, phase: str, processors: int) -> Alone:
     wrote = read_json(file)
     seconds, operations = wrote["measured_seconds"], wrote["operations"]
-    return Alone(host, phase, processors, operations / seconds, wrote["records"] / seconds, wrote["cpu_seconds"] / operations)
+    cpu = wrote["cpu_seconds"] / max(1, operations)
+    return Alone(host, phase, processors, operations / seconds, wrote["records"] / seconds, cpu)
 
 
 def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, console: Console) -> int:
@@ -197,31 +192,35 @@ def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, co
     :param point: of the matrix, in words
     """
     clients = len({alone.host for alone in found})
-    rows = [["host", "phase", "processors", "ops/s", "records/s", "CPU µs/op", "wanted of it", "margin", "client CPU", ""]]
+    heads = ["host", "phase", "processors", "ops/s", "records/s", "CPU µs/op"]
+    rows = [[*heads, "wanted of it", "margin", "with a driver", ""]]
     reasons = []
     for alone in found:
-        cells = [alone.host, alone.phase, str(alone.processors), rate(alone.ops), rate(alone.records), f"{alone.cpu * 1e6:.3g}"]
-        for each in wanted[alone.phase] or [None]:
-            if each is None:
-                rows.append([*cells, UNKNOWN, UNKNOWN, UNKNOWN, "no rate is known: set target, or measure once"])
-                continue
+        used = f"{alone.ops * alone.cpu:.2g} of {alone.processors}"
+        cells = [alone.host, alone.phase, used, rate(alone.ops), rate(alone.records), f"{alone.cpu * 1e6:.3g}"]
+        if not wanted[alone.phase]:
+            rows.append([*cells, *[UNKNOWN] * 3, "no rate is known: give --set target=N, or measure once"])
+        for each in wanted[alone.phase]:
             own = each.ops / clients
-            share = UNKNOWN if each.cpu is None else f"{own * each.cpu / alone.processors:.0%}"
-            rows.append([*cells, f"{rate(own)} ({each.of})", f"{rate(alone.ops / own)} ×", share, "enough"])
-            if reason := bound(alone, each, clients):
-                rows[-1][-1] = "BOUND BY THE CLIENT"
+            driven = UNKNOWN if each.cpu is None else f"{own * each.cpu:.2g} processors"
+            reason = bound(alone, each, clients)
+            verdict = "BOUND BY THE CLIENT" if reason else "enough"
+            rows.append([*cells, f"{rate(own)} ({each.of})", f"{rate(alone.ops / own)} ×", driven, verdict])
+            if reason:
                 reasons.append(f"{alone.host}, {alone.phase} ({each.of}): {reason}")
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        console.print(Text(line), soft_wrap=True)
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     if point:
-        console.print(Text(f"at {point}, the first point of the matrix; --set chooses another"), soft_wrap=True)
-    for reason in dict.fromkeys(reasons):
-        console.print(Text(reason, style="red"), soft_wrap=True)
+        lines.append(f"at {point}, the first point of the matrix")
+    lines += reasons
     if reasons:
         out = "add hosts to the group client of the inventory, give these more processors, or lower target"
-        console.print(Text(f"the client will be the limit: {out} (docs/clients.md#how-much-client)"), soft_wrap=True)
-    elif any(each.cpu is None for some in wanted.values() for each in some):
-        console.print(Text("the driver's part is not in it: it is known once the scenario was measured"), soft_wrap=True)
+        lines.append(f"the client will be the limit: {out} (docs/clients.md#how-much-client)")
+    if any(each.cpu is None for some in wanted.values() for each in some):
+        lines.append(
+            "this is without a database's driver, which may cost many times as much; once the scenario was measured on"
+            " these hosts, that is counted too"
+        )
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
     return 1 if reasons else 0
