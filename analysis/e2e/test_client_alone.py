@@ -3,8 +3,12 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from dohyo.places import LOCAL_HOME, RESULTS, ROOT
@@ -53,3 +57,34 @@ def test_a_host_that_cannot_be_measured_is_named_and_left_alone(tmp_path: Path) 
         f"ERROR: the clients could not be measured: task 'Mark the folder of the host' on h1: {theirs}" in result.stderr
     )
     assert [path.name for path in theirs.iterdir()] == ["precious"]
+
+
+def test_an_interruption_leaves_no_client() -> None:
+    command = [str(ROOT / "run.sh"), "workloadA", "--doctor", "--set", "client_heap=64m"]
+    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # of one that was interrupted before
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # When it is connected: the client writes this file.
+    ready = LOCAL_HOME / "client/doctor-run-1/localhost/ready"
+    wait_until(ready.exists)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert "the clients end by themselves" in said
+    wait_until(lambda: not clients())
+
+
+def clients() -> list[str]:
+    """The processes of this checkout's doctor, by their command lines."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            found.append(file.read_bytes().decode(errors="replace"))
+    return [line for line in found if f"{LOCAL_HOME}/client/doctor-" in line or f"{LOCAL_HOME}/bundle/client/" in line]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Waits for up to two minutes."""
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

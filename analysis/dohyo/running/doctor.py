@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import terminal
-from dohyo.ansible.playbook import Signals, play
+from dohyo.ansible.playbook import Interruption, Signals, play
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.rows import LOAD
@@ -138,7 +138,7 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
 
     :param inventory: None for this machine
     :raises BadInputError: if an experiment of this checkout is running, or the client cannot be built
-    :raises Interruption: if a signal asked for the end
+    :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
     """
     point = scenario.points[0][1] if scenario.points else scenario
     phases = phases_of(point)
@@ -150,7 +150,11 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
                 f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for each of {len(phases)} phase(s)"
             )
             asked = {"doctor_phases": phases, "doctor_results": name, "trial_client_heap": point["client_heap"]}
-            failure = play("doctor.yml", inventory, Path(name), check=signals.check, variables=asked)
+            try:
+                failure = play("doctor.yml", inventory, Path(name), check=signals.check, variables=asked)
+            except Interruption as interruption:
+                terminal.say(f"interrupted {interruption}; the clients end by themselves within seconds", err=True)
+                return interruption.exit_code
         if failure is not None:
             terminal.say(f"ERROR: the clients could not be measured: {failure}", err=True)
             return 1
