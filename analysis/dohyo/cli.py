@@ -22,7 +22,7 @@ from dohyo.evidence import experiment_folder
 from dohyo.places import RESULTS, shown
 from dohyo.planning import sizing
 from dohyo.report import files, foreign, measured, page, site
-from dohyo.running import comparing, runner
+from dohyo.running import comparing, doctor, runner
 from dohyo.running.experiment import reopen
 from dohyo.scenario import properties, scenario, systems
 from dohyo.scenario.hosts import Hosts, here
@@ -66,6 +66,8 @@ def cli() -> None:
 @click.option("--full", is_flag=True, help="The scenario at its full size, for a cluster, if it has two.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, and end.")  # fmt: skip
+@click.option("--doctor", "doctor_", is_flag=True,
+              help="Measure the client without a database, say whether it will be the limit, and end.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
               help="Do not measure a system that cannot have the scenario's conditions.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="Leave the last system's servers up.")
@@ -87,6 +89,7 @@ def run(
     scale: str | None,
     full: bool,
     plan_: bool,
+    doctor_: bool,
     strict: bool,
     keep: bool,
     experiment: str | None,
@@ -101,11 +104,13 @@ def run(
     ./run.sh workloadA --systems cassandra --records 1M --duration 5m --rounds 3
     ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
     ./run.sh workloadA --set datasize=40GB --plan
+    ./run.sh workloadA --set target=20000 --doctor
 
     A system whose servers are not available is skipped, with the reason.
 
     Exit code: 0 all systems have valid numbers, or were skipped though not named with --systems; 1 not all, or none
-    was measured, or a search has found no rate; 2 bad input, nothing was started.
+    was measured, or a search has found no rate; with --doctor 1 the client will be the limit, or could not be
+    measured; 2 bad input, nothing was started.
     """
     chosen_inventory, hosts = _inventory(inventory)
     if list_:
@@ -114,7 +119,7 @@ def run(
     changing = {
         "--systems": systems_, "--inventory": inventory, "--set": assignments, "--rounds": rounds,
         "--repeats": repeats, "--duration": duration, "--records": records, "--scale": scale, "--full": full,
-        "--plan": plan_, "--strict-conditions": strict, "--out": out,
+        "--plan": plan_, "--doctor": doctor_, "--strict-conditions": strict, "--out": out,
     }  # fmt: skip
     if experiment is not None:
         if given := [option for option, value in changing.items() if value]:
@@ -145,6 +150,10 @@ def run(
         open_report=open_,
         details=details,
     )
+    if doctor_:
+        if plan_:
+            raise BadInputError("--plan and --doctor both end without a measurement; give one of them")
+        return doctor.examine(chosen, chosen_inventory, Console())
     if plan_:
         return runner.show_plan(chosen, options, Console())
     output.make_last()

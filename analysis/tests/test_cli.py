@@ -26,7 +26,7 @@ def test_help_names_every_option() -> None:
     result = run_sh("--help")
     assert result.returncode == 0
     for option in ("--list", "--systems", "--inventory", "--set", "--repeats", "--duration", "--records", "--keep",
-                   "--strict-conditions", "--resume", "--out", "--scale", "--plan"):  # fmt: skip
+                   "--strict-conditions", "--resume", "--out", "--scale", "--plan", "--doctor"):  # fmt: skip
         assert option in result.stdout
 
 
@@ -90,6 +90,8 @@ def test_list_says_what_is_not_available_and_how_to_get_it() -> None:
         (["--resume", "no-such-experiment"], "unknown experiment 'no-such-experiment'"),
         (["--resume", "x", "--plan"], "leave out --plan"),
         (["--resume", "x", "--records", "5"], "leave out --records"),
+        (["--resume", "x", "--doctor"], "leave out --doctor"),
+        (["workloadA", "--plan", "--doctor"], "give one of them"),
     ],
 )
 def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected: str) -> None:

@@ -90,7 +90,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             check_disk(folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
             signals = Signals()
             _check_size(scenario, options, signals)
-            _build_client(signals)
+            build_client(signals)
         except BaseException:
             # Nothing was started, so nothing shall be left.
             if not existed:
@@ -175,7 +175,7 @@ def resume(
         if not todo:
             console.print(Text(f"all trials of {name} are done"))
         else:
-            _build_client(signals)
+            build_client(signals)
         asked_for = bool(read_json(experiment.folder / "experiment.json").get("named"))
         options = Options(inventory, keep, asked_for, open_report=open_report, details=details)
         measurement = _Measurement(experiment, todo, options, signals, console)
@@ -184,7 +184,7 @@ def resume(
         return measurement.carry_out()
 
 
-def _build_client(signals: Signals) -> None:
+def build_client(signals: Signals) -> None:
     """JDK 17, Maven and the built client; takes no time when they are there."""
     if execute([SETUP, "client"], None, check=signals.check) != 0:
         raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")

@@ -1,0 +1,230 @@
+"""How much client a scenario needs: what our client does on its hosts without a database, beside the rates that are
+wanted of it. ansible/doctor.yml measures it; the rule and its reasons are in docs/clients.md#how-much-client.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from dohyo import terminal
+from dohyo.ansible.playbook import Interruption, Signals, play
+from dohyo.bad_input import BadInputError
+from dohyo.evidence import experiment_folder
+from dohyo.evidence.rows import LOAD
+from dohyo.figures import UNKNOWN, point_name, rate
+from dohyo.operations import OVERALL
+from dohyo.places import RESULTS
+from dohyo.planning import plan
+from dohyo.report import site
+from dohyo.running.experiment import only_one, read_json
+from dohyo.running.runner import build_client
+from dohyo.scenario import published
+from dohyo.scenario.phases import INSERT, PROPORTIONS
+from dohyo.scenario.scenario import Scenario
+from dohyo.summary import kept
+
+# Seconds of each phase. Long enough for the client's code to be compiled, which is all that has to warm up.
+WARMUP, WINDOW = 3, 3
+# The client is the limit if it does less than so many times the wanted rate without a database, ...
+MARGIN = 3
+# ... or if it needs more than this share of its processors at that rate, with the driver of a database.
+SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What the client of one host does in a phase without a database, as fast as it can.
+
+    :ivar processors: that it may use
+    :ivar ops: operations per second
+    :ivar records: records per second
+    :ivar cpu: processor seconds per operation
+    """
+
+    host: str
+    phase: str
+    processors: int
+    ops: float
+    records: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A rate of all clients together.
+
+    :ivar ops: operations per second
+    :ivar of: where it is from, in words
+    :ivar cpu: processor seconds of a client per operation, those of the driver too; None: not measured yet
+    """
+
+    ops: float
+    of: str
+    cpu: float | None = None
+
+
+def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
+    """Why the client is the limit on its host; empty if it is not.
+
+    :param clients: hosts among which the rate is divided
+    """
+    own = wanted.ops / clients
+    if alone.ops < MARGIN * own:
+        return f"{rate(alone.ops)} operations/s without a database are less than {MARGIN} × {rate(own)}"
+    if wanted.cpu is not None and own * wanted.cpu > SHARE * alone.processors:
+        needed = f"{own * wanted.cpu:.2g} of {alone.processors} processors"
+        return f"{rate(own)} operations/s with a driver need {needed}, more than {SHARE:.0%}"
+    return ""
+
+
+def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: Path = RESULTS) -> list[Wanted]:
+    """The rates of a phase: the target, else those last measured on these hosts, else the highest published one.
+
+    :param scenario: at a point of its matrix
+    :param results: the folder with the experiments
+    """
+    of_phase = scenario.of(phase)
+    measured = _measured(scenario, phase, inventory, results)
+    if target := float(of_phase["target"] or 0):
+        return [Wanted(target, "target", max((each.cpu for each in measured if each.cpu is not None), default=None))]
+    if measured:
+        return measured
+    at = {**scenario.point, "phase": phase}
+    figures = [
+        (figure.ops_per_second or (figure.records_per_second or 0) / of_phase.number("batchsize"), figure)
+        for file in scenario.published
+        for figure in published.load(file).figures
+        if all(at.get(key, values[0]) in values for key, values in figure.at.items())
+    ]
+    highest, figure = max(figures, key=lambda each: each[0], default=(0.0, None))
+    return [Wanted(highest, f"published: {figure.system}")] if figure is not None and highest else []
+
+
+def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: Path) -> list[Wanted]:
+    """What the newest experiment with the phase came to, by system."""
+    asked = {"scenario": scenario.name, "inventory": str(inventory) if inventory else None}
+    batch = scenario.of(phase).number("batchsize")
+    name = LOAD if phase == INSERT else phase
+    for folder in site.experiments(results):
+        try:
+            facts = read_json(folder / experiment_folder.FACTS)
+            trials = kept.read(folder).compared if asked.items() <= facts.items() else []
+        except BadInputError:
+            continue  # it was not measured to its end, or is of another version
+        found = [
+            Wanted(row.ops_per_second, f"{trial.system} in {folder.name}", cpu)
+            for trial in trials
+            if trial.status == "ok" and trial.point.items() <= scenario.point.items()
+            if trial.by_phase.get(name, {}).get("batchsize", trial.conditions.batchsize) == batch
+            for row in trial.rows
+            if row.phase == name and row.operation == OVERALL and row.ops_per_second
+            for each in [row.client_cpu_us_per_record]
+            for cpu in [each * 1e-6 * (row.records_per_second or 0) / row.ops_per_second if each else None]
+        ]
+        if found:
+            return found
+    return []
+
+
+def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int:
+    """Measures the hosts of the clients, prints the table, and returns the exit code: 1 if one is the limit.
+
+    Of a matrix it is the first point.
+
+    :param inventory: None for this machine
+    :raises BadInputError: if an experiment of this checkout is running, or the client cannot be built
+    :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
+    """
+    point = scenario.points[0][1] if scenario.points else scenario
+    phases = phases_of(point)
+    with only_one(), tempfile.TemporaryDirectory() as name:
+        signals = Signals()
+        with signals.held_back("interrupted: ending what is going on"):
+            build_client(signals)
+            terminal.say(
+                f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for each of {len(phases)} phase(s)"
+            )
+            asked = {"doctor_phases": phases, "doctor_results": name, "trial_client_heap": point["client_heap"]}
+            try:
+                failure = play("doctor.yml", inventory, Path(name), check=signals.check, variables=asked)
+            except Interruption as interruption:
+                terminal.say(f"interrupted {interruption}; the clients end by themselves within seconds", err=True)
+                return interruption.exit_code
+        if failure is not None:
+            terminal.say(f"ERROR: the clients could not be measured: {failure}", err=True)
+            return 1
+        found = [
+            _read(Path(name) / f"doctor-{phase['name']}-1" / host / "client.json", host, phase["name"], processors)
+            for phase in phases
+            for host, processors in read_json(Path(name) / "processors.json").items()
+        ]
+    by_phase = {phase["name"]: wanted_of(point, phase["name"], inventory) for phase in phases}
+    return show(found, by_phase, point_name(point.point), console)
+
+
+def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
+    """The phases that ansible/doctor.yml measures: the scenario's, or its load where that is what it measures.
+
+    :param scenario: at a point of its matrix
+    """
+    planned = plan.phases_of(scenario)
+    runs = planned["trial_phases"]
+    if not runs:
+        inserts = {**dict.fromkeys(PROPORTIONS, "0"), "insertproportion": "1"}
+        runs = [{**planned["trial_load"], "properties": {**planned["trial_load"]["properties"], **inserts}}]
+    # As fast as it can (random arrivals need a rate); and what was never written cannot be checked.
+    alone = {"target": "0", "arrival": "uniform", "dataintegrity": "false", "warmup": "fixed"}
+    return [{**run, "properties": {**run["properties"], **alone}, "warmup": WARMUP, "duration": WINDOW} for run in runs]
+
+
+def _read(file: Path, host: str, phase: str, processors: int) -> Alone:
+    wrote = read_json(file)
+    seconds, operations = wrote["measured_seconds"], wrote["operations"]
+    cpu = wrote["cpu_seconds"] / max(1, operations)
+    return Alone(host, phase, processors, operations / seconds, wrote["records"] / seconds, cpu)
+
+
+def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, console: Console) -> int:
+    """Prints what the clients do and whether that is enough; returns the exit code.
+
+    :param wanted: by phase
+    :param point: of the matrix, in words
+    """
+    clients = len({alone.host for alone in found})
+    heads = ["host", "phase", "processors", "ops/s", "records/s", "CPU µs/op"]
+    rows = [[*heads, "wanted of it", "margin", "with a driver", ""]]
+    reasons = []
+    for alone in found:
+        used = f"{alone.ops * alone.cpu:.2g} of {alone.processors}"
+        cells = [alone.host, alone.phase, used, rate(alone.ops), rate(alone.records), f"{alone.cpu * 1e6:.3g}"]
+        if not wanted[alone.phase]:
+            rows.append([*cells, *[UNKNOWN] * 3, "no rate is known: give --set target=N, or measure once"])
+        for each in wanted[alone.phase]:
+            own = each.ops / clients
+            driven = UNKNOWN if each.cpu is None else f"{own * each.cpu:.2g} processors"
+            reason = bound(alone, each, clients)
+            verdict = "BOUND BY THE CLIENT" if reason else "enough"
+            rows.append([*cells, f"{rate(own)} ({each.of})", f"{rate(alone.ops / own)} ×", driven, verdict])
+            if reason:
+                reasons.append(f"{alone.host}, {alone.phase} ({each.of}): {reason}")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    if point:
+        lines.append(f"at {point}, the first point of the matrix")
+    lines += reasons
+    if reasons:
+        out = "add hosts to the group client of the inventory, give these more processors, or lower target"
+        lines.append(f"the client will be the limit: {out} (docs/clients.md#how-much-client)")
+    if any(each.cpu is None for some in wanted.values() for each in some):
+        lines.append(
+            "this is without a database's driver, which may cost many times as much; once the scenario was measured on"
+            " these hosts, that is counted too"
+        )
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+    return 1 if reasons else 0

@@ -1,0 +1,90 @@
+"""./run.sh SCENARIO --doctor on this machine: the real client, by way of the real playbook."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from dohyo.places import LOCAL_HOME, RESULTS, ROOT
+
+
+def doctor(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [str(ROOT / "run.sh"), "workloadA", "--doctor", "--set", "client_heap=64m", *arguments]
+    return subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
+    before = set(RESULTS.iterdir()) if RESULTS.exists() else set()
+    others = LOCAL_HOME / "client" / "run-9"
+    others.mkdir(parents=True, exist_ok=True)
+    try:
+        # Of what a client can do in any case, and of what none can do.
+        results = {target: doctor("--set", f"target={target}") for target in (1, 1_000_000_000)}
+        assert others.is_dir()
+    finally:
+        others.rmdir()
+    for target, verdict, code in ((1, "enough", 0), (1_000_000_000, "BOUND BY THE CLIENT", 1)):
+        result = results[target]
+        assert result.returncode == code, result.stdout + result.stderr
+        (row,) = (re.split(r"  +", line) for line in result.stdout.splitlines() if line.startswith("localhost  run  "))
+        used, processors = row[2].split(" of ")
+        assert int(processors) == len(os.sched_getaffinity(0))
+        assert 0 < float(used) <= 1.1 * int(processors)
+        assert row[3] == row[4] != "0"  # one record per operation
+        assert float(row[5]) > 0
+        assert (row[6], row[-1]) == (f"{target:,} (target)", verdict)
+    assert not list((LOCAL_HOME / "client").glob("doctor-*"))
+    assert set(RESULTS.iterdir()) - before <= {RESULTS / ".lock"}
+
+
+def test_a_host_that_cannot_be_measured_is_named_and_left_alone(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "precious").write_text("data")
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    hosts = {"hosts": {"h1": {**local, "dohyo_home": str(theirs)}}}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"children": {"database": hosts, "client": hosts}}}))
+    result = doctor("--inventory", str(inventory))
+    assert result.returncode == 1
+    assert (
+        f"ERROR: the clients could not be measured: task 'Mark the folder of the host' on h1: {theirs}" in result.stderr
+    )
+    assert [path.name for path in theirs.iterdir()] == ["precious"]
+
+
+def test_an_interruption_leaves_no_client() -> None:
+    command = [str(ROOT / "run.sh"), "workloadA", "--doctor", "--set", "client_heap=64m"]
+    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # of one that was interrupted before
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # When it is connected: the client writes this file.
+    ready = LOCAL_HOME / "client/doctor-run-1/localhost/ready"
+    wait_until(ready.exists)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert "the clients end by themselves" in said
+    wait_until(lambda: not clients())
+
+
+def clients() -> list[str]:
+    """The processes of this checkout's doctor, by their command lines."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            found.append(file.read_bytes().decode(errors="replace"))
+    return [line for line in found if f"{LOCAL_HOME}/client/doctor-" in line or f"{LOCAL_HOME}/bundle/client/" in line]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Waits for up to two minutes."""
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
