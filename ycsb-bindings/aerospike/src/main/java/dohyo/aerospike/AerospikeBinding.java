@@ -50,7 +50,7 @@ public final class AerospikeBinding extends Binding {
     Packing packing = packed.matches() ? new Packing(Integer.parseInt(packed.group(1)), settings) : null;
     String namespace = settings.text("aerospike.namespace", "ycsb");
     commands = COMMANDS.open(settings);
-    layout = packing == null ? new Bins(commands, namespace) : new Packed(commands, namespace, packing);
+    layout = packing == null ? new Bins(commands, namespace, settings) : new Packed(commands, namespace, packing);
   }
 
   @Override

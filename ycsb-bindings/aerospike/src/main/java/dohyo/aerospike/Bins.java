@@ -14,31 +14,48 @@ import com.aerospike.client.policy.WritePolicy;
 import dohyo.binding.Columns;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 import site.ycsb.Status;
 
-/** {@code bins}: a record is a record, and each field a bin of it, so that a field is written without the others. */
+/**
+ * {@code bins}: a record is a record, and each field a bin of it, so that a field is written without the others. A
+ * write of all fields of the table ({@code fieldcount}, {@code fieldnameprefix}) replaces the record, which the server
+ * then does not read before; any other write keeps the bins that it does not have.
+ */
 final class Bins implements Layout {
   private final Commands commands;
   private final String namespace;
-  private final WritePolicy insert;
-  private final WritePolicy update;
-  private final BatchWritePolicy batchInsert = new BatchWritePolicy();
-  private final BatchWritePolicy batchUpdate = new BatchWritePolicy();
+  private final Columns all;
+  private final Map<RecordExistsAction, WritePolicy> singles = new EnumMap<>(RecordExistsAction.class);
+  private final Map<RecordExistsAction, BatchWritePolicy> batches = new EnumMap<>(RecordExistsAction.class);
 
-  Bins(Commands commands, String namespace) {
+  Bins(Commands commands, String namespace, Settings settings) {
     this.commands = commands;
     this.namespace = namespace;
-    insert = commands.writePolicy(RecordExistsAction.UPDATE);
-    // REPLACE_ONLY would drop the bins that are not written.
-    update = commands.writePolicy(RecordExistsAction.UPDATE_ONLY);
-    batchInsert.commitLevel = commands.commitLevel();
-    batchUpdate.commitLevel = commands.commitLevel();
-    batchUpdate.recordExistsAction = RecordExistsAction.UPDATE_ONLY;
+    String prefix = settings.text("fieldnameprefix", "field");
+    all = Columns.of(IntStream.range(0, settings.number("fieldcount", 10, 1, 10_000)).mapToObj(i -> prefix + i)
+        .toList());
+    for (RecordExistsAction action : RecordExistsAction.values()) {
+      singles.put(action, commands.writePolicy(action));
+      BatchWritePolicy policy = new BatchWritePolicy();
+      policy.commitLevel = commands.commitLevel();
+      policy.recordExistsAction = action;
+      batches.put(action, policy);
+    }
+  }
+
+  private RecordExistsAction action(Row row, boolean create) {
+    if (row.columns().equals(all)) {
+      return create ? RecordExistsAction.REPLACE : RecordExistsAction.REPLACE_ONLY;
+    }
+    return create ? RecordExistsAction.UPDATE : RecordExistsAction.UPDATE_ONLY;
   }
 
   @Override
@@ -53,12 +70,14 @@ final class Bins implements Layout {
     for (int i = 0; i < bins.length; i++) {
       bins[i] = new Bin(names.get(i), row.values()[i]);
     }
-    return commands.put(create ? insert : update, key(row.table(), row.key()), bins).thenApply(done -> Status.OK);
+    return commands.put(singles.get(action(row, create)), key(row.table(), row.key()), bins)
+        .thenApply(done -> Status.OK);
   }
 
   @Override
   public CompletableFuture<Status> delete(String table, byte[] key) {
-    return commands.delete(insert, key(table, key)).thenApply(existed -> existed ? Status.OK : Status.NOT_FOUND);
+    return commands.delete(singles.get(RecordExistsAction.UPDATE), key(table, key))
+        .thenApply(existed -> existed ? Status.OK : Status.NOT_FOUND);
   }
 
   @Override
@@ -97,16 +116,16 @@ final class Bins implements Layout {
 
   @Override
   public CompletableFuture<Status[]> write(List<Row> rows, boolean create) {
-    List<BatchWrite> batch = new ArrayList<>(rows.size());
+    List<BatchWrite> writes = new ArrayList<>(rows.size());
     for (Row row : rows) {
       List<String> names = row.columns().names();
       Operation[] puts = new Operation[names.size()];
       for (int i = 0; i < puts.length; i++) {
         puts[i] = Operation.put(new Bin(names.get(i), row.values()[i]));
       }
-      batch.add(new BatchWrite(create ? batchInsert : batchUpdate, key(row.table(), row.key()), puts));
+      writes.add(new BatchWrite(batches.get(action(row, create)), key(row.table(), row.key()), puts));
     }
-    return commands.write(batch).thenApply(Bins::statuses);
+    return commands.write(writes).thenApply(Bins::statuses);
   }
 
   private Key key(String table, byte[] key) {

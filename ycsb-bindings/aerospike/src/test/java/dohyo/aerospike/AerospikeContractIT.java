@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import com.aerospike.client.AerospikeClient;
 import com.aerospike.client.Host;
 import com.aerospike.client.Info;
+import com.aerospike.client.Key;
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
 import dohyo.binding.Row;
@@ -14,7 +15,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import site.ycsb.Status;
 
 /** The contract on a real Aerospike. */
 class AerospikeContractIT extends BindingContract {
@@ -78,6 +82,33 @@ class AerospikeContractIT extends BindingContract {
     return Arrays.stream(Info.request(client.getNodes()[0], command).split(separator))
         .map(pair -> pair.strip().split("=", 2)).filter(pair -> pair[0].matches(names))
         .mapToLong(pair -> Long.parseLong(pair[1].strip())).sum();
+  }
+
+  /** Seen by a bin that a write of all fields of the table does not have: the server has not read it before. */
+  @Test
+  protected void aWriteOfAllFieldsReplacesTheRecordAndAnyOtherKeepsTheRest() {
+    Columns three = Columns.of(List.of("field0", "field1", "field2"));
+    Columns two = Columns.of(List.of("field0", "field1"));
+    Columns one = Columns.of(List.of("field1"));
+    Binding db = open(Map.of("fieldcount", "2"));
+    Map<Columns, Set<String>> left = Map.of(two, Set.copyOf(two.names()), one, Set.copyOf(three.names()));
+    Map<String, Function<Row, Status>> writes = Map.of(
+        "insert", row -> db.insertRow(row).join(), "update", row -> db.updateRow(row).join(),
+        "insert-batch", row -> db.insertRows(List.of(row)).join()[0],
+        "update-batch", row -> db.updateRows(List.of(row)).join()[0]);
+    writes.forEach((name, write) -> left.forEach((columns, bins) -> {
+      assertEquals(Status.OK, db.insertRow(row(name, three)).join());
+      assertEquals(Status.OK, write.apply(row(name, columns)), name);
+      assertEquals(bins, client.get(null, new Key(namespace, TABLE, name.getBytes())).bins.keySet(), name + columns);
+    }));
+    for (String update : List.of("update", "update-batch")) {
+      assertEquals(Status.NOT_FOUND, writes.get(update).apply(row("nothing", two)), update);
+    }
+  }
+
+  private static Row row(String key, Columns columns) {
+    return new Row(TABLE, key.getBytes(), columns,
+        columns.names().stream().map(String::getBytes).toArray(byte[][]::new));
   }
 
   @Override
