@@ -1,7 +1,7 @@
 """What it takes to hold our client and a peer side by side: a server with a loaded table, turns, medians, a row.
 
 A cell is a kind of rows, of operations and of load. Peer and ours run in the order A B B A A B, for `--warmup` and
-`--window` seconds each, from their first line of progress on, against a server that has settled: its processes take
+`--window` seconds each, from their first line with records on, against a server that has settled: its processes take
 less than a tenth of a processor. Both have the same table and keys, a uniform choice, and as many requests in flight on
 as many connections. A peer without batches has single requests in flight beside our batches: 8 or 128 of them,
 whichever was faster in a run of each before. All JVMs have the heap and the flags, so the collector, of a trial's
@@ -40,6 +40,7 @@ ANSIBLE = ROOT / "ansible"
 JAVA = ROOT / ".setup" / "java" / "bin" / "java"
 TICK = os.sysconf("SC_CLK_TCK")
 HEAP = 512  # MB; the default of client_heap
+PATIENCE = 120  # seconds that a run may last beyond warm-up and window
 
 # The modules of our bindings, which are also what `-db` takes.
 MODULES = {"cassandra": "cassandra", "hbase": "hbase", "aerospike": "aerospike", "mysql-innodb": "mysql"}
@@ -135,6 +136,10 @@ class Aims:
     rate: float
     cpu: float | None = None
     allocated: float | None = None
+
+
+class TooSlow(SystemExit):
+    """A client did not reach the end of its window in time: its lines of progress wait for a processor, too."""
 
 
 def bundle(system: str) -> Path:
@@ -255,31 +260,47 @@ def per_second(points: Sequence[tuple[float, int]]) -> float:
     return sum(count for _, count in points[1:]) / (points[-1][0] - points[0][0]) if len(points) > 1 else 0
 
 
+@contextmanager
+def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subprocess.Popen[str], threading.Timer]]:
+    """A running client, which is stopped in the end, and what kills it after so many seconds."""
+    process = subprocess.Popen(
+        client.command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    patience = threading.Timer(limit, process.kill)
+    patience.start()
+    try:
+        yield process, patience
+    finally:
+        patience.cancel()
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
 def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
-    """Runs a client until its window is over; kills it where that does not come within two minutes more.
+    """Runs a client until its window is over. Its warm-up begins with its first line that has records.
 
     Raises:
-        SystemExit: if it ends before, carries no record in it, or a line tells of a failed operation.
+        TooSlow: if the window is not over PATIENCE after it should have been; the client is killed then.
+        SystemExit: if the client ends before, carries no record in the window, or a line tells of a failed operation.
     """
     turns: dict[str, list[tuple[float, int]]] = defaultdict(list)
     allocations: list[tuple[float, int]] = []
     last: deque[str] = deque(maxlen=20)
     first = begin = cpu = 0.0
     switches = before = allocated = 0
-    process = subprocess.Popen(
-        client.command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    )
-    patience = threading.Timer(arguments.warmup + arguments.window + 120, process.kill)
-    patience.start()
-    try:
+    limit = arguments.warmup + arguments.window + PATIENCE
+    with started(client, folder, limit) as (process, patience):
         for line in process.stdout or ():
             now = time.monotonic()
             last.append(line)
             if re.search(client.failure, line):
                 sys.exit(f"{' '.join(client.command)}\nhad errors:\n{''.join(last)}")
             if memory := ALLOCATED.search(line):
-                if begin:
-                    allocations.append((int(memory[2]) / 1000, int(memory[1]) - allocated))
+                allocations.append((int(memory[2]) / 1000, int(memory[1]) - allocated))
                 allocated = int(memory[1])
             found = re.search(client.progress, line)
             if found is None:
@@ -288,8 +309,9 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
             count = int(groups.get("new") or 1)
             if "all" in groups:
                 count, before = int(groups["all"]) - before, int(groups["all"])
-            first = first or now
-            if not begin and now - first >= arguments.warmup:
+            first = first or (now if count else 0)
+            if first and not begin and now - first >= arguments.warmup:
+                del allocations[:-1]
                 begin, cpu, switches = now, processor_seconds(process.pid), context_switches(process.pid)
             if begin:
                 at = datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp() if "at" in groups else now
@@ -305,15 +327,9 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                     (context_switches(process.pid) - switches) / records,
                     per_second(allocations) / rate if len(allocations) > 1 else None,
                 )
+        if patience.finished.is_set():
+            raise TooSlow(f"{' '.join(client.command)}\nwas not through its window after {limit:g} s")
         sys.exit(f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}")
-    finally:
-        patience.cancel()
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def settle(patience: float = 60) -> None:
@@ -375,24 +391,39 @@ def verdict(aim: float | None, good: bool) -> str:
 
 
 def compare(title: str, peer: Client, our: Client, aims: Aims, arguments: argparse.Namespace, folder: str) -> None:
-    """Runs both sides in turns and prints a row."""
+    """Runs both sides in turns and prints a row. A side that is too slow runs once, and has dashes for figures."""
     results: tuple[list[Measured], list[Measured]] = ([], [])
+    slow: set[int] = set()
     for pair in range(arguments.pairs):
         for side in (0, 1) if pair % 2 == 0 else (1, 0):
+            if side in slow:
+                continue
             settle()
-            results[side].append(run((peer, our)[side], folder, arguments))
+            try:
+                results[side].append(run((peer, our)[side], folder, arguments))
+            except TooSlow as error:
+                slow.add(side)
+                print(f"{title}: {error}", file=sys.stderr)
+
+    def figure(side: int, of: Callable[[Measured], float], form: str) -> str:
+        return "–" if side in slow else f"{middle([of(run) for run in results[side]]):{form}}"
 
     def row(of: Callable[[Measured], float], form: str, aim: float | None, least: bool = False) -> str:
-        theirs, mine = ([of(run) for run in side] for side in results)
-        ratios = [b / a for a, b in zip(theirs, mine, strict=True)]
+        figures = f"{figure(1, of, form)} | {figure(0, of, form)}"
+        if slow:
+            return f"{figures} | not measured | {verdict(aim, True)}"
+        ratios = [of(b) / of(a) for a, b in zip(*results, strict=True)]
         good = aim is None or (middle(ratios) >= aim if least else middle(ratios) <= aim)
-        return f"{middle(mine):{form}} | {middle(theirs):{form}} | {spread(ratios)} | {verdict(aim, good)}"
+        return f"{figures} | {spread(ratios)} | {verdict(aim, good)}"
 
-    theirs, mine = (middle([run.switches for run in side]) for side in results)
+    def switches(run: Measured) -> float:
+        return run.switches
+
     measured = all(run.allocated for side in results for run in side)
     print(
         f"| {title} | {row(lambda run: run.rate, ',.0f', aims.rate, least=True)}"
-        f" | {row(lambda run: run.cpu_us, '.2f', aims.cpu)} | {mine:.2f} / {theirs:.2f}"
+        f" | {row(lambda run: run.cpu_us, '.2f', aims.cpu)}"
+        f" | {figure(1, switches, '.2f')} / {figure(0, switches, '.2f')}"
         f" | {row(lambda run: run.allocated or 0, ',.0f', aims.allocated) if measured else '– | – | – | –'} |",
         flush=True,
     )

@@ -59,8 +59,9 @@ def test_a_client_that_ends_early_is_no_result(shared: ModuleType, tmp_path: Pat
     early = client(shared, "A", 70, program=STEADY.replace("1000)", "5)"))
     with pytest.raises(SystemExit, match="ended before its window"):
         shared.run(early, str(tmp_path), argparse.Namespace(warmup=0, window=3600))
+    stuck = client(shared, "A", 70, program=STEADY.replace("int(sys.argv[2]) * second} op", "min(second, 1)} op"))
     with pytest.raises(SystemExit, match="no record"):
-        shared.run(client(shared, "A", 0), str(tmp_path), ARGUMENTS)
+        shared.run(stuck, str(tmp_path), ARGUMENTS)
 
 
 def test_sides_take_turns_and_missed_aims_are_printed(
@@ -81,6 +82,20 @@ def test_sides_take_turns_and_missed_aims_are_printed(
     assert columns[9].strip() == "–"
     assert [column.strip() for column in columns[11:15]] == ["10", "10", "**1.00** [1.00, 1.00]", "1"]
     assert re.fullmatch(r"[\d.]+", columns[6].strip())
+
+
+def test_a_side_that_does_not_get_through_has_no_figures(
+    shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shared, "ROOT", tmp_path)
+    monkeypatch.setattr(shared, "PATIENCE", 0)
+    silent = client(shared, "A", 100, program="import time; time.sleep(3600)")
+    arguments = argparse.Namespace(pairs=3, warmup=0, window=1)
+    with pytest.raises(shared.TooSlow):
+        shared.run(silent, str(tmp_path), arguments)
+    shared.compare("a cell", silent, silent, shared.Aims(3), arguments, str(tmp_path))
+    columns = [column.strip() for column in capsys.readouterr().out.split("|")]
+    assert columns[2:10] == ["–", "–", "not measured", "3", "–", "–", "not measured", "–"]
 
 
 def test_the_faster_load_is_that_of_a_peer_without_batches(
