@@ -335,13 +335,13 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
 def settle(patience: float = 60) -> None:
     """Waits until the servers do next to nothing: what was written is compacted, the client before is forgotten."""
     pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
-    pids = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     until = time.monotonic() + patience
-    while pids and time.monotonic() < until:
-        before = sum(map(processor_seconds, pids))
+    while (running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < until:
+        before = [processor_seconds(pid) for pid in running]
         time.sleep(2)
-        if sum(map(processor_seconds, pids)) - before < 0.1 * 2:
-            return
+        with suppress(FileNotFoundError, ProcessLookupError):  # one has been stopped meanwhile
+            if sum(map(processor_seconds, running)) - sum(before) < 0.1 * 2:
+                return
 
 
 @contextmanager

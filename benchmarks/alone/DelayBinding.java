@@ -12,7 +12,7 @@ import site.ycsb.Status;
 
 /** For our client: no database, but an event loop that answers after a fixed time. */
 public final class DelayBinding extends Binding {
-  private static final Shared<DelayLoop> SHARED = new Shared<>(DelayLoop::new);
+  private static final Shared<DelayLoop> SHARED = new Shared<>(settings -> new DelayLoop());
 
   private DelayLoop loop;
 

@@ -8,7 +8,7 @@ import site.ycsb.Status;
 
 /** For the stock client: makes every value as {@link SinkDb}, then waits for the same event loop as our binding. */
 public final class DelayDb extends SinkDb {
-  private static final Shared<DelayLoop> SHARED = new Shared<>(DelayLoop::new);
+  private static final Shared<DelayLoop> SHARED = new Shared<>(settings -> new DelayLoop());
 
   private DelayLoop loop;
 

@@ -1,4 +1,3 @@
-import dohyo.binding.Settings;
 import dohyo.binding.Shared;
 import dohyo.binding.Transport;
 import java.util.concurrent.CompletableFuture;
@@ -7,13 +6,14 @@ import java.util.concurrent.locks.LockSupport;
 import site.ycsb.Status;
 
 /**
- * Answers every request after {@code delay.micros} (1,000 where it is not given) on a thread of its own, as the event
- * loop of a driver does. All requests take equally long, so that a queue keeps them in the order of their answers.
+ * Answers every request after 1 ms on a thread of its own, as the event loop of a driver does. All requests take equally
+ * long, so that a queue keeps them in the order of their answers.
  */
 final class DelayLoop implements Shared.Connection, Transport {
+  private static final long DELAY_NANOS = 1_000_000;
+
   private final ConcurrentLinkedQueue<Request> requests = new ConcurrentLinkedQueue<>();
   private final Thread thread = new Thread(this::answer, "delay-loop");
-  private final long nanos;
   private volatile boolean isIdle;
   private volatile boolean isClosed;
 
@@ -21,14 +21,13 @@ final class DelayLoop implements Shared.Connection, Transport {
   private record Request(long due, CompletableFuture<Status> answer) {
   }
 
-  DelayLoop(Settings settings) {
-    nanos = settings.whole("delay.micros", 1000, 0, 1_000_000) * 1000;
+  DelayLoop() {
     thread.setDaemon(true);
     thread.start();
   }
 
   CompletableFuture<Status> send() {
-    Request request = new Request(System.nanoTime() + nanos, new CompletableFuture<>());
+    Request request = new Request(System.nanoTime() + DELAY_NANOS, new CompletableFuture<>());
     requests.add(request);
     if (isIdle) {
       LockSupport.unpark(thread);
