@@ -6,7 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 import site.ycsb.Status;
 
 /**
- * Answers every request after 1 ms on a thread of its own, as the event loop of a driver does. All requests take equally
+ * Answers every request after 1 ms on a thread of its own, as the event loop of a driver does. All requests take as
  * long, so that a queue keeps them in the order of their answers.
  */
 final class DelayLoop implements Shared.Connection, Transport {
