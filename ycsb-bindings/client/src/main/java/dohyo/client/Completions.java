@@ -1,16 +1,15 @@
 package dohyo.client;
 
-import dohyo.workload.Operation;
 import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * Operations that have been answered, on whatever thread, until the logical client takes them. One thread at a time
+ * Calls that have been answered, on whatever thread, until the logical client takes them. One thread at a time
  * takes, from {@link #own} to {@link #leave}.
  */
 final class Completions {
-  private final ArrayDeque<Operation> atOnce = new ArrayDeque<>();
-  private final ConcurrentLinkedQueue<Operation> answered = new ConcurrentLinkedQueue<>();
+  private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
+  private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
   // Needs no barrier: a thread finds itself here only if it was the last of its own writes.
   private Thread owner;
@@ -30,19 +29,19 @@ final class Completions {
     owner = null;
   }
 
-  void add(Operation operation) {
+  void add(Call call) {
     if (Thread.currentThread() == owner) {
       // A synchronous driver has answered before it returned: nobody else is involved.
-      atOnce.add(operation);
+      atOnce.add(call);
       return;
     }
-    answered.add(operation);
+    answered.add(call);
     wake.run();
   }
 
   /** The next one, or {@code null} if there is none. */
-  Operation poll() {
-    Operation next = atOnce.poll();
+  Call poll() {
+    Call next = atOnce.poll();
     return next != null ? next : answered.poll();
   }
 

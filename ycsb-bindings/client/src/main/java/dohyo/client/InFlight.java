@@ -1,17 +1,16 @@
 package dohyo.client;
 
-import dohyo.workload.Operation;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The operations of one thread that are on their way: a fixed number of slots, found without searching. */
+/** The calls of one thread that are on their way: a fixed number of slots, found without searching. */
 final class InFlight {
-  private final Operation[] slots;
+  private final Call[] slots;
   private final int[] free;
   private int freeCount;
 
   InFlight(int limit) {
-    slots = new Operation[limit];
+    slots = new Call[limit];
     free = new int[limit];
     while (freeCount < limit) {
       free[freeCount] = freeCount++;
@@ -26,16 +25,16 @@ final class InFlight {
     return freeCount == slots.length;
   }
 
-  void add(Operation operation) {
+  void add(Call call) {
     int slot = free[--freeCount];
-    slots[slot] = operation;
-    operation.slot(slot);
+    slots[slot] = call;
+    call.slot(slot);
   }
 
   /** Takes it out; false if it was not there any more. */
-  boolean remove(Operation operation) {
-    int slot = operation.slot();
-    if (slots[slot] != operation) {
+  boolean remove(Call call) {
+    int slot = call.slot();
+    if (slots[slot] != call) {
       return false;
     }
     slots[slot] = null;
@@ -44,11 +43,11 @@ final class InFlight {
   }
 
   /** Those that were sent before that time, in {@link System#nanoTime}. */
-  List<Operation> sentBefore(long time) {
-    List<Operation> found = new ArrayList<>();
-    for (Operation operation : slots) {
-      if (operation != null && operation.started() - time <= 0) {
-        found.add(operation);
+  List<Call> sentBefore(long time) {
+    List<Call> found = new ArrayList<>();
+    for (Call call : slots) {
+      if (call != null && call.started() - time <= 0) {
+        found.add(call);
       }
     }
     return found;

@@ -1,7 +1,6 @@
 package dohyo.client;
 
 import dohyo.binding.Outcome;
-import dohyo.workload.Operation;
 import dohyo.workload.OperationType;
 import java.util.EnumMap;
 import java.util.Map;
@@ -37,27 +36,27 @@ final class ThreadStatistics {
   }
 
   /** Counts a finished operation of the warm-up. */
-  void warmup(Operation operation) {
-    add(failedWarmups, errors(operation) > 0 ? 1 : 0);
+  void warmup(Call call) {
+    add(failedWarmups, errors(call) > 0 ? 1 : 0);
     add(warmups, 1);
   }
 
   /** Counts what has failed of an operation that is sent again. */
-  void retry(Operation operation) {
-    add(retriedRecords, errors(operation));
+  void retry(Call call) {
+    add(retriedRecords, errors(call));
   }
 
-  /** Takes in a finished operation. */
-  void record(Operation operation) {
-    OperationType type = operation.type();
-    Status[] all = operation.statuses();
-    long finished = operation.finished();
-    boolean ok = take(type, all, operation.started(), finished, operation.intended());
+  /** Takes in a finished call. */
+  void record(Call call) {
+    OperationType type = call.request().type();
+    Status[] all = call.statuses();
+    long finished = call.finished();
+    boolean ok = take(type, all, call.started(), finished, call.intended());
     if (type == OperationType.READ_MODIFY_WRITE) {
       // As in YCSB: a read-modify-write shows as a read, as an update, and as the two together.
-      long read = operation.readFinished();
-      Status[] reads = operation.reads();
-      take(OperationType.READ, reads, operation.started(), read, operation.intended());
+      long read = call.readFinished();
+      Status[] reads = call.reads();
+      take(OperationType.READ, reads, call.started(), read, call.intended());
       carry(OperationType.READ, succeeded(reads));
       Status[] updates = updates(reads, all);
       if (updates.length > 0) {
@@ -65,15 +64,15 @@ final class ThreadStatistics {
         carry(OperationType.UPDATE, succeeded(updates));
       }
     }
-    Status[] verified = operation.verified();
+    Status[] verified = call.verified();
     if (verified.length > 0) {
-      take(OperationType.VERIFY, verified, operation.started(), finished, operation.intended());
+      take(OperationType.VERIFY, verified, call.started(), finished, call.intended());
     }
-    long carried = type == OperationType.SCAN ? operation.scannedRows() : succeeded(all);
+    long carried = type == OperationType.SCAN ? call.scannedRows() : succeeded(all);
     carry(type, carried);
     add(recordsDone, carried);
     add(attemptedRecords, all.length);
-    add(failedRecords, errors(operation));
+    add(failedRecords, errors(call));
     add(ok ? succeeded : failed, 1);
   }
 
@@ -130,13 +129,13 @@ final class ThreadStatistics {
   }
 
   /** Counts the records with an error, and keeps the very first error. */
-  private long errors(Operation operation) {
+  private long errors(Call call) {
     long count = 0;
-    for (Status status : operation.statuses()) {
+    for (Status status : call.statuses()) {
       if (Outcome.isError(status)) {
         count++;
         if (firstError == null) {
-          firstError = operation.type().label() + ": " + status.getName() + ": " + status.getDescription();
+          firstError = call.request().type().label() + ": " + status.getName() + ": " + status.getDescription();
         }
       }
     }

@@ -2,15 +2,15 @@ package dohyo.client;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Outcome;
-import dohyo.workload.Operation;
-import dohyo.workload.OperationSource;
 import dohyo.workload.RecordWorkload;
+import dohyo.workload.Request;
+import dohyo.workload.RequestSource;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
- * One logical client: takes operations from its source, sends them when they are due, keeps up to {@code inflight} of
+ * One logical client: takes requests from its source, sends them when they are due, keeps up to {@code inflight} of
  * them on their way and records each when it has been answered. It has no thread: whoever has something for it calls
  * {@link #advance}, one thread at a time ({@link OwnThread}, {@link DriverThreads}).
  */
@@ -28,7 +28,7 @@ final class Worker {
 
   private final Run run;
   private final Binding binding;
-  private final OperationSource source;
+  private final RequestSource source;
   private final ThreadStatistics statistics;
   private final Pacer pacer;
   private final Window window;
@@ -36,9 +36,9 @@ final class Worker {
   private final long quota;
   private final long timeoutNanos;
   private final Completions completions;
-  private final Consumer<Operation> whenDone;
+  private final Consumer<Call> whenDone;
   private final InFlight open;
-  private Operation next;
+  private Call next;
   private boolean isSending = true;
   private boolean hasEnded;
   private long now = System.nanoTime();
@@ -106,11 +106,12 @@ final class Worker {
   private long sendNext() {
     // One that is due after the window is not made: the end has come. A time of a moment ago is good enough for that.
     if (next == null && !(pacer.hasTarget() && window.isOver(due()))) {
-      next = measured < quota ? source.next() : null;
-      if (next == null) {
+      Request request = measured < quota ? source.next() : null;
+      if (request == null) {
         stop();
         return 0;
       }
+      next = new Call(request);
     }
     if (abort.isSet()) {
       stop();
@@ -128,7 +129,7 @@ final class Worker {
     if (window.isOver(now)) {
       reachedEnd = true;
       // A key number that was handed out and never used would be missing in all later runs.
-      if (next != null && next.isNewRecord()) {
+      if (next != null && next.request() instanceof Request.Insert insert && insert.isNew()) {
         send(next);
       }
       stop();
@@ -147,10 +148,10 @@ final class Worker {
     }
   }
 
-  private void send(Operation operation) {
+  private void send(Call call) {
     long due = pacer.hasTarget() ? pacer.due() : now;
-    open.add(operation);
-    operation.start(binding, due, now, whenDone);
+    open.add(call);
+    call.start(binding, due, now, whenDone);
     if (!hasSent) {
       hasSent = true;
       skew = now - (pacer.hasTarget() ? isLate ? firstDue : due : window.begin());
@@ -204,7 +205,7 @@ final class Worker {
   }
 
   private void takeAnswered() {
-    Operation answered;
+    Call answered;
     for (int taken = 0; taken < MOST_AT_ONCE && (answered = completions.poll()) != null; taken++) {
       finish(answered);
     }
@@ -212,40 +213,40 @@ final class Worker {
 
   /** Gives up on the operations that have been open for so long. */
   private void abandon(long age) {
-    for (Operation operation : open.sentBefore(System.nanoTime() - age)) {
-      if (operation.abandon()) {
-        finish(operation);
+    for (Call call : open.sentBefore(System.nanoTime() - age)) {
+      if (call.abandon()) {
+        finish(call);
       }
     }
     takeAnswered();
   }
 
-  private void finish(Operation operation) {
-    if (!open.remove(operation)) {
+  private void finish(Call call) {
+    if (!open.remove(call)) {
       return;
     }
     // A driver that waits itself cannot be left, and an answer may come just before the next look.
-    if (operation.finished() - operation.started() > timeoutNanos) {
-      operation.timeOut();
+    if (call.finished() - call.started() > timeoutNanos) {
+      call.timeOut();
     }
-    if (operation.retries() < run.insertRetries() && hasError(operation) && !abort.isSet()) {
-      statistics.retry(operation);
-      Operation again = operation.again();
+    if (call.retries() < run.insertRetries() && hasError(call) && !abort.isSet()) {
+      statistics.retry(call);
+      Call again = call.again();
       open.add(again);
-      again.start(binding, operation.intended(), System.nanoTime(), whenDone);
+      again.start(binding, call.intended(), System.nanoTime(), whenDone);
       return;
     }
-    source.finished(operation);
-    if (window.isMeasured(operation.firstStarted())) {
-      statistics.record(operation);
-      lastFinished = operation.finished();
-    } else if (!window.hasBegun(operation.firstStarted())) {
-      statistics.warmup(operation);
+    source.finished(call.request(), call.statuses());
+    if (window.isMeasured(call.firstStarted())) {
+      statistics.record(call);
+      lastFinished = call.finished();
+    } else if (!window.hasBegun(call.firstStarted())) {
+      statistics.warmup(call);
     }
   }
 
-  private static boolean hasError(Operation operation) {
-    for (Status status : operation.statuses()) {
+  private static boolean hasError(Call call) {
+    for (Status status : call.statuses()) {
       if (Outcome.isError(status)) {
         return true;
       }

@@ -4,6 +4,7 @@ import dohyo.binding.Columns;
 import dohyo.binding.RowSink;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -17,7 +18,7 @@ import site.ycsb.Status;
  * <p>One instance checks the records of one read: each must hold every field that was asked for, once and with its
  * whole value, and no other.
  */
-final class IntegrityCheck implements RowSink {
+public final class IntegrityCheck implements RowSink {
   /** What becomes of a record that was read and is not what was written. */
   static final Status WRONG = new Status(Status.UNEXPECTED_STATE.getName(),
       "fields are missing, or do not hold what was written (dataintegrity)");
@@ -66,7 +67,7 @@ final class IntegrityCheck implements RowSink {
   }
 
   /** The status of each record, {@link #WRONG} where it was read and is not right. */
-  Status[] checked(Status[] statuses) {
+  public Status[] checked(Status[] statuses) {
     Status[] checked = statuses.clone();
     for (int i = 0; i < checked.length; i++) {
       checked[i] = checked(i, statuses[i]);
@@ -75,8 +76,13 @@ final class IntegrityCheck implements RowSink {
   }
 
   /** The status of the only record, {@link #WRONG} where it was read and is not right. */
-  Status checked(Status status) {
+  public Status checked(Status status) {
     return checked(0, status);
+  }
+
+  /** Of the statuses of checked records, those of records that were read, be they right or {@link #WRONG}. */
+  public Status[] verified(Status[] checked) {
+    return Arrays.stream(checked).filter(status -> status.isOk() || status == WRONG).toArray(Status[]::new);
   }
 
   private Status checked(int row, Status status) {

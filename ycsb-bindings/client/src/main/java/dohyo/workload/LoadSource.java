@@ -6,7 +6,9 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /** The load: inserts a contiguous range of records in order, in batches that stay within one table. */
-final class LoadSource implements OperationSource {
+final class LoadSource implements RequestSource {
+  private static final long[] NOT_NEW = {};
+
   private final RecordLayout layout;
   private final RecordMaker maker;
   private final int batchSize;
@@ -30,7 +32,7 @@ final class LoadSource implements OperationSource {
   }
 
   @Override
-  public Operation next() {
+  public Request next() {
     if (next >= end) {
       return null;
     }
@@ -43,7 +45,6 @@ final class LoadSource implements OperationSource {
       keys.add(key);
       values[i] = maker.values(key, layout.allColumns());
     }
-    return new Operation(OperationType.INSERT, layout.table(table), keys, null, layout.allColumns(), values, 0,
-        batched, null);
+    return new Request.Insert(layout.table(table), keys, batched, layout.allColumns(), values, NOT_NEW);
   }
 }

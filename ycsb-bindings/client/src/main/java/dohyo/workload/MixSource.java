@@ -12,7 +12,7 @@ import site.ycsb.Status;
  * batch of 100 works on 100 records, so that no database can save work on a hot key that another one, with another
  * batch form, has to do.
  */
-final class MixSource implements OperationSource {
+final class MixSource implements RequestSource {
   private final RecordLayout layout;
   private final RecordMaker maker;
   private final KeyChooser chooser;
@@ -41,7 +41,7 @@ final class MixSource implements OperationSource {
   }
 
   @Override
-  public Operation next() {
+  public Request next() {
     OperationType type = proportions.draw(random.nextDouble());
     return switch (type) {
       case INSERT -> insert();
@@ -50,7 +50,7 @@ final class MixSource implements OperationSource {
     };
   }
 
-  private Operation insert() {
+  private Request insert() {
     // Later inserts go round the tables, so a batch for one table would take every n-th number; it stays one record.
     long[] counts = new long[layout.tableCount() == 1 ? batchSize : 1];
     long[] keynums = new long[counts.length];
@@ -58,29 +58,33 @@ final class MixSource implements OperationSource {
       counts[i] = keys.nextInsert();
       keynums[i] = keys.keynum(counts[i]);
     }
-    int table = layout.tableOf(keynums[0]);
     List<byte[]> names = names(keynums);
-    Operation operation = new Operation(OperationType.INSERT, layout.table(table), names, null, layout.allColumns(),
-        values(names, layout.allColumns()), 0, counts.length > 1, null);
-    operation.insertedKeys(counts);
-    return operation;
+    return new Request.Insert(table(keynums), names, counts.length > 1, layout.allColumns(),
+        values(names, layout.allColumns()), counts);
   }
 
-  private Operation scan() {
+  private Request scan() {
     long[] start = chooser.next(1);
-    return new Operation(OperationType.SCAN, layout.table(layout.tableOf(start[0])), names(start), readColumns(), null,
-        null, scanLengths.next(), false, null);
+    return new Request.Scan(table(start), names(start), readColumns(), scanLengths.next());
   }
 
-  private Operation onExisting(OperationType type) {
+  private Request onExisting(OperationType type) {
     long[] keynums = chooser.next(batchSize);
     List<byte[]> names = names(keynums);
-    boolean reads = type != OperationType.UPDATE;
-    Columns read = reads ? readColumns() : null;
-    Columns written = type == OperationType.READ ? null : maker.updateColumns();
-    return new Operation(type, layout.table(layout.tableOf(keynums[0])), names, read, written,
-        written == null ? null : values(names, written), 0, batchSize > 1,
-        reads ? maker.check(names, read) : null);
+    String table = table(keynums);
+    boolean batched = batchSize > 1;
+    Columns read = type == OperationType.UPDATE ? null : readColumns();
+    if (type == OperationType.READ) {
+      return new Request.Read(table, names, batched, read, maker.checkedLength());
+    }
+    Columns written = maker.updateColumns();
+    byte[][][] values = values(names, written);
+    return type == OperationType.UPDATE ? new Request.Update(table, names, batched, written, values)
+        : new Request.ReadModifyWrite(table, names, batched, read, maker.checkedLength(), written, values);
+  }
+
+  private String table(long[] keynums) {
+    return layout.table(layout.tableOf(keynums[0]));
   }
 
   private Columns readColumns() {
@@ -110,12 +114,11 @@ final class MixSource implements OperationSource {
   }
 
   @Override
-  public void finished(Operation operation) {
-    long[] counts = operation.insertedKeys();
-    Status[] statuses = operation.statuses();
-    for (int i = 0; i < counts.length; i++) {
-      // The stock client keeps statuses to itself, and all of its runs begin at recordcount.
-      keys.acknowledge(counts[i], statuses == null || statuses[i].isOk());
+  public void finished(Request request, Status... statuses) {
+    if (request instanceof Request.Insert insert) {
+      for (int i = 0; i < insert.counts().length; i++) {
+        keys.acknowledge(insert.counts()[i], statuses[i].isOk());
+      }
     }
   }
 }

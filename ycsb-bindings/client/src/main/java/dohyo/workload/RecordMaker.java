@@ -4,7 +4,6 @@ import dohyo.binding.Columns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
-import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.IntSupplier;
 import site.ycsb.generator.HistogramGenerator;
@@ -60,9 +59,9 @@ final class RecordMaker {
     return layout.column(random.nextInt(layout.fieldCount()));
   }
 
-  /** Checks a read of these fields; {@code null} where values do not follow from their keys. */
-  IntegrityCheck check(List<byte[]> keys, Columns columns) {
-    return deterministic ? new IntegrityCheck(keys, columns, constantLength) : null;
+  /** Bytes of each value that a read is checked for; -1 where values do not follow from their keys. */
+  int checkedLength() {
+    return deterministic ? constantLength : -1;
   }
 
   /** New values for these fields of that record. */

@@ -1,5 +1,6 @@
 package dohyo.workload;
 
+import dohyo.binding.Columns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.nio.charset.StandardCharsets;
@@ -111,13 +112,13 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
-   * Makes the operations of one thread: its part of the load, or its share of the run.
+   * Makes the requests of one thread: its part of the load, or its share of the run.
    *
    * @param thread  number of the thread, from 0
    * @param threads how many there are
    * @return a source that ends after the load, and never in the run
    */
-  public OperationSource source(int thread, int threads) {
+  public RequestSource source(int thread, int threads) {
     SplittableRandom random = seed.of(thread);
     if (transactions) {
       return new MixSource(settings, layout, keys, new KeyChooser(settings, keys, random, thread, threads), proportions,
@@ -160,36 +161,40 @@ public final class RecordWorkload extends Workload {
 
   @Override
   public boolean doTransaction(DB db, Object threadstate) {
-    OperationSource source = (OperationSource) threadstate;
-    var operation = source.next();
-    if (operation == null) {
+    RequestSource source = (RequestSource) threadstate;
+    Request request = source.next();
+    if (request == null) {
       return false;
     }
-    Status status = perform(operation, db);
-    source.finished(operation);
+    Status status = perform(request, db);
+    source.finished(request, status);
     return transactions || status.isOk();
   }
 
-  private static Status perform(dohyo.workload.Operation operation, DB db) {
-    String table = operation.table();
-    String key = new String(operation.keys().get(0), StandardCharsets.ISO_8859_1);
-    Set<String> fields = operation.readColumns() == null ? null : Set.copyOf(operation.readColumns().names());
-    return switch (operation.type()) {
-      case INSERT -> db.insert(table, key, values(operation));
-      case UPDATE -> db.update(table, key, values(operation));
-      case SCAN -> db.scan(table, key, operation.scanLength(), fields, new Vector<>());
-      case READ_MODIFY_WRITE -> {
-        db.read(table, key, fields, new HashMap<>());
-        yield db.update(table, key, values(operation));
-      }
-      default -> db.read(table, key, fields, new HashMap<>());
-    };
+  private static Status perform(Request request, DB db) {
+    String table = request.table();
+    String key = new String(request.keys().get(0), StandardCharsets.ISO_8859_1);
+    if (request instanceof Request.Insert insert) {
+      return db.insert(table, key, values(insert));
+    }
+    if (request instanceof Request.Update update) {
+      return db.update(table, key, values(update));
+    }
+    if (request instanceof Request.Scan scan) {
+      return db.scan(table, key, scan.length(), names(scan.columns()), new Vector<>());
+    }
+    Status read = db.read(table, key, names(((Request.Reading) request).readColumns()), new HashMap<>());
+    return request instanceof Request.ReadModifyWrite both ? db.update(table, key, values(both)) : read;
   }
 
-  private static Map<String, ByteIterator> values(dohyo.workload.Operation operation) {
+  private static Set<String> names(Columns columns) {
+    return columns == null ? null : Set.copyOf(columns.names());
+  }
+
+  private static Map<String, ByteIterator> values(Request.Writing request) {
     Map<String, ByteIterator> values = new HashMap<>();
-    for (int i = 0; i < operation.writeColumns().size(); i++) {
-      values.put(operation.writeColumns().names().get(i), new ByteArrayByteIterator(operation.values()[0][i]));
+    for (int i = 0; i < request.writeColumns().size(); i++) {
+      values.put(request.writeColumns().names().get(i), new ByteArrayByteIterator(request.values()[0][i]));
     }
     return values;
   }

@@ -110,7 +110,7 @@ class ClientTest extends OnMemory {
     binding.init();
     ThreadStatistics statistics = new ThreadStatistics(false, new SharedHistograms());
     for (int i = 0; i < 5; i++) {
-      scans.workload().source(0, 1).next().start(binding, 0, System.nanoTime(), statistics::record);
+      new Call(scans.workload().source(0, 1).next()).start(binding, 0, System.nanoTime(), statistics::record);
     }
     properties.putAll(Map.of("scanproportion", "0", "readproportion", "1", "batchsize", "2"));
     ByteArrayOutputStream messages = new ByteArrayOutputStream();

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -109,9 +108,9 @@ class RecordWorkloadTest {
   void aLoadBeyondTwoBillionHasItsKeys() {
     RecordWorkload workload = workload("dotransactions=false", "recordcount=3000000000", "insertorder=ordered",
         "insertstart=2999999990", "batchsize=4");
-    OperationSource source = workload.source(0, 1);
+    RequestSource source = workload.source(0, 1);
     Set<String> keys = new HashSet<>();
-    for (Operation next; (next = source.next()) != null;) {
+    for (Request next; (next = source.next()) != null;) {
       next.keys().forEach(key -> keys.add(text(key)));
     }
     assertEquals(10, keys.size());
@@ -123,12 +122,12 @@ class RecordWorkloadTest {
     for (String tables : List.of("shared", "client")) {
       Set<String> keys = new HashSet<>();
       for (int client = 0; client < 3; client++) {
-        OperationSource source = workload("recordcount=100", "tablecount=6", "tables=" + tables, "clients=3",
+        RequestSource source = workload("recordcount=100", "tablecount=6", "tables=" + tables, "clients=3",
             "clientnumber=" + client, "insertproportion=1", "readproportion=0", "updateproportion=0",
             "insertorder=ordered", "operationcount=200").source(0, 1);
         for (int i = 0; i < 200; i++) {
-          Operation next = source.next();
-          source.finished(next);
+          Request next = source.next();
+          source.finished(next, Status.OK);
           assertTrue(keys.add(text(next.keys().get(0))), "nobody else inserts it");
           int table = Integer.parseInt(next.table().substring("usertable".length()));
           assertTrue(tables.equals("shared") || table / 2 == client, "each has two tables of its own");
@@ -150,11 +149,11 @@ class RecordWorkloadTest {
         RecordWorkload workload = workload("recordcount=100", "tablecount=" + tables, "tables=" + whose, "clients=3",
             "clientnumber=" + client, "insertproportion=1", "readproportion=0", "updateproportion=0",
             "insertorder=ordered", "operationcount=200", "inserted=" + inserted[client]);
-        OperationSource source = workload.source(0, 1);
+        RequestSource source = workload.source(0, 1);
         // Clients are not equally fast.
         for (int i = 0; i < 50 + 17 * client; i++) {
-          Operation next = source.next();
-          source.finished(next);
+          Request next = source.next();
+          source.finished(next, Status.OK);
           assertTrue(keys.add(next.table() + " " + text(next.keys().get(0))), "no other client, and no earlier run");
         }
         inserted[client] += 50 + 17 * client;
@@ -167,7 +166,7 @@ class RecordWorkloadTest {
 
   @Test
   void latestKnowsWhatEarlierRunsOfItsClientHaveInserted() {
-    OperationSource source = workload("recordcount=100", "requestdistribution=latest", "insertorder=ordered",
+    RequestSource source = workload("recordcount=100", "requestdistribution=latest", "insertorder=ordered",
         "clients=2", "clientnumber=1", "inserted=1000", "readproportion=1", "updateproportion=0",
         "operationcount=1000").source(0, 1);
     int ofEarlierRuns = 0;
@@ -187,7 +186,7 @@ class RecordWorkloadTest {
 
   @Test
   void aClientWithTablesOfItsOwnLeavesTheOthersAlone() {
-    OperationSource source = workload("recordcount=100", "tablecount=4", "tables=client", "clients=2", "clientnumber=1",
+    RequestSource source = workload("recordcount=100", "tablecount=4", "tables=client", "clients=2", "clientnumber=1",
         "readproportion=0.5", "updateproportion=0.5").source(0, 1);
     Set<String> seen = new HashSet<>();
     for (int i = 0; i < 200; i++) {
@@ -229,19 +228,19 @@ class RecordWorkloadTest {
         String[] pairs = {"recordcount=203", "tablecount=2", "clients=2", "clientnumber=" + client, "batchsize=10",
             "threadcount=3", "insertorder=ordered", "requestdistribution=ranges", "readproportion=0.5",
             "updateproportion=0.5", "dotransactions=false"};
-        List<Operation> load = all(workload(pairs).source(thread, 3));
+        List<Request> load = all(workload(pairs).source(thread, 3));
         pairs[pairs.length - 1] = "dotransactions=true";
-        OperationSource run = workload(pairs).source(thread, 3);
+        RequestSource run = workload(pairs).source(thread, 3);
         for (int round = 0; round < 2; round++) {
-          for (Operation written : load) {
-            Operation next = run.next();
+          for (Request written : load) {
+            Request next = run.next();
             assertEquals(written.table(), next.table());
             assertEquals(texts(written), texts(next), "the very batches that it has loaded");
             texts(next).forEach(key -> asked.merge(key, 1, Integer::sum));
           }
         }
         load.forEach(written -> loaded.addAll(texts(written)));
-        assertEquals(1, load.stream().map(Operation::table).distinct().count());
+        assertEquals(1, load.stream().map(Request::table).distinct().count());
       }
     }
     assertEquals(203, loaded.size());
@@ -249,19 +248,19 @@ class RecordWorkloadTest {
     assertEquals(Set.of(2), Set.copyOf(asked.values()), "each record once per round, by one thread");
   }
 
-  private static List<Operation> all(OperationSource source) {
-    return Stream.iterate(source.next(), operation -> operation != null, operation -> source.next()).toList();
+  private static List<Request> all(RequestSource source) {
+    return Stream.iterate(source.next(), request -> request != null, request -> source.next()).toList();
   }
 
-  private static List<String> texts(Operation operation) {
-    return operation.keys().stream().map(RecordWorkloadTest::text).toList();
+  private static List<String> texts(Request request) {
+    return request.keys().stream().map(RecordWorkloadTest::text).toList();
   }
 
   @ParameterizedTest
   @Timeout(60)
   @ValueSource(strings = {"uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges"})
   void fiveBillionRecordsAreAskedForAtOnce(String distribution) {
-    OperationSource source = workload("recordcount=5000000000", "insertorder=ordered", "threadcount=3",
+    RequestSource source = workload("recordcount=5000000000", "insertorder=ordered", "threadcount=3",
         "hotspotdatafraction=0.6", "hotspotopnfraction=0.5", "requestdistribution=" + distribution, "readproportion=1",
         "updateproportion=0").source(2, 3);
     int beyond = 0;
@@ -287,17 +286,17 @@ class RecordWorkloadTest {
 
   @Test
   void newRecordsBeyondTwoBillionAreCountedOn() {
-    OperationSource source = workload("recordcount=5000000000", "insertorder=ordered", "insertproportion=0.5",
+    RequestSource source = workload("recordcount=5000000000", "insertorder=ordered", "insertproportion=0.5",
         "readproportion=0.5", "updateproportion=0", "requestdistribution=latest", "clients=7", "clientnumber=6")
         .source(0, 1);
     long expected = 5_000_000_006L;
     for (int i = 0; i < 1_000; i++) {
-      Operation operation = source.next();
-      if (operation.type() == OperationType.INSERT) {
-        assertEquals("user" + expected, text(operation.keys().get(0)));
+      Request request = source.next();
+      if (request.type() == OperationType.INSERT) {
+        assertEquals("user" + expected, text(request.keys().get(0)));
         expected += 7;
       }
-      source.finished(operation);
+      source.finished(request, Status.OK);
     }
   }
 
@@ -313,13 +312,13 @@ class RecordWorkloadTest {
     assertTrue(acknowledged.contains(point(49, 2)));
     assertTrue(acknowledged.contains(point(50, 1)));
     series[7] = "dotransactions=true";
-    OperationSource source = workload(series).source(0, 1);
-    ArrayDeque<Operation> inFlight = new ArrayDeque<>();
+    RequestSource source = workload(series).source(0, 1);
+    ArrayDeque<Request> inFlight = new ArrayDeque<>();
     long written = 250;
     int recent = 0;
     int reads = 0;
     for (int i = 0; i < 20_000; i++) {
-      Operation next = source.next();
+      Request next = source.next();
       String key = text(next.keys().get(0));
       if (next.type() == OperationType.INSERT) {
         assertEquals(point(written % 100, written / 100), key, "the next partition's next");
@@ -331,8 +330,8 @@ class RecordWorkloadTest {
       }
       inFlight.add(next);
       if (inFlight.size() == 50) {
-        Operation answered = inFlight.remove();
-        source.finished(answered);
+        Request answered = inFlight.remove();
+        source.finished(answered, Status.OK);
         acknowledged.add(text(answered.keys().get(0)));
       }
     }
@@ -341,7 +340,7 @@ class RecordWorkloadTest {
   }
 
   private static List<String> workloadKeys(String... pairs) {
-    return all(workload(pairs).source(0, 1)).stream().flatMap(operation -> texts(operation).stream()).toList();
+    return all(workload(pairs).source(0, 1)).stream().flatMap(request -> texts(request).stream()).toList();
   }
 
   /** Such a key, each of its bytes as a character. */
@@ -445,10 +444,11 @@ class RecordWorkloadTest {
   private static List<String> drawn(int thread, String... pairs) {
     String[] all = Stream.concat(Stream.of("recordcount=1000", "threadcount=3", "clients=2"), Stream.of(pairs))
         .toArray(String[]::new);
-    OperationSource source = workload(all).source(thread, 3);
+    RequestSource source = workload(all).source(thread, 3);
     return Stream.generate(source::next).limit(100).map(each -> String.join(" ", each.type().label(), each.table(),
-        "" + texts(each), "" + each.readColumns(), "" + each.writeColumns(), Arrays.deepToString(each.values()),
-        "" + each.scanLength())).toList();
+        "" + texts(each), each instanceof Request.Reading read ? "" + read.readColumns() : "",
+        each instanceof Request.Writing write ? write.writeColumns() + Arrays.deepToString(write.values()) : "",
+        each instanceof Request.Scan scan ? scan.columns() + " " + scan.length() : "")).toList();
   }
 
   @ParameterizedTest
@@ -477,12 +477,12 @@ class RecordWorkloadTest {
   void theLoadAndARunDoNotWriteTheSameValues() {
     String[] load = {"seed=42", "recordcount=1000", "dotransactions=false"};
     Set<String> loaded = new HashSet<>();
-    all(workload(load).source(0, 1)).forEach(each -> Stream.of(each.values()[0]).map(value -> text(value))
-        .forEach(loaded::add));
-    OperationSource run = workload("seed=42", "recordcount=1000", "readproportion=0", "updateproportion=1")
+    all(workload(load).source(0, 1)).forEach(each -> Stream.of(((Request.Insert) each).values()[0])
+        .map(value -> text(value)).forEach(loaded::add));
+    RequestSource run = workload("seed=42", "recordcount=1000", "readproportion=0", "updateproportion=1")
         .source(0, 1);
     for (int i = 0; i < 1000; i++) {
-      assertTrue(loaded.add(text(run.next().values()[0][0])));
+      assertTrue(loaded.add(text(((Request.Update) run.next()).values()[0][0])));
     }
   }
 
@@ -491,11 +491,11 @@ class RecordWorkloadTest {
   @CsvSource({"9, 6, 1", "10, 4, 2", "7, 7, 1", "11, 3, 3"})
   void noTableIsLeftEmpty(int records, int tables, int batch) {
     for (String distribution : List.of("uniform", "zipfian", "sequential", "ranges")) {
-      OperationSource source = workload("recordcount=" + records, "tablecount=" + tables, "batchsize=" + batch,
+      RequestSource source = workload("recordcount=" + records, "tablecount=" + tables, "batchsize=" + batch,
           "requestdistribution=" + distribution, "insertorder=ordered").source(0, 1);
       Set<String> seen = new HashSet<>();
       for (int i = 0; i < 2_000; i++) {
-        Operation next = source.next();
+        Request next = source.next();
         seen.addAll(texts(next));
       }
       assertEquals(records, seen.size(), distribution + " asks for all of them");
@@ -522,13 +522,13 @@ class RecordWorkloadTest {
 
   @Test
   void proportionsAreKept() {
-    OperationSource source = workload("recordcount=100", "readproportion=0.5", "updateproportion=0.3",
+    RequestSource source = workload("recordcount=100", "readproportion=0.5", "updateproportion=0.3",
         "insertproportion=0.15", "readmodifywriteproportion=0.05", "operationcount=20000").source(0, 1);
     Map<OperationType, Integer> seen = new EnumMap<>(OperationType.class);
     for (int i = 0; i < 20_000; i++) {
-      Operation operation = source.next();
-      seen.merge(operation.type(), 1, Integer::sum);
-      source.finished(operation);
+      Request request = source.next();
+      seen.merge(request.type(), 1, Integer::sum);
+      source.finished(request, Status.OK);
     }
     // Four standard deviations of a binomial of 20,000 draws are below 290.
     assertEquals(10_000, seen.get(OperationType.READ), 290);
@@ -547,7 +547,7 @@ class RecordWorkloadTest {
     for (int i = 0; i < 1000; i++) {
       there.add(text(layout.key(i)));
     }
-    OperationSource source = workload.source(0, 1);
+    RequestSource source = workload.source(0, 1);
     for (int i = 0; i < 50; i++) {
       Set<String> keys = new HashSet<>();
       source.next().keys().forEach(key -> keys.add(text(key)));
@@ -558,7 +558,7 @@ class RecordWorkloadTest {
 
   @Test
   void zipfianHasItsHotKey() {
-    OperationSource source = workload("recordcount=1000", "readproportion=1", "updateproportion=0",
+    RequestSource source = workload("recordcount=1000", "readproportion=1", "updateproportion=0",
         "requestdistribution=zipfian").source(0, 1);
     Map<String, Integer> seen = new HashMap<>();
     for (int i = 0; i < 20_000; i++) {
@@ -572,19 +572,19 @@ class RecordWorkloadTest {
   void newRecordsAreReadOnlyOnceTheyAreThere() {
     RecordWorkload workload = workload("recordcount=10", "requestdistribution=latest", "readproportion=0.5",
         "updateproportion=0", "insertproportion=0.5", "insertorder=ordered");
-    OperationSource source = workload.source(0, 1);
+    RequestSource source = workload.source(0, 1);
     Set<String> there = new HashSet<>();
     for (int i = 0; i < 10; i++) {
       there.add("user" + i);
     }
     for (int i = 0; i < 2_000; i++) {
-      Operation operation = source.next();
-      String key = text(operation.keys().get(0));
-      if (operation.type() == OperationType.READ) {
+      Request request = source.next();
+      String key = text(request.keys().get(0));
+      if (request.type() == OperationType.READ) {
         assertTrue(there.contains(key), key);
       } else {
         there.add(key);
-        source.finished(operation);
+        source.finished(request, Status.OK);
       }
     }
     assertTrue(there.size() > 800);
@@ -595,15 +595,14 @@ class RecordWorkloadTest {
     assertEquals(1, update().writeColumns().size());
     assertEquals(10, update("writeallfields=true").writeColumns().size());
     assertEquals(100, update().values()[0][0].length);
-    assertNull(update().readColumns());
   }
 
-  private static Operation update(String... more) {
+  private static Request.Update update(String... more) {
     String[] pairs = Arrays.copyOf(more, more.length + 3);
     pairs[more.length] = "recordcount=10";
     pairs[more.length + 1] = "readproportion=0";
     pairs[more.length + 2] = "updateproportion=1";
-    return workload(pairs).source(0, 1).next();
+    return (Request.Update) workload(pairs).source(0, 1).next();
   }
 
   @ParameterizedTest

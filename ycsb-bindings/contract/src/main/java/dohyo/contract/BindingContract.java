@@ -18,7 +18,7 @@ import dohyo.binding.RowSink;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Transport;
-import dohyo.workload.Operation;
+import dohyo.client.Call;
 import dohyo.workload.RecordWorkload;
 import java.io.File;
 import java.nio.ByteBuffer;
@@ -442,14 +442,14 @@ public abstract class BindingContract {
       RecordWorkload workload = new RecordWorkload();
       workload.init(server.with(Map.of("table", "contract_nowhere", "recordcount", "100", "batchsize", "" + batch,
           "readproportion", "0", "updateproportion", "0", "readmodifywriteproportion", "1")));
-      Operation operation = workload.source(0, 1).next();
-      CompletableFuture<Operation> done = new CompletableFuture<>();
-      operation.start(db, 0, System.nanoTime(), done::complete);
+      Call call = new Call(workload.source(0, 1).next());
+      CompletableFuture<Call> done = new CompletableFuture<>();
+      call.start(db, 0, System.nanoTime(), done::complete);
       done.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
-      assertEquals(batch, operation.reads().length);
+      assertEquals(batch, call.reads().length);
       for (int i = 0; i < batch; i++) {
-        assertEquals(knowsItsTables(), Outcome.isError(operation.reads()[i]), "" + operation.reads()[i]);
-        assertEquals(operation.reads()[i], operation.statuses()[i]);
+        assertEquals(knowsItsTables(), Outcome.isError(call.reads()[i]), "" + call.reads()[i]);
+        assertEquals(call.reads()[i], call.statuses()[i]);
       }
     }
   }

@@ -1,0 +1,249 @@
+package dohyo.client;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Outcome;
+import dohyo.binding.RowSink;
+import dohyo.workload.IntegrityCheck;
+import dohyo.workload.Request;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import site.ycsb.Status;
+
+/**
+ * One call to the database that carries out a {@link Request}. It is started once, and finished once: by the driver's
+ * answer, or by the client that gives up waiting.
+ */
+public final class Call {
+  private static final Status[] NONE = {};
+  private static final Status[] ONE_OK = {Status.OK};
+  private static final VarHandle SETTLED = handle("settled", boolean.class);
+
+  private final Request request;
+  private final IntegrityCheck check;
+
+  // Plain fields: they are written before the answer is handed to the sender's queue, and read after it was taken out.
+  private int retries;
+  private int slot;
+  private long intended;
+  private long started;
+  private long firstStarted;
+  private volatile long readFinished;
+  private volatile Status[] reads;
+  private int scannedRows;
+  private long finished;
+  private Status[] statuses;
+  // Changed by whoever comes first, through the handle above.
+  private volatile boolean settled;
+
+  /** Prepares a call that carries out this request. */
+  public Call(Request request) {
+    this.request = request;
+    check = request instanceof Request.Reading reading ? reading.newCheck() : null;
+  }
+
+  private static VarHandle handle(String field, Class<?> type) {
+    try {
+      return MethodHandles.lookup().findVarHandle(Call.class, field, type);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /**
+   * Sends it.
+   *
+   * @param binding  database
+   * @param intended when it should have started by the target rate, in {@link System#nanoTime}
+   * @param now      the time, in {@link System#nanoTime}
+   * @param whenDone called once, on whatever thread the answer comes in
+   */
+  public void start(Binding binding, long intended, long now, Consumer<Call> whenDone) {
+    this.intended = intended;
+    this.started = now;
+    if (retries == 0) {
+      firstStarted = now;
+    }
+    try {
+      if (request.batched()) {
+        sendBatch(binding).whenComplete((all, error) ->
+            settle(error == null ? all : each(Outcome.of(error)), whenDone));
+      } else {
+        sendOne(binding).whenComplete((one, error) ->
+            settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {Outcome.of(error)},
+                whenDone));
+      }
+    } catch (RuntimeException e) {
+      // A driver may throw at once instead of failing the future (HBase does when a value is too large).
+      settle(each(Outcome.of(e)), whenDone);
+    }
+  }
+
+  private CompletableFuture<Status> sendOne(Binding binding) {
+    byte[] key = binding.keys().encode(request.keys().get(0));
+    if (request instanceof Request.Insert insert) {
+      return binding.insertRow(insert.row(key, 0));
+    }
+    if (request instanceof Request.Update update) {
+      return binding.update(update.row(key, 0));
+    }
+    if (request instanceof Request.Scan scan) {
+      return binding.scanRows(scan.table(), key, scan.length(), scan.columns(), this::countRow);
+    }
+    CompletableFuture<Status> answer = read(binding, key, ((Request.Reading) request).readColumns());
+    return !(request instanceof Request.ReadModifyWrite both) ? answer : answer.thenCompose(read -> {
+      readAnswered(new Status[] {read});
+      // Not the binding's read-before-write: the record has just been read. What was given up is not written.
+      return read.isOk() && !settled ? binding.updateRow(both.row(key, 0)) : CompletableFuture.completedFuture(read);
+    });
+  }
+
+  private CompletableFuture<Status[]> sendBatch(Binding binding) {
+    if (request instanceof Request.Insert insert) {
+      return binding.insertRows(insert.rows(binding.keys()));
+    }
+    if (request instanceof Request.Update update) {
+      return binding.update(update.rows(binding.keys()));
+    }
+    CompletableFuture<Status[]> answer = readAll(binding, ((Request.Reading) request).readColumns());
+    return !(request instanceof Request.ReadModifyWrite both) ? answer : answer.thenCompose(read -> {
+      readAnswered(read);
+      return settled ? CompletableFuture.completedFuture(read) : binding.updateFound(both.rows(binding.keys()), read);
+    });
+  }
+
+  /**
+   * Gives up waiting: every record counts as {@link Outcome#TIMEOUT}, and a late answer is dropped.
+   *
+   * @return whether it was still open
+   */
+  boolean abandon() {
+    return settle(each(Outcome.TIMEOUT), call -> { });
+  }
+
+  /** Counts every record of a finished call as {@link Outcome#TIMEOUT}: its answer came too late. */
+  void timeOut() {
+    statuses = each(Outcome.TIMEOUT);
+  }
+
+  private Status[] each(Status status) {
+    return Outcome.each(status, request.keys().size());
+  }
+
+  private boolean settle(Status[] outcome, Consumer<Call> whenDone) {
+    if (!SETTLED.compareAndSet(this, false, true)) {
+      return false;
+    }
+    finished = System.nanoTime();
+    statuses = outcome;
+    if (request instanceof Request.ReadModifyWrite && reads == null) {
+      // It was the read that failed, in whichever way its binding says so, or that was not answered in time.
+      readFinished = finished;
+      reads = outcome;
+    }
+    whenDone.accept(this);
+    return true;
+  }
+
+  private void readAnswered(Status[] outcome) {
+    if (!settled) {
+      readFinished = System.nanoTime();
+      reads = outcome;
+    }
+  }
+
+  private CompletableFuture<Status> read(Binding binding, byte[] key, Columns columns) {
+    return check == null ? binding.readRow(request.table(), key, columns, RowSink.DISCARD)
+        : binding.readRow(request.table(), key, columns, check).thenApply(check::checked);
+  }
+
+  private CompletableFuture<Status[]> readAll(Binding binding, Columns columns) {
+    List<byte[]> keys = new ArrayList<>(request.keys().size());
+    for (byte[] key : request.keys()) {
+      keys.add(binding.keys().encode(key));
+    }
+    return check == null ? binding.readRows(request.table(), keys, columns, RowSink.DISCARD)
+        : binding.readRows(request.table(), keys, columns, check).thenApply(check::checked);
+  }
+
+  private void countRow(int row, String column, ByteBuffer value) {
+    scannedRows = row + 1;
+  }
+
+  /** The same request once more, after this call has failed. */
+  Call again() {
+    Call again = new Call(request);
+    again.retries = retries + 1;
+    again.firstStarted = firstStarted;
+    return again;
+  }
+
+  /** What it carries out. */
+  Request request() {
+    return request;
+  }
+
+  /** Where its sender keeps it while it is on its way. */
+  int slot() {
+    return slot;
+  }
+
+  void slot(int number) {
+    slot = number;
+  }
+
+  /** How often the request had been sent before. */
+  int retries() {
+    return retries;
+  }
+
+  /** When it should have started, in {@link System#nanoTime}. */
+  long intended() {
+    return intended;
+  }
+
+  /** When it was sent, in {@link System#nanoTime}. */
+  long started() {
+    return started;
+  }
+
+  /** When the request was sent for the first time, in {@link System#nanoTime}. */
+  long firstStarted() {
+    return firstStarted;
+  }
+
+  /** When the answer had come, in {@link System#nanoTime}. */
+  long finished() {
+    return finished;
+  }
+
+  /** One status per record, once it has finished. */
+  public Status[] statuses() {
+    return statuses;
+  }
+
+  /** When the read of a read-modify-write was answered; 0 where there was none. */
+  long readFinished() {
+    return readFinished;
+  }
+
+  /** One status per record of the read of a read-modify-write; {@code null} where there was none. */
+  public Status[] reads() {
+    return reads;
+  }
+
+  /** How many records a scan returned. */
+  int scannedRows() {
+    return scannedRows;
+  }
+
+  /** What the check of {@code dataintegrity} found: a status per record that was read; none where nobody checks. */
+  Status[] verified() {
+    return check == null ? NONE : check.verified(reads == null ? statuses : reads);
+  }
+}

@@ -1,0 +1,116 @@
+package dohyo.workload;
+
+import dohyo.binding.Columns;
+import dohyo.binding.KeyCodec;
+import dohyo.binding.Row;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What one operation does to the database: one record, or a batch of records of one table. It does not change. */
+public sealed interface Request {
+  OperationType type();
+
+  String table();
+
+  /** The workload's keys, one per record; a scan has the one that it starts from. */
+  List<byte[]> keys();
+
+  /** Whether the batch verbs of the binding carry it, even if it has one record. */
+  boolean batched();
+
+  /** A request that reads records by their keys. */
+  sealed interface Reading extends Request {
+    /** Fields to read, {@code null} for all. */
+    Columns readColumns();
+
+    /** Bytes that each value must have, and that are checked ({@code dataintegrity}); -1 where nobody checks. */
+    int checkedLength();
+
+    /** Makes the check of one answer, {@code null} where nobody checks. */
+    default IntegrityCheck newCheck() {
+      return checkedLength() < 0 ? null : new IntegrityCheck(keys(), readColumns(), checkedLength());
+    }
+  }
+
+  /** A request that writes records. */
+  sealed interface Writing extends Request {
+    /** Fields to write. */
+    Columns writeColumns();
+
+    /** Per record one value per field to write. */
+    byte[][][] values();
+
+    /**
+     * What is written to one record.
+     *
+     * @param key   its key in the database
+     * @param index its number, from 0
+     */
+    default Row row(byte[] key, int index) {
+      return new Row(table(), key, writeColumns(), values()[index]);
+    }
+
+    /** What is written to all its records, whose keys {@code codec} turns into those of the database. */
+    default List<Row> rows(KeyCodec codec) {
+      List<Row> rows = new ArrayList<>(keys().size());
+      for (int i = 0; i < keys().size(); i++) {
+        rows.add(row(codec.encode(keys().get(i)), i));
+      }
+      return rows;
+    }
+  }
+
+  /** Reads records. */
+  record Read(String table, List<byte[]> keys, boolean batched, Columns readColumns, int checkedLength)
+      implements Reading {
+    @Override
+    public OperationType type() {
+      return OperationType.READ;
+    }
+  }
+
+  /** Reads up to {@code length} records from a key on; all their fields if {@code columns} is {@code null}. */
+  record Scan(String table, List<byte[]> keys, Columns columns, int length) implements Request {
+    @Override
+    public OperationType type() {
+      return OperationType.SCAN;
+    }
+
+    @Override
+    public boolean batched() {
+      return false;
+    }
+  }
+
+  /** Inserts records; {@code counts} holds the count of each that is new, and nothing for those of the load. */
+  record Insert(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values,
+      long[] counts) implements Writing {
+    @Override
+    public OperationType type() {
+      return OperationType.INSERT;
+    }
+
+    /** Whether it inserts records that were not loaded. */
+    public boolean isNew() {
+      return counts.length > 0;
+    }
+  }
+
+  /** Writes some fields of records that are there. */
+  record Update(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values)
+      implements Writing {
+    @Override
+    public OperationType type() {
+      return OperationType.UPDATE;
+    }
+  }
+
+  /** Reads records, then writes some of their fields. */
+  record ReadModifyWrite(String table, List<byte[]> keys, boolean batched, Columns readColumns, int checkedLength,
+      Columns writeColumns, byte[][][] values) implements Reading, Writing {
+    @Override
+    public OperationType type() {
+      return OperationType.READ_MODIFY_WRITE;
+    }
+  }
+}

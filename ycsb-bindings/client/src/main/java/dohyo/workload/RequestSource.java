@@ -1,0 +1,18 @@
+package dohyo.workload;
+
+import site.ycsb.Status;
+
+/** Makes the requests of one client thread, one after another. */
+public interface RequestSource {
+  /** The next request, or {@code null} when there are no more. */
+  Request next();
+
+  /**
+   * Tells the source that a request has come to its end, so that keys inserted become readable.
+   *
+   * @param request  one that {@link #next} made
+   * @param statuses one per record
+   */
+  default void finished(Request request, Status... statuses) {
+  }
+}
