@@ -6,14 +6,28 @@ import java.util.concurrent.atomic.AtomicReference;
 final class Abort {
   private final AtomicReference<String> reason = new AtomicReference<>();
   private volatile boolean ofDatabase;
+  private volatile Runnable whenSet = () -> { };
+
+  /** Has this called when the run is given up, on whatever thread. */
+  void whenSet(Runnable action) {
+    whenSet = action;
+  }
 
   void set(String why) {
-    reason.compareAndSet(null, why);
+    trySet(why);
+  }
+
+  private boolean trySet(String why) {
+    boolean first = reason.compareAndSet(null, why);
+    if (first) {
+      whenSet.run();
+    }
+    return first;
   }
 
   /** As {@link #set}, because of the database alone. */
   void databaseFailed(String why) {
-    ofDatabase = reason.compareAndSet(null, why) || ofDatabase;
+    ofDatabase = trySet(why) || ofDatabase;
   }
 
   /** A thread cannot go on with what it did for the logical clients. */

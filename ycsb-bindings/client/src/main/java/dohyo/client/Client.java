@@ -176,6 +176,7 @@ public final class Client {
       if (open != null && (System.nanoTime() - window.measure() >= 0 || open.look())) {
         open.end();
         open = null;
+        crew.wake();
         reporter.measure();
         next = window.measure();
       }

@@ -4,6 +4,7 @@ import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
 import dohyo.binding.Transport;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -11,9 +12,11 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
@@ -40,6 +43,7 @@ final class Crew {
   private final List<ThreadStatistics> statistics;
   private final Abort abort;
   private final int threads;
+  private final Collection<Thread> started = new ConcurrentLinkedQueue<>();
   private final AtomicReferenceArray<Worker> workers;
   private final AtomicReferenceArray<Transport> transports;
   private final CountDownLatch connected;
@@ -63,6 +67,7 @@ final class Crew {
     connected = new CountDownLatch(run.threads());
     ended = new CountDownLatch(threads);
     left = new CountDownLatch(threads);
+    abort.whenSet(this::wake);
   }
 
   /**
@@ -79,6 +84,7 @@ final class Crew {
       thread.setDaemon(true);
       try {
         thread.start();
+        started.add(thread);
       } catch (OutOfMemoryError e) {
         failure.complete(new DBException("threadcount=" + run.threads() + ": thread " + (i + 1)
             + " could not be started: " + e.getMessage() + "; set a lower threadcount, or raise the limits of threads"
@@ -107,6 +113,11 @@ final class Crew {
   void release(Window window) {
     pacers = Pacer.of(run, window);
     released.complete(window);
+  }
+
+  /** Lets each thread see what has changed: the window was moved, or the run given up. */
+  void wake() {
+    started.forEach(LockSupport::unpark);
   }
 
   /** Waits for all threads to end their work; false if they have not within that many nanoseconds. */

@@ -42,6 +42,18 @@ final class InFlight {
     return true;
   }
 
+  /** When the first of them was sent, in {@link System#nanoTime}; there must be one. */
+  long oldest() {
+    long now = System.nanoTime();
+    long age = 0;
+    for (Call call : slots) {
+      if (call != null) {
+        age = Math.max(age, now - call.started());
+      }
+    }
+    return now - age;
+  }
+
   /** Those that were sent before that time, in {@link System#nanoTime}. */
   List<Call> sentBefore(long time) {
     List<Call> found = new ArrayList<>();

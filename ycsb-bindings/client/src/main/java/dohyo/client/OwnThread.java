@@ -3,7 +3,10 @@ package dohyo.client;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
-/** Runs one logical client on a thread of its own, which sleeps until an answer comes or an operation is due. */
+/**
+ * Runs one logical client on a thread of its own, which sleeps until an answer comes, an operation is due or
+ * the timeout of one has passed. Who gives the run up or moves the window wakes it ({@link Crew#wake}).
+ */
 final class OwnThread {
   private final Completions completions = new Completions(this::wake);
   private final Worker worker;
@@ -25,7 +28,7 @@ final class OwnThread {
         waiting = Thread.currentThread();
         // Whoever adds an answer from here on finds the thread.
         if (completions.isEmpty()) {
-          LockSupport.parkNanos(this, Math.min(wait, Worker.GLANCE_NANOS));
+          LockSupport.parkNanos(this, Math.min(wait, worker.untilTimeout()));
         }
         waiting = null;
       }

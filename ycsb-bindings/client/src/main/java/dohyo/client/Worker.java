@@ -17,10 +17,7 @@ import site.ycsb.Status;
 final class Worker {
   /** What {@link #advance} returns when there is nothing to do before the next answer. */
   static final long ANSWER = Long.MAX_VALUE;
-  /**
-   * How long nobody may call {@link #advance}: then it looks whether the run was given up, the window was moved, or
-   * operations have been open for too long.
-   */
+  /** How often {@link #advance} looks for operations that have been open for too long. */
   static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   /** So many operations may be sent, and as many answers taken at a time, in one call: others wait for the thread. */
@@ -77,8 +74,8 @@ final class Worker {
    * Takes what has been answered and sends what is due. Sends until the window is over, the count is reached or the run
    * was given up, then waits for what is open; then it {@link #hasEnded}.
    *
-   * @return after how many nanoseconds it is to be called again, unless an answer comes first; 0 for at once,
-   *         {@link #ANSWER} for not before. But never later than after {@link #GLANCE_NANOS}
+   * @return after how many nanoseconds it is to be called again, unless an answer comes, {@link #untilTimeout} has
+   *         passed, the run is given up or the window is moved; 0 for at once, {@link #ANSWER} for not before
    */
   long advance() {
     long wait = 0;
@@ -202,6 +199,13 @@ final class Worker {
       nextGlance = now + GLANCE_NANOS;
       abandon(timeoutNanos);
     }
+  }
+
+  /** After how many nanoseconds {@link #advance} finds the next operation that has been open for too long. */
+  long untilTimeout() {
+    long time = System.nanoTime();
+    long left = open.isEmpty() ? ANSWER : timeoutNanos - (time - open.oldest());
+    return Math.max(left, nextGlance - time);
   }
 
   private void takeAnswered() {
