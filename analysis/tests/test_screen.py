@@ -27,7 +27,7 @@ from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 
-SAMPLE = ROOT / "docs/sample/20261122-084539-workloadA"
+SAMPLE = ROOT / "docs/sample/20261124-045318-workloadA"
 STOCK = Path(__file__).parent / "data" / "stock"
 SYSTEMS = {"cassandra": 52345.0, "hbase": 43210.0, "scylla": 151234.0, "aerospike": 250123.0, "mysql-innodb": 61234.0}
 
