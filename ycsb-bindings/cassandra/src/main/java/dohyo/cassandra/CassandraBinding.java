@@ -65,16 +65,6 @@ public class CassandraBinding extends Binding {
     this.sessions = sessions;
   }
 
-  /**
-   * The last word on how a statement finds its host.
-   *
-   * @param statement about to be sent; a batch, whose statements are bound already, is not asked for
-   * @return what is sent
-   */
-  protected Statement routed(Statement statement) {
-    return statement;
-  }
-
   @Override
   public String[] loops(Settings settings) {
     return new String[] {"events", "threads"};
@@ -198,7 +188,7 @@ public class CassandraBinding extends Binding {
   }
 
   private <R> CompletableFuture<R> send(Statement statement, Function<ResultSet, R> decode) {
-    return Answers.of(shared.session().executeAsync(routed(statement)), decode);
+    return Answers.of(shared.session().executeAsync(statement), decode);
   }
 
   private int keySize() {
