@@ -44,3 +44,11 @@ def test_rules_that_the_program_names_are_in_the_documents() -> None:
             r"((?:docs|benchmarks)/[\w-]+\.md)#([\w-]+)", file.read_text("utf-8", "replace")
         ):
             assert anchor in anchors(ROOT / name), f"{file}: {name}#{anchor}"
+
+
+def test_the_architecture_names_files_that_are_there() -> None:
+    named = re.findall(r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.sh)`", (ROOT / "docs/architecture.md").read_text("utf-8"))
+    results, files = [[name for name in named if name.startswith("results/") is kept] for kept in (True, False)]
+    assert results == ["results/ID/raw"]
+    assert len(files) > 20
+    assert [name for name in files if not (ROOT / name).exists()] == []
