@@ -5,6 +5,7 @@ import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
@@ -46,17 +47,19 @@ public record Server(Properties properties) {
     return all;
   }
 
-  /** Stops the server's process where it stands: connections stay open, and nothing is answered. */
+  /** Stops the server's processes where they stand: connections stay open, and nothing is answered. */
   void freeze() throws IOException, InterruptedException {
     signal("STOP");
     // The signal is sent before it has reached every thread: one may still answer until it has.
-    Path threads = Path.of("/proc", properties.getProperty("server.pid"), "task");
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    while (!allStopped(threads)) {
-      if (System.nanoTime() > end) {
-        throw new IllegalStateException(threads + ": not all threads have stopped 20 s after SIGSTOP");
+    for (String process : processes()) {
+      Path threads = Path.of("/proc", process, "task");
+      while (!allStopped(threads)) {
+        if (System.nanoTime() > end) {
+          throw new IllegalStateException(threads + ": not all threads have stopped 20 s after SIGSTOP");
+        }
+        Thread.sleep(5);
       }
-      Thread.sleep(5);
     }
   }
 
@@ -85,10 +88,18 @@ public record Server(Properties properties) {
   }
 
   private void signal(String name) throws IOException, InterruptedException {
-    String pid = properties.getProperty("server.pid", "");
-    int code = new ProcessBuilder("kill", "-" + name, pid).inheritIO().start().waitFor();
-    if (code != 0) {
-      throw new IllegalStateException("server.pid=" + pid + ": no such process that may be sent SIG" + name);
+    for (String process : processes()) {
+      int code = new ProcessBuilder("kill", "-" + name, process).inheritIO().start().waitFor();
+      if (code != 0 && process.equals(properties.getProperty("server.pid"))) {
+        throw new IllegalStateException("server.pid=" + process + ": no such process that may be sent SIG" + name);
+      }
     }
+  }
+
+  /** The server's process, then those that it has started: PostgreSQL has one for each connection. */
+  private List<String> processes() {
+    String pid = properties.getProperty("server.pid", "0");
+    return Stream.concat(Stream.of(pid), ProcessHandle.of(Long.parseLong(pid)).stream()
+        .flatMap(ProcessHandle::descendants).map(process -> String.valueOf(process.pid()))).toList();
   }
 }

@@ -3,6 +3,7 @@ package dohyo.mysql;
 import dohyo.admin.Admin;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
+import dohyo.jdbc.Key;
 import java.io.IOException;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -18,6 +19,8 @@ import java.util.stream.IntStream;
 final class Schema {
   private static final Map<String, String> MARIADB = Map.of("gz", " PAGE_COMPRESSED=1");
   private static final Map<String, String> MYSQL = Map.of("gz", " COMPRESSION='zlib'", "lz4", " COMPRESSION='lz4'");
+
+  private static final MysqlDialect DIALECT = new MysqlDialect();
 
   private final Settings arguments;
   private final String mark;
@@ -38,7 +41,7 @@ final class Schema {
    *
    * @throws IOException if the database has a table that the same trial has not made; then none is made
    */
-  void create(Server server) throws SQLException, IOException {
+  void create(MysqlServer server) throws SQLException, IOException {
     Map<String, String> there = server.pairs(
         "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()");
     for (Map.Entry<String, String> table : there.entrySet()) {
@@ -60,12 +63,16 @@ final class Schema {
     String type = columnType();
     String prefix = arguments.text("fieldnameprefix", "field");
     List<String> lines = new ArrayList<>(key.columns().stream()
-        .map(column -> Sql.quoted(column.name()) + " " + type(column) + " NOT NULL").toList());
-    lines.add("PRIMARY KEY (" + key.names().stream().map(Sql::quoted).collect(Collectors.joining(", ")) + ")");
+        .map(column -> quoted(column.name()) + " " + type(column) + " NOT NULL").toList());
+    lines.add("PRIMARY KEY (" + key.names().stream().map(Schema::quoted).collect(Collectors.joining(", ")) + ")");
     lines.addAll(IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
-        .mapToObj(field -> Sql.quoted(prefix + field) + " " + type).toList());
-    return "CREATE TABLE " + Sql.quoted(table) + " (\n  " + String.join(",\n  ", lines) + "\n) ENGINE=" + engine()
-        + " ROW_FORMAT=DYNAMIC CHARACTER SET binary" + compression(mariaDb) + " COMMENT=" + Sql.literal(mark);
+        .mapToObj(field -> quoted(prefix + field) + " " + type).toList());
+    return "CREATE TABLE " + quoted(table) + " (\n  " + String.join(",\n  ", lines) + "\n) ENGINE=" + engine()
+        + " ROW_FORMAT=DYNAMIC CHARACTER SET binary" + compression(mariaDb) + " COMMENT=" + MysqlDialect.literal(mark);
+  }
+
+  private static String quoted(String name) {
+    return DIALECT.quoted(name);
   }
 
   private static String type(KeyColumns.Column column) {

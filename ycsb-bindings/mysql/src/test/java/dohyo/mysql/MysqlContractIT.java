@@ -4,35 +4,24 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
-import dohyo.binding.Transport;
-import dohyo.contract.BindingContract;
+import dohyo.contract.JdbcContract;
 import java.io.IOException;
-import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-import site.ycsb.Status;
-import site.ycsb.StringByteIterator;
 
 /** The contract on a real MariaDB or MySQL, with the engine that {@code server.engine} names. */
-class MysqlContractIT extends BindingContract {
-  private final Connection connection;
+class MysqlContractIT extends JdbcContract {
   private long counted;
 
   MysqlContractIT() throws SQLException {
-    connection = new Login(new Settings(server.properties())).connect();
+    super("mysql", new MysqlLogin(new Settings(server.properties())).connect());
   }
 
   @Override
@@ -41,24 +30,39 @@ class MysqlContractIT extends BindingContract {
   }
 
   @Override
-  protected void createTable(String name, boolean binaryKeys, List<String> fields) throws SQLException {
-    createTable(name, "YCSB_KEY VARBINARY(255) PRIMARY KEY", fields);
+  protected String quoted(String name) {
+    return new MysqlDialect().quoted(name);
   }
 
   @Override
-  protected void createTable(String name, KeyColumns key, List<String> fields) throws SQLException {
-    createTable(name, key.columns().stream().map(column -> Sql.quoted(column.name()) + " " + switch (column.type()) {
+  protected String type(KeyColumns.Column column) {
+    return switch (column.type()) {
+      case KEY -> "VARBINARY(255)";
       case INT -> "INT";
       case TEXT -> "VARCHAR(" + column.length() + ") CHARACTER SET ascii COLLATE ascii_bin";
       default -> "BIGINT";
-    } + " NOT NULL").collect(Collectors.joining(", "))
-        + ", PRIMARY KEY (" + key.names().stream().map(Sql::quoted).collect(Collectors.joining(", ")) + ")", fields);
+    };
   }
 
-  private void createTable(String name, String key, List<String> fields) throws SQLException {
-    execute("CREATE TABLE " + name + " (" + key + ", "
-        + fields.stream().map(field -> Sql.quoted(field) + " LONGBLOB").collect(Collectors.joining(", "))
-        + ") ENGINE=" + server.properties().getProperty("server.engine"));
+  @Override
+  protected String fieldType() {
+    return "LONGBLOB";
+  }
+
+  @Override
+  protected String options() {
+    return " ENGINE=" + server.properties().getProperty("server.engine");
+  }
+
+  @Override
+  protected boolean locksRows() {
+    return "InnoDB".equals(server.properties().getProperty("server.engine"));
+  }
+
+  @Override
+  protected Map.Entry<Map<String, String>, String> lockTimeout() {
+    String url = server.properties().getProperty("mysql.url") + "?sessionVariables=innodb_lock_wait_timeout=1";
+    return Map.entry(Map.of("mysql.url", url), "1205");
   }
 
   @Test
@@ -66,7 +70,7 @@ class MysqlContractIT extends BindingContract {
     // The database of the other tests has theirs.
     String url = server.properties().getProperty("mysql.url").replaceFirst("/[^/]*$", "/contract_schema");
     execute("CREATE DATABASE contract_schema");
-    try (Server other = new Server(new Login(new Settings(server.with(Map.of("mysql.url", url)))))) {
+    try (MysqlServer other = new MysqlServer(new MysqlLogin(new Settings(server.with(Map.of("mysql.url", url)))))) {
       Schema mine = schema("mine'\\", "usertable0,usertable1");
       mine.create(other);
       other.execute("INSERT INTO usertable1 (YCSB_KEY, `a``b0`) VALUES ('k', 'v')");
@@ -90,40 +94,6 @@ class MysqlContractIT extends BindingContract {
         "fieldcount", "2", "engine", server.properties().getProperty("server.engine")))));
   }
 
-  private void execute(String sql) throws SQLException {
-    try (Statement statement = connection.createStatement()) {
-      statement.execute(sql);
-    }
-  }
-
-  /** Only what the server has rolled back. */
-  @Override
-  protected int sentAgain(int retries) {
-    return 0;
-  }
-
-  @ParameterizedTest
-  @ValueSource(ints = {0, 2})
-  void whatTheServerRollsBackIsSentAgainAsOftenAsItMayBe(int retries) throws SQLException {
-    assumeTrue("InnoDB".equals(server.properties().getProperty("server.engine")), "locks of rows");
-    String url = server.properties().getProperty("mysql.url") + "?sessionVariables=innodb_lock_wait_timeout=1";
-    Binding db = open(Map.of("mysql.url", url, "retries", String.valueOf(retries)));
-    Transport transport = db.transport().orElseThrow();
-    String key = "locked" + retries;
-    assertEquals(Status.OK, db.insert(TABLE, key, Map.of("field0", new StringByteIterator("a"))));
-    connection.setAutoCommit(false);
-    try {
-      execute("SELECT * FROM " + TABLE + " WHERE YCSB_KEY = '" + key + "' FOR UPDATE");
-      Status refused = db.update(TABLE, key, Map.of("field0", new StringByteIterator("b")));
-      assertTrue(refused.getName().endsWith("_1205"), refused.toString());
-      assertEquals(retries, transport.retries());
-    } finally {
-      connection.rollback();
-      connection.setAutoCommit(true);
-    }
-    assertEquals(Status.OK, db.update(TABLE, key, Map.of("field0", new StringByteIterator("b"))));
-  }
-
   /** Rows that went to all clients, less those of the counting itself: reads find every record in these tests. */
   @Override
   protected long readsServed(String table) throws SQLException {
@@ -135,17 +105,6 @@ class MysqlContractIT extends BindingContract {
       sent.next();
       return sent.getLong(2) - counted++;
     }
-  }
-
-  @AfterAll
-  void closeConnection() throws SQLException {
-    connection.close();
-  }
-
-  @Override
-  protected List<Mode> modes() {
-    return List.of(new Mode("one-connection", Map.of(), false),
-        new Mode("connections", Map.of("mysql.connections", "4"), false));
   }
 
   @Override

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dohyo.binding.Columns;
 import dohyo.binding.Settings;
-import dohyo.mysql.Sql.Verb;
+import dohyo.jdbc.Key;
+import dohyo.jdbc.Sql;
+import dohyo.jdbc.Sql.Verb;
 import java.net.SocketTimeoutException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLSyntaxErrorException;
@@ -23,6 +25,7 @@ import org.junit.jupiter.api.Test;
 
 class SqlTest {
   private static final String NASTY = "`'\"\\;-- #/*%_$\n\r\t\0abé土\u202e";
+  private static final MysqlDialect DIALECT = new MysqlDialect();
   private static final Columns TWO = Columns.of(List.of("field0", "fi`eld"));
 
   @Test
@@ -106,18 +109,19 @@ class SqlTest {
     Random random = new Random(repetition.getCurrentRepetition());
     String text = random.ints(random.nextInt(65), 0, NASTY.length()).mapToObj(i -> NASTY.substring(i, i + 1))
         .collect(Collectors.joining());
-    Matcher name = Pattern.compile("`((?:[^`]|``)*+)`").matcher(Sql.quoted(text));
+    Matcher name = Pattern.compile("`((?:[^`]|``)*+)`").matcher(DIALECT.quoted(text));
     assertTrue(name.matches());
     assertEquals(text, name.group(1).replace("``", "`"));
-    Matcher literal = Pattern.compile("'((?:[^'\\\\]|''|\\\\\\\\)*+)'").matcher(Sql.literal(text));
-    assertTrue(literal.matches(), Sql.literal(text));
+    Matcher literal = Pattern.compile("'((?:[^'\\\\]|''|\\\\\\\\)*+)'").matcher(MysqlDialect.literal(text));
+    assertTrue(literal.matches(), MysqlDialect.literal(text));
     assertEquals(text, literal.group(1).replace("''", "'").replace("\\\\", "\\"));
   }
 
   @Test
   void errorsAreNamedAfterTheNetworkOrTheServersNumber() {
-    assertEquals("SQLSYNTAX_ERROR_1146", Link.status(new SQLSyntaxErrorException("no table", "42S02", 1146)).getName());
-    assertEquals("SOCKET_TIMEOUT", Link.status(new SQLNonTransientConnectionException("gone", "08000",
+    assertEquals("SQLSYNTAX_ERROR_1146",
+        DIALECT.status(new SQLSyntaxErrorException("no table", "42S02", 1146)).getName());
+    assertEquals("SOCKET_TIMEOUT", DIALECT.status(new SQLNonTransientConnectionException("gone", "08000",
         new SocketTimeoutException("Read timed out"))).getName());
   }
 
@@ -126,6 +130,6 @@ class SqlTest {
   }
 
   private static String text(Verb verb, Columns columns, int rows, List<String> key) {
-    return new Sql(verb, "t", columns, rows).text(key);
+    return new Sql(verb, "t", columns, rows).text(DIALECT, key);
   }
 }

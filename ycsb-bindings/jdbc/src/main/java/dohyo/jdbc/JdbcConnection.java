@@ -1,18 +1,13 @@
-package dohyo.mysql;
+package dohyo.jdbc;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
-import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.Settings;
-import java.io.IOException;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
-import java.sql.SQLNonTransientConnectionException;
-import java.sql.SQLTransactionRollbackException;
-import java.sql.SQLTransientConnectionException;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,15 +15,13 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import site.ycsb.Status;
 
 /** One connection with its prepared statements, for one thread at a time. A broken one is opened again when needed. */
-final class Link implements AutoCloseable {
+final class JdbcConnection implements AutoCloseable {
   /** Batches of every size up to this many records stay prepared; nearly all have the same size. */
   private static final int STATEMENTS = 200;
-  /** ER_LOCK_WAIT_TIMEOUT, which the driver has no class for. */
-  private static final int LOCK_WAIT_TIMEOUT = 1205;
 
+  private final Dialect dialect;
   private final Login login;
   private final Key key;
   private final long timeoutNanos;
@@ -55,11 +48,12 @@ final class Link implements AutoCloseable {
    */
   @FunctionalInterface
   interface Work<T> {
-    T on(Link link) throws SQLException;
+    T on(JdbcConnection connection) throws SQLException;
   }
 
   /** Does not connect yet. */
-  Link(Login login, Settings settings) {
+  JdbcConnection(Dialect dialect, Login login, Settings settings) {
+    this.dialect = dialect;
     this.login = login;
     key = new Key(settings);
     mostRetries = Binding.retries(settings);
@@ -90,10 +84,10 @@ final class Link implements AutoCloseable {
         open();
         return work.on(this);
       } catch (SQLException e) {
-        if (isBroken(e)) {
+        if (Dialect.isBroken(e)) {
           close();
         }
-        if (done >= mostRetries || !isRolledBack(e) || System.nanoTime() - begin > timeoutNanos) {
+        if (done >= mostRetries || !dialect.isRolledBack(e) || System.nanoTime() - begin > timeoutNanos) {
           throw e;
         }
         retries.incrementAndGet();
@@ -108,6 +102,11 @@ final class Link implements AutoCloseable {
   /** How often something was sent again. */
   long retries() {
     return retries.get();
+  }
+
+  /** What the server's SQL has of its own. */
+  Dialect dialect() {
+    return dialect;
   }
 
   /** The columns of the tables' keys. */
@@ -147,7 +146,7 @@ final class Link implements AutoCloseable {
 
   private Prepared prepare(Sql sql) throws SQLException {
     List<String> keyNames = key.names();
-    PreparedStatement statement = connection.prepareStatement(sql.text(keyNames));
+    PreparedStatement statement = connection.prepareStatement(sql.text(dialect, keyNames));
     ResultSetMetaData result = statement.getMetaData();
     String[] names = new String[result == null ? 0 : result.getColumnCount()];
     int[] places = new int[keyNames.size()];
@@ -174,40 +173,5 @@ final class Link implements AutoCloseable {
       }
       connection = null;
     }
-  }
-
-  private static boolean isBroken(SQLException error) {
-    return error instanceof SQLNonTransientConnectionException || error instanceof SQLTransientConnectionException
-        || error.getSQLState() != null && error.getSQLState().startsWith("08") || network(error) != null;
-  }
-
-  /** Whether the statement met others at its records, so that it may succeed another time. */
-  private static boolean isRolledBack(SQLException error) {
-    return error instanceof SQLTransactionRollbackException || error.getErrorCode() == LOCK_WAIT_TIMEOUT;
-  }
-
-  /** Whether the whole statement is lost for this, and not for a record that the server refuses. */
-  static boolean concernsAll(SQLException error) {
-    return isBroken(error) || isRolledBack(error);
-  }
-
-  /** Names an error after what happened on the network, else after the driver's exception and the server's number. */
-  static Status status(SQLException error) {
-    IOException network = network(error);
-    if (network != null) {
-      return Outcome.of(network);
-    }
-    Status status = Outcome.of(error);
-    return error.getErrorCode() == 0 ? status
-        : new Status(status.getName() + "_" + error.getErrorCode(), status.getDescription());
-  }
-
-  private static IOException network(Throwable error) {
-    for (Throwable cause = error; cause != null; cause = cause.getCause()) {
-      if (cause instanceof IOException network) {
-        return network;
-      }
-    }
-    return null;
   }
 }

@@ -3,6 +3,7 @@ package dohyo.mysql;
 import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.jdbc.Login;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.Map;
@@ -10,7 +11,7 @@ import java.util.Properties;
 import org.mariadb.jdbc.Driver;
 
 /** Where the server is, and how to open a connection to it. */
-final class Login {
+final class MysqlLogin implements Login {
   private static final String PREFIX = "jdbc:mariadb://";
 
   private final Settings settings;
@@ -22,7 +23,7 @@ final class Login {
    *
    * @throws SettingException if the URL is not one of the driver's
    */
-  Login(Settings settings) {
+  MysqlLogin(Settings settings) {
     this(settings, settings.text("mysql.url", PREFIX + "127.0.0.1:3306/ycsb"));
   }
 
@@ -31,7 +32,7 @@ final class Login {
    *
    * @param url in place of {@code mysql.url}
    */
-  private Login(Settings settings, String url) {
+  private MysqlLogin(Settings settings, String url) {
     String millis = Long.toString(Binding.operationTimeout(settings));
     this.url = url;
     this.settings = settings;
@@ -44,7 +45,7 @@ final class Login {
         "connectTimeout", millis,
         "socketTimeout", millis,
         "useServerPrepStmts", "true",
-        // Link keeps the statements, by something quicker to compare than their text.
+        // The binding keeps the statements, by something quicker to compare than their text.
         "cachePrepStmts", "false",
         // A value that does not fit is refused, in whatever row of a statement and by whatever engine.
         "sessionVariables", "sql_mode='STRICT_ALL_TABLES'",
@@ -52,27 +53,23 @@ final class Login {
         "allowPublicKeyRetrieval", "true"));
   }
 
-  /**
-   * Opens a connection, on which every statement is a transaction of its own.
-   *
-   * @throws SQLException if the server cannot be reached within {@code operationtimeout}
-   */
-  Connection connect() throws SQLException {
+  @Override
+  public Connection connect() throws SQLException {
     return new Driver().connect(url, options);
   }
 
   /** The same database and account on another server, {@code HOST:PORT}. */
-  Login at(String server) {
-    return new Login(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
+  MysqlLogin at(String server) {
+    return new MysqlLogin(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
   }
 
-  /** Where the server is: {@code HOST:PORT}. */
-  String server() {
+  @Override
+  public String server() {
     return url.replaceFirst("^" + PREFIX + "([^/?]*).*", "$1");
   }
 
-  /** The URL without what may stand behind it, such as a password. */
-  String place() {
+  @Override
+  public String place() {
     return url.replaceFirst("\\?.*", "");
   }
 }

@@ -1,4 +1,4 @@
-package dohyo.mysql;
+package dohyo.jdbc;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Outcome;
@@ -21,13 +21,13 @@ import site.ycsb.Status;
  * The connections of one client thread. With one connection, what is asked for is done at once, on the thread that
  * asks; with several each has a thread of its own, as JDBC waits for its answers.
  */
-final class Links implements Transport {
+final class JdbcConnections implements Transport {
   /** More connections than this per client thread only make the server's threads wait for each other. */
   private static final int MOST = 32;
 
   private final long timeoutMillis;
-  private final List<Link> all;
-  private final Deque<Link> idle;
+  private final List<JdbcConnection> all;
+  private final Deque<JdbcConnection> idle;
   private final ExecutorService threads;
 
   /**
@@ -35,24 +35,23 @@ final class Links implements Transport {
    *
    * @throws DBException if the server cannot be reached
    */
-  Links(Settings settings) throws DBException {
+  JdbcConnections(Dialect dialect, Login login, Settings settings) throws DBException {
     timeoutMillis = Binding.operationTimeout(settings);
     int inFlight = settings.number("inflight", 1, 1, 1_000_000);
-    int count = settings.number("mysql.connections", Math.min(inFlight, MOST), 1, 1000);
-    Login login = new Login(settings);
-    all = IntStream.range(0, count).mapToObj(i -> new Link(login, settings)).toList();
-    for (Link link : all) {
+    int count = settings.number(dialect.name() + ".connections", Math.min(inFlight, MOST), 1, 1000);
+    all = IntStream.range(0, count).mapToObj(i -> new JdbcConnection(dialect, login, settings)).toList();
+    for (JdbcConnection connection : all) {
       try {
-        link.open();
+        connection.open();
       } catch (SQLException e) {
-        all.forEach(Link::close);
-        throw new DBException("cannot connect to " + login.place() + ": " + e.getMessage()
-            + "; check that the server is up, and that mysql.url, mysql.user and mysql.password name it", e);
+        all.forEach(JdbcConnection::close);
+        throw new DBException(("cannot connect to %1$s: %2$s; check that the server is up, and that %3$s.url,"
+            + " %3$s.user and %3$s.password name it").formatted(login.place(), e.getMessage(), dialect.name()), e);
       }
     }
     idle = new ConcurrentLinkedDeque<>(all);
     threads = count == 1 ? null : Executors.newFixedThreadPool(count, work -> {
-      Thread thread = new Thread(work, "mysql-link");
+      Thread thread = new Thread(work, "jdbc-connection");
       thread.setDaemon(true);
       return thread;
     });
@@ -64,7 +63,7 @@ final class Links implements Transport {
    * @param work  what to do
    * @param error makes a result of an error
    */
-  <T> CompletableFuture<T> run(Link.Work<T> work, Function<Status, T> error) {
+  <T> CompletableFuture<T> run(JdbcConnection.Work<T> work, Function<Status, T> error) {
     if (threads == null) {
       return CompletableFuture.completedFuture(on(all.get(0), work, error));
     }
@@ -74,18 +73,18 @@ final class Links implements Transport {
         return error.apply(Outcome.TIMEOUT);
       }
       // There are as many threads as connections, so one is idle; the last used, whose statements are prepared.
-      Link link = idle.pop();
+      JdbcConnection connection = idle.pop();
       try {
-        return on(link, work, error);
+        return on(connection, work, error);
       } finally {
-        idle.push(link);
+        idle.push(connection);
       }
     }, threads);
   }
 
   @Override
   public int connections() {
-    return (int) all.stream().filter(Link::isOpen).count();
+    return (int) all.stream().filter(JdbcConnection::isOpen).count();
   }
 
   @Override
@@ -95,14 +94,14 @@ final class Links implements Transport {
 
   @Override
   public long retries() {
-    return all.stream().mapToLong(Link::retries).sum();
+    return all.stream().mapToLong(JdbcConnection::retries).sum();
   }
 
-  private static <T> T on(Link link, Link.Work<T> work, Function<Status, T> error) {
+  private static <T> T on(JdbcConnection connection, JdbcConnection.Work<T> work, Function<Status, T> error) {
     try {
-      return link.run(work);
+      return connection.run(work);
     } catch (SQLException e) {
-      return error.apply(Link.status(e));
+      return error.apply(connection.dialect().status(e));
     }
   }
 
@@ -116,6 +115,6 @@ final class Links implements Transport {
         Thread.currentThread().interrupt();
       }
     }
-    all.forEach(Link::close);
+    all.forEach(JdbcConnection::close);
   }
 }

@@ -1,4 +1,4 @@
-package dohyo.mysql;
+package dohyo.jdbc;
 
 import dohyo.binding.KeyColumns;
 import dohyo.binding.KeyColumns.Column;
@@ -13,9 +13,9 @@ import java.util.List;
  * The key as the tables have it: bytes in one column, or the columns of {@code keycolumns}, of the types INT, BIGINT
  * (also for a {@code timestamp}, whose milliseconds need no conversion) and VARCHAR of ASCII characters.
  */
-final class Key {
+public final class Key {
   /** Name of the key's column where it has one, as in the tables of stock YCSB. */
-  static final String SINGLE = "YCSB_KEY";
+  public static final String SINGLE = "YCSB_KEY";
 
   private final List<Column> columns;
 

@@ -1,88 +1,28 @@
 package dohyo.mysql;
 
+import dohyo.jdbc.JdbcServer;
+import dohyo.jdbc.Login;
 import java.io.IOException;
-import java.sql.Connection;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.time.Instant;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
 /** One running MariaDB or MySQL, as its administrator sees it: the primary, or a replica. */
-final class Server implements AutoCloseable {
+final class MysqlServer extends JdbcServer {
   private static final long LOOK_MILLIS = 200;
 
-  private final String place;
-  private final Connection connection;
-
-  /**
-   * Connects.
-   *
-   * @throws SQLException if the server cannot be reached
-   */
-  Server(Login login) throws SQLException {
-    place = login.server();
-    connection = login.connect();
-  }
-
-  @Override
-  public void close() throws SQLException {
-    connection.close();
-  }
-
-  /** {@code HOST:PORT}. */
-  String place() {
-    return place;
+  MysqlServer(Login login) throws SQLException {
+    super(login);
   }
 
   String product() throws SQLException {
-    return connection.getMetaData().getDatabaseProductName();
+    return connection().getMetaData().getDatabaseProductName();
   }
 
   boolean isMariaDb() throws SQLException {
     return product().equals("MariaDB");
-  }
-
-  void execute(String sql) throws SQLException {
-    try (Statement statement = connection.createStatement()) {
-      statement.execute(sql);
-    }
-  }
-
-  /** The first two columns of a query's answer. */
-  Map<String, String> pairs(String query) throws SQLException {
-    Map<String, String> pairs = new TreeMap<>();
-    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
-      while (rows.next()) {
-        pairs.put(rows.getString(1), rows.getString(2));
-      }
-    }
-    return pairs;
-  }
-
-  /** A query's answer: a map from column to value per row. */
-  List<Map<String, String>> rows(String query) throws SQLException {
-    List<Map<String, String>> all = new ArrayList<>();
-    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
-      while (rows.next()) {
-        Map<String, String> row = new LinkedHashMap<>();
-        for (int i = 1; i <= rows.getMetaData().getColumnCount(); i++) {
-          row.put(rows.getMetaData().getColumnLabel(i), rows.getString(i));
-        }
-        all.add(row);
-      }
-    }
-    return all;
-  }
-
-  /** A query's one value; {@code null} where the server says NULL. */
-  String value(String query) throws SQLException {
-    return rows(query).get(0).values().iterator().next();
   }
 
   Map<String, String> variables() throws SQLException {
@@ -98,12 +38,12 @@ final class Server implements AutoCloseable {
         : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
             "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"};
     execute(("%1$sHOST = %4$s, %2$sPORT = %5$d, %2$sUSER = %6$s, %2$sPASSWORD = %7$s, %2$sCONNECT_RETRY = 1,"
-        + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], Sql.literal(host), port,
-        Sql.literal(user), Sql.literal(password)));
+        + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], MysqlDialect.literal(host), port,
+        MysqlDialect.literal(user), MysqlDialect.literal(password)));
     execute("START REPLICA");
     while (!follows()) {
       if (Instant.now().isAfter(end)) {
-        throw new IOException("%s does not follow %s:%d: %s".formatted(place, host, port, replication()));
+        throw new IOException("%s does not follow %s:%d: %s".formatted(place(), host, port, replication()));
       }
       Thread.sleep(LOOK_MILLIS);
     }
@@ -141,13 +81,13 @@ final class Server implements AutoCloseable {
    */
   void waitFor(String position, Instant end) throws SQLException, IOException {
     String wait = isMariaDb() ? "SELECT MASTER_GTID_WAIT(%s, 1)" : "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 1)";
-    while (!"0".equals(value(wait.formatted(Sql.literal(position))))) {
+    while (!"0".equals(value(wait.formatted(MysqlDialect.literal(position))))) {
       if (!follows()) {
-        throw new IOException("the replica %s has stopped to follow the primary: %s".formatted(place, replication()));
+        throw new IOException("the replica %s has stopped to follow the primary: %s".formatted(place(), replication()));
       }
       if (Instant.now().isAfter(end)) {
         throw new IOException("the replica %s has not caught up with the primary (%s); raise mysql_settle_timeout"
-            .formatted(place, replication()));
+            .formatted(place(), replication()));
       }
     }
   }

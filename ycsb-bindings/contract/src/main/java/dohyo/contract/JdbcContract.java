@@ -1,0 +1,120 @@
+package dohyo.contract;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dohyo.binding.Binding;
+import dohyo.binding.KeyColumns;
+import dohyo.binding.Settings;
+import dohyo.binding.Transport;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import site.ycsb.Status;
+import site.ycsb.StringByteIterator;
+
+/** The contract for a binding over JDBC. */
+public abstract class JdbcContract extends BindingContract {
+  protected final Connection connection;
+  private final String name;
+
+  /**
+   * Takes what the tests talk to.
+   *
+   * @param name       beginning of the names of the binding's properties
+   * @param connection to the server, as its administrator
+   */
+  protected JdbcContract(String name, Connection connection) {
+    this.name = name;
+    this.connection = connection;
+  }
+
+  protected abstract String quoted(String name);
+
+  /** The type of a column of the key. */
+  protected abstract String type(KeyColumns.Column column);
+
+  /** The type of a field, which takes values of any length. */
+  protected abstract String fieldType();
+
+  /** What follows the columns of a table. */
+  protected String options() {
+    return "";
+  }
+
+  /** Whether writes lock rows. */
+  protected boolean locksRows() {
+    return true;
+  }
+
+  /** Properties with which a write waits one second for a lock, and the server's code of the refusal. */
+  protected abstract Map.Entry<Map<String, String>, String> lockTimeout();
+
+  @Override
+  protected void createTable(String table, boolean binaryKeys, List<String> fields) throws SQLException {
+    createTable(table, KeyColumns.of(new Settings(server.properties()), "YCSB_KEY"), fields);
+  }
+
+  @Override
+  protected void createTable(String table, KeyColumns key, List<String> fields) throws SQLException {
+    String keys = key.columns().stream().map(column -> quoted(column.name()) + " " + type(column) + " NOT NULL")
+        .collect(Collectors.joining(", "));
+    String values = fields.stream().map(field -> quoted(field) + " " + fieldType()).collect(Collectors.joining(", "));
+    execute("CREATE TABLE " + quoted(table) + " (" + keys + ", " + values + ", PRIMARY KEY ("
+        + key.names().stream().map(this::quoted).collect(Collectors.joining(", ")) + "))" + options());
+  }
+
+  protected final void execute(String sql) throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      statement.execute(sql);
+    }
+  }
+
+  /** Only what the server has rolled back. */
+  @Override
+  protected int sentAgain(int retries) {
+    return 0;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 2})
+  void whatTheServerRollsBackIsSentAgainAsOftenAsItMayBe(int retries) throws SQLException {
+    assumeTrue(locksRows(), "locks of rows");
+    Map<String, String> settings = new HashMap<>(lockTimeout().getKey());
+    settings.put("retries", String.valueOf(retries));
+    Binding db = open(settings);
+    Transport transport = db.transport().orElseThrow();
+    String key = "locked" + retries;
+    assertEquals(Status.OK, db.insert(TABLE, key, Map.of("field0", new StringByteIterator("a"))));
+    connection.setAutoCommit(false);
+    try {
+      execute("SELECT * FROM " + quoted(TABLE) + " WHERE " + quoted("YCSB_KEY") + " = '" + key + "' FOR UPDATE");
+      Status refused = db.update(TABLE, key, Map.of("field0", new StringByteIterator("b")));
+      assertTrue(refused.getName().endsWith("_" + lockTimeout().getValue()), refused.toString());
+      assertEquals(retries, transport.retries());
+    } finally {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    }
+    assertEquals(Status.OK, db.update(TABLE, key, Map.of("field0", new StringByteIterator("b"))));
+  }
+
+  @AfterAll
+  void closeConnection() throws SQLException {
+    connection.close();
+  }
+
+  @Override
+  protected List<Mode> modes() {
+    return List.of(new Mode("one-connection", Map.of(), false),
+        new Mode("connections", Map.of(name + ".connections", "4"), false));
+  }
+}

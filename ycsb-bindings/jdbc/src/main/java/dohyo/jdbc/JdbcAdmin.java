@@ -1,0 +1,250 @@
+package dohyo.jdbc;
+
+import dohyo.admin.Admin;
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * What Ansible asks of a running primary with replicas. The argument {@code connection} names a file with the binding's
+ * own properties, since a command line would show the password.
+ *
+ * @param <S> a server
+ */
+public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
+  protected static final long LOOK_MILLIS = 200;
+  /** A bound for single statements; the longest counts the rows of a table. */
+  private static final int CALL_MILLIS = 600_000;
+
+  private final Settings arguments;
+  private final Dialect dialect;
+  private final S primary;
+  private final List<S> replicas = new ArrayList<>();
+
+  /** Opens the connections for a verb. */
+  @FunctionalInterface
+  protected interface Opening {
+    JdbcAdmin<?> with(Settings arguments) throws Exception;
+  }
+
+  protected JdbcAdmin(Settings arguments, Dialect dialect, S primary) {
+    this.arguments = arguments;
+    this.dialect = dialect;
+    this.primary = primary;
+  }
+
+  /** The binding's properties, from the file that the arguments name. */
+  protected static Settings connection(Settings arguments) throws IOException {
+    Properties properties = properties(arguments.required("connection"));
+    properties.setProperty("operationtimeout", Integer.toString(CALL_MILLIS));
+    return new Settings(properties);
+  }
+
+  protected static Properties properties(String file) throws IOException {
+    Properties properties = new Properties();
+    try (Reader reader = Files.newBufferedReader(Path.of(file))) {
+      properties.load(reader);
+    }
+    return properties;
+  }
+
+  /** The verbs that all such systems have. */
+  protected static Map<String, Admin.Verb> verbs(Opening opening) {
+    return Map.of(
+        "schema", arguments -> answer(opening, arguments, JdbcAdmin::schema),
+        "settle", arguments -> answer(opening, arguments, JdbcAdmin::settle),
+        "count", arguments -> answer(opening, arguments, JdbcAdmin::count),
+        "stats", arguments -> answer(opening, arguments, JdbcAdmin::stats));
+  }
+
+  @FunctionalInterface
+  private interface Work {
+    Map<String, ?> on(JdbcAdmin<?> admin) throws Exception;
+  }
+
+  private static Map<String, ?> answer(Opening opening, Settings arguments, Work work) throws Exception {
+    try (JdbcAdmin<?> admin = opening.with(arguments)) {
+      return work.on(admin);
+    }
+  }
+
+  @Override
+  public final void close() throws SQLException {
+    for (S server : servers()) {
+      server.close();
+    }
+  }
+
+  protected final Settings arguments() {
+    return arguments;
+  }
+
+  protected final S primary() {
+    return primary;
+  }
+
+  protected final List<S> replicas() {
+    return replicas;
+  }
+
+  protected final List<S> servers() {
+    return Stream.concat(Stream.of(primary), replicas.stream()).toList();
+  }
+
+  /** {@code HOST:PORT} of those in the argument {@code replicas}. */
+  protected final List<String> replicaPlaces() {
+    return Stream.of(arguments.text("replicas", "").split(",")).filter(place -> !place.isEmpty()).toList();
+  }
+
+  /** How many replicas receive from the primary; where writes wait for some, only those that acknowledge. */
+  protected abstract int connected() throws Exception;
+
+  /** Makes the tables that are not there. */
+  protected abstract void create() throws Exception;
+
+  /** The conditions under which the servers work, read back from them. */
+  protected abstract Map<String, Object> conditions() throws Exception;
+
+  /** Process of the primary. */
+  protected abstract long pid() throws Exception;
+
+  /** Waits until every replica has what the primary has by now. */
+  protected abstract void waitForCopies(Instant end) throws Exception;
+
+  /** Writes to disk what a server has in memory only. */
+  protected abstract void flush(S server, Instant end) throws Exception;
+
+  /** Refuses a server that has worked under other conditions than it states. */
+  protected void check(S server) throws Exception {
+  }
+
+  /** Queries with a server's own view of itself, by the part of a file's name. */
+  protected abstract Map<String, String> views() throws Exception;
+
+  /** Waits for the replicas, makes the tables, then reads the conditions back. */
+  private Map<String, ?> schema() throws Exception {
+    Instant end = end(arguments);
+    while (connected() < replicas.size()) {
+      if (Instant.now().isAfter(end)) {
+        throw new IOException("%d of %d replicas have connected to the primary %s; their logs say why"
+            .formatted(connected(), replicas.size(), primary.place()));
+      }
+      Thread.sleep(LOOK_MILLIS);
+    }
+    create();
+    return Map.of("conditions", conditions(), "pid", pid());
+  }
+
+  /** Has everything on all copies, and written what is in memory only; then counts the rows of {@code tables}. */
+  private Map<String, ?> settle() throws Exception {
+    Instant start = Instant.now();
+    Instant end = end(arguments);
+    waitForCopies(end);
+    for (S server : servers()) {
+      flush(server, end);
+    }
+    check(primary);
+    long seconds = Duration.between(start, Instant.now()).toSeconds();
+    return Map.of("seconds", seconds, "rows", countRows());
+  }
+
+  /** Counts the rows of {@code tables} on all copies, once each has all of them. */
+  private Map<String, ?> count() throws Exception {
+    waitForCopies(end(arguments));
+    return Map.of("rows", countRows());
+  }
+
+  /** Writes the server's own view of itself into files of {@code folder}. */
+  private Map<String, ?> stats() throws Exception {
+    Path folder = Admin.folder(arguments);
+    for (Map.Entry<String, String> view : views().entrySet()) {
+      Files.write(folder.resolve("stats-" + view.getKey() + ".txt"), lines(primary.rows(view.getValue())));
+    }
+    check(primary);
+    return Map.of();
+  }
+
+  protected static Instant end(Settings arguments) {
+    return Instant.now().plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+  }
+
+  /**
+   * The conditions that follow from the number of copies.
+   *
+   * @param replication copies of every record
+   * @param writes      copies that have a write when it is acknowledged
+   */
+  protected final Map<String, Object> conditionsOf(int replication, int writes) {
+    Map<String, Object> conditions = new LinkedHashMap<>();
+    conditions.put("nodes", replication);
+    conditions.put("replication", replication);
+    conditions.put("write_acks", acks(writes, replication, arguments.required("write_acks")));
+    conditions.put("read_acks", acks(1, replication, arguments.required("read_acks")));
+    conditions.put("write_copies", writes);
+    conditions.put("read_copies", 1);
+    // All reads ask the primary, which has all writes, whoever else has them.
+    conditions.put("consistency", "strong");
+    conditions.put("endpoints", List.of(primary.place()));
+    return conditions;
+  }
+
+  /** Where reads and writes go, for the notes; nothing where there is one server. */
+  protected final List<String> notesOfReplicas() {
+    return replicas.isEmpty() ? List.of() : List.of("reads and writes: the primary %s; replicas: %s".formatted(
+        primary.place(), replicas.stream().map(JdbcServer::place).collect(Collectors.joining(", "))));
+  }
+
+  /** In the words of the scenarios, which for few copies mean the same: then the word that was asked for. */
+  private static String acks(int copies, int replication, String asked) {
+    Map<String, Integer> words = new LinkedHashMap<>();
+    words.put(asked, switch (asked) {
+      case "one" -> 1;
+      case "quorum" -> replication / 2 + 1;
+      default -> replication;
+    });
+    words.putIfAbsent("one", 1);
+    words.putIfAbsent("all", replication);
+    words.putIfAbsent("quorum", replication / 2 + 1);
+    return words.entrySet().stream().filter(word -> word.getValue() == copies).map(Map.Entry::getKey).findFirst()
+        .orElse("%d of %d".formatted(copies, replication));
+  }
+
+  /** Rows by table, the same on every copy; none where more were loaded than is worth counting. */
+  private Map<String, Long> countRows() throws SQLException, IOException {
+    Map<String, Long> rows = new LinkedHashMap<>();
+    long records = arguments.whole("recordcount", 0, 0, Long.MAX_VALUE);
+    if (records <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
+      for (String table : arguments.required("tables").split(",")) {
+        String count = "SELECT COUNT(*) FROM " + dialect.quoted(table);
+        rows.put(table, Long.parseLong(primary.value(count)));
+        for (S replica : replicas) {
+          long copied = Long.parseLong(replica.value(count));
+          if (copied != rows.get(table)) {
+            throw new IOException("the replica %s has %d rows in %s, the primary %s has %d".formatted(
+                replica.place(), copied, table, primary.place(), rows.get(table)));
+          }
+        }
+      }
+    }
+    return rows;
+  }
+
+  private static List<String> lines(List<Map<String, String>> rows) {
+    return rows.stream().map(row -> row.entrySet().stream()
+        .map(field -> field.getKey().matches("Variable_name|Value|Status|Type")
+            ? field.getValue() : field.getKey() + "=" + field.getValue())
+        .collect(Collectors.joining("\t"))).toList();
+  }
+}

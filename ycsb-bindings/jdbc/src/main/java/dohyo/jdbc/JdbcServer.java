@@ -1,0 +1,79 @@
+package dohyo.jdbc;
+
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** One running server, as its administrator sees it: the primary, or a replica. */
+public class JdbcServer implements AutoCloseable {
+  private final String place;
+  private final Connection connection;
+
+  /**
+   * Connects.
+   *
+   * @throws SQLException if the server cannot be reached
+   */
+  public JdbcServer(Login login) throws SQLException {
+    place = login.server();
+    connection = login.connect();
+  }
+
+  @Override
+  public final void close() throws SQLException {
+    connection.close();
+  }
+
+  /** {@code HOST:PORT}. */
+  public final String place() {
+    return place;
+  }
+
+  protected final Connection connection() {
+    return connection;
+  }
+
+  /** Runs a statement. */
+  public final void execute(String sql) throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      statement.execute(sql);
+    }
+  }
+
+  /** The first two columns of a query's answer. */
+  public final Map<String, String> pairs(String query) throws SQLException {
+    Map<String, String> pairs = new TreeMap<>();
+    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
+      while (rows.next()) {
+        pairs.put(rows.getString(1), rows.getString(2));
+      }
+    }
+    return pairs;
+  }
+
+  /** A query's answer: a map from column to value per row. */
+  public final List<Map<String, String>> rows(String query) throws SQLException {
+    List<Map<String, String>> all = new ArrayList<>();
+    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
+      while (rows.next()) {
+        Map<String, String> row = new LinkedHashMap<>();
+        for (int i = 1; i <= rows.getMetaData().getColumnCount(); i++) {
+          row.put(rows.getMetaData().getColumnLabel(i), rows.getString(i));
+        }
+        all.add(row);
+      }
+    }
+    return all;
+  }
+
+  /** A query's one value; {@code null} where the server says NULL. */
+  public final String value(String query) throws SQLException {
+    return rows(query).get(0).values().iterator().next();
+  }
+}

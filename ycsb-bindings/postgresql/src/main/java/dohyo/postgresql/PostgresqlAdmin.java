@@ -1,0 +1,275 @@
+package dohyo.postgresql;
+
+import dohyo.admin.Admin;
+import dohyo.binding.KeyColumns;
+import dohyo.binding.Settings;
+import dohyo.jdbc.JdbcAdmin;
+import dohyo.jdbc.JdbcServer;
+import dohyo.jdbc.Key;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** What Ansible asks of a running PostgreSQL. */
+public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
+  private static final PostgresqlDialect DIALECT = new PostgresqlDialect();
+  /** Views of the server that have one row, or one for the database; not every version has all of them. */
+  private static final List<String> COUNTERS =
+      List.of("pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal");
+  /**
+   * Folders whose files a backup leaves out, and files that belong to the running server (PostgreSQL's manual, "Making
+   * a Non-Exclusive Low-Level Backup").
+   */
+  private static final String NOT_COPIED = "^\\./(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots"
+      + "|pg_stat_tmp|pg_subtrans)/|^\\./postmaster\\.|/pgsql_tmp";
+
+  private PostgresqlAdmin(Settings arguments) throws IOException, SQLException {
+    super(arguments, DIALECT, new JdbcServer(login(arguments)));
+    for (String place : replicaPlaces()) {
+      replicas().add(new JdbcServer(login(arguments).at(place)));
+    }
+  }
+
+  private static PostgresqlLogin login(Settings arguments) throws IOException {
+    return new PostgresqlLogin(connection(arguments));
+  }
+
+  /** Runs one verb: copy, schema, settle, count or stats. */
+  public static void main(String[] words) {
+    Map<String, Admin.Verb> verbs = new HashMap<>(verbs(PostgresqlAdmin::new));
+    verbs.put("copy", PostgresqlAdmin::copy);
+    Admin.main("PostgreSQL", verbs, words);
+  }
+
+  /**
+   * Copies a running primary into the empty {@code folder} of a standby, as pg_basebackup does, which the binaries on
+   * Maven Central lack. The standby receives what was written meanwhile when it starts.
+   */
+  private static Map<String, ?> copy(Settings arguments) throws Exception {
+    Path folder = Admin.folder(arguments);
+    try (Connection primary = login(arguments).connect(); Statement sql = primary.createStatement()) {
+      sql.execute("SELECT pg_backup_start('dohyo', true)");
+      try (PreparedStatement list = primary.prepareStatement("WITH RECURSIVE files(path, isdir) AS (SELECT '.', true"
+          + " UNION ALL SELECT path || '/' || name, (pg_stat_file(path || '/' || name, true)).isdir"
+          + " FROM files, pg_ls_dir(path, true, false) name WHERE isdir)"
+          + " SELECT path, isdir FROM files WHERE isdir IS NOT NULL AND path !~ ?")) {
+        list.setString(1, NOT_COPIED);
+        try (ResultSet files = list.executeQuery()) {
+          while (files.next()) {
+            copy(primary, files.getString(1), files.getBoolean(2), folder);
+          }
+        }
+      }
+      try (ResultSet label = sql.executeQuery("SELECT labelfile FROM pg_backup_stop(false)")) {
+        label.next();
+        Files.writeString(folder.resolve("backup_label"), label.getString(1));
+      }
+      // Last: a folder with this file is whole.
+      Files.createFile(folder.resolve("standby.signal"));
+    }
+    return Map.of();
+  }
+
+  private static void copy(Connection primary, String path, boolean isFolder, Path to)
+      throws SQLException, IOException {
+    if (isFolder) {
+      Files.createDirectories(to.resolve(path));
+      return;
+    }
+    try (PreparedStatement read = primary.prepareStatement("SELECT pg_read_binary_file(?, 0, 1 << 30, true)")) {
+      read.setString(1, path);
+      try (ResultSet found = read.executeQuery()) {
+        found.next();
+        byte[] content = found.getBytes(1);
+        if (content != null) {
+          Files.write(to.resolve(path), content);
+        }
+      }
+    }
+  }
+
+  @Override
+  protected int connected() throws SQLException {
+    return number("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'");
+  }
+
+  @Override
+  protected void create() throws SQLException, IOException {
+    String mark = Admin.mark(arguments());
+    Map<String, String> there = primary().pairs("SELECT relname, obj_description(oid, 'pg_class') FROM pg_class"
+        + " WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace");
+    for (Map.Entry<String, String> table : there.entrySet()) {
+      if (!mark.equals(table.getValue())) {
+        throw Admin.foreign("the database %s on %s has a table %s, which".formatted(
+            primary().value("SELECT current_database()"), primary().place(), table.getKey()),
+            "move it to another database");
+      }
+    }
+    boolean lz4 = arguments().text("compression", "none").equals("lz4") && number(
+        "SELECT count(*) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)") == 1;
+    for (String table : arguments().required("tables").split(",")) {
+      if (!there.containsKey(table)) {
+        // Sent as one message, the statements are one transaction.
+        primary().execute(statements(arguments(), table, lz4));
+      }
+    }
+  }
+
+  /** The statements that make a table. */
+  static String statements(Settings arguments, String table, boolean lz4) {
+    KeyColumns key = KeyColumns.of(arguments, Key.SINGLE);
+    String prefix = arguments.text("fieldnameprefix", "field");
+    List<String> fields = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
+        .mapToObj(field -> DIALECT.quoted(prefix + field)).toList();
+    String columns = Stream.concat(
+        key.columns().stream().map(column -> DIALECT.quoted(column.name()) + " " + type(column) + " NOT NULL"),
+        fields.stream().map(field -> field + " bytea")).collect(Collectors.joining(",\n  "));
+    String primary = key.names().stream().map(DIALECT::quoted).collect(Collectors.joining(", "));
+    String storage = fields.stream()
+        .map(field -> "ALTER " + field + (lz4 ? " SET COMPRESSION lz4" : " SET STORAGE EXTERNAL"))
+        .collect(Collectors.joining(", "));
+    String name = DIALECT.quoted(table);
+    return "CREATE TABLE " + name + " (\n  " + columns + ",\n  PRIMARY KEY (" + primary + ")\n);\nALTER TABLE " + name + " " + storage
+        + ";\nCOMMENT ON TABLE " + name + " IS " + PostgresqlDialect.literal(Admin.mark(arguments));
+  }
+
+  private static String type(KeyColumns.Column column) {
+    return switch (column.type()) {
+      case KEY -> "bytea";
+      case INT -> "integer";
+      case TEXT -> "varchar(" + column.length() + ") COLLATE \"C\"";
+      default -> "bigint";
+    };
+  }
+
+  @Override
+  protected Map<String, Object> conditions() throws SQLException {
+    Map<String, String> settings = settings(primary());
+    int replication = 1 + connected();
+    String commit = settings.get("synchronous_commit");
+    int waitsFor = settings.get("synchronous_standby_names").isEmpty() || commit.matches("off|local") ? 0
+        : Math.min(number("SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"),
+            Integer.parseInt(settings.get("synchronous_standby_names").replaceAll("^ANY (\\d+) .*", "$1")));
+    Map<String, Object> conditions = conditionsOf(replication, 1 + waitsFor);
+    conditions.put("version", settings.get("server_version").replaceAll(" .*", ""));
+    conditions.put("durability", isDurable(commit, waitsFor) ? "disk" : "memory");
+    conditions.put("compression", compression(settings));
+    conditions.put("memory", "shared buffers %d MiB, and the cache of the operating system".formatted(
+        number("SELECT pg_size_bytes(current_setting('shared_buffers')) / 1048576")));
+    List<String> notes = new ArrayList<>(notesOfReplicas());
+    notes.add("write-ahead log: " + Stream.of("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method",
+        "wal_level").map(name -> name + " " + settings.get(name)).collect(Collectors.joining(", "))
+        + ", max_wal_size %s MiB, checkpoint_timeout %s s".formatted(
+            settings.get("max_wal_size"), settings.get("checkpoint_timeout")));
+    if (!replicas().isEmpty()) {
+      notes.add(waitsFor == 0 ? "asynchronous replication: a write waits for no standby"
+          : "synchronous replication: a write waits until %d of %d standbys have its log %s".formatted(
+              waitsFor, replication - 1, commit.equals("remote_write") ? "in memory" : "on disk"));
+    }
+    String flags = primary().value("SELECT setting FROM pg_config WHERE name = 'CFLAGS'");
+    if (flags.matches("(.* )?-O[s01]( .*)?")) {
+      notes.add("the server was compiled with %s, which is slower than the usual -O2; name an installed"
+          .formatted(flags) + " postgresql_server");
+    }
+    conditions.put("notes", notes);
+    return conditions;
+  }
+
+  private static Map<String, String> settings(JdbcServer server) throws SQLException {
+    return server.pairs("SELECT name, setting FROM pg_settings");
+  }
+
+  /** Whether an acknowledged write survives a loss of power wherever it was acknowledged. */
+  private boolean isDurable(String commit, int waitsFor) throws SQLException {
+    for (JdbcServer server : waitsFor == 0 ? List.of(primary()) : servers()) {
+      Map<String, String> settings = settings(server);
+      if (!settings.get("fsync").equals("on") || !settings.get("full_page_writes").equals("on")) {
+        return false;
+      }
+    }
+    return !commit.equals("off") && (waitsFor == 0 || !commit.equals("remote_write"));
+  }
+
+  /** In the words of the scenarios; PostgreSQL compresses only rows of more than 2 kB (TOAST). */
+  private String compression(Map<String, String> settings) throws SQLException {
+    List<String> methods = primary().rows("SELECT DISTINCT attstorage = 'x' AS compressed, attcompression AS method"
+        + " FROM pg_attribute JOIN pg_class ON attrelid = pg_class.oid WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        + " AND atttypid = 'bytea'::regtype AND attnum > 0 AND NOT attnotnull").stream()
+        .map(column -> !column.get("compressed").equals("t") ? "none" : switch (column.get("method")) {
+          case "l" -> "lz4";
+          case "p" -> "pglz";
+          default -> settings.get("default_toast_compression");
+        }).distinct().toList();
+    return String.join(", ", methods);
+  }
+
+  @Override
+  protected long pid() throws SQLException {
+    return number("SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1)");
+  }
+
+  private int number(String query) throws SQLException {
+    return Integer.parseInt(primary().value(query));
+  }
+
+  @Override
+  protected void waitForCopies(Instant end) throws Exception {
+    String position = replicas().isEmpty() ? "" : primary().value("SELECT pg_current_wal_flush_lsn()");
+    for (JdbcServer replica : replicas()) {
+      String missing = "SELECT %s::pg_lsn - pg_last_wal_replay_lsn()".formatted(PostgresqlDialect.literal(position));
+      String bytes;
+      while ((bytes = replica.value(missing)) == null || !bytes.startsWith("-") && !bytes.equals("0")) {
+        if (Instant.now().isAfter(end)) {
+          throw new IOException("the standby %s lacks %s bytes of the primary's log; raise postgresql_settle_timeout"
+              .formatted(replica.place(), bytes));
+        }
+        Thread.sleep(LOOK_MILLIS);
+      }
+    }
+  }
+
+  /** What autovacuum does after a load, done at once; then everything goes to disk, on standbys after they have it all. */
+  @Override
+  protected void flush(JdbcServer server, Instant end) throws Exception {
+    if (server == primary()) {
+      for (String table : arguments().required("tables").split(",")) {
+        server.execute("VACUUM (ANALYZE) " + DIALECT.quoted(table));
+      }
+    } else {
+      waitForCopies(end);
+    }
+    server.execute("CHECKPOINT");
+  }
+
+  @Override
+  protected Map<String, String> views() throws SQLException {
+    Map<String, String> views = new LinkedHashMap<>();
+    List<String> counters = new ArrayList<>();
+    for (String view : COUNTERS) {
+      if (primary().value("SELECT to_regclass('%s')".formatted(view)) != null) {
+        counters.add(("SELECT '%1$s.' || key AS \"Variable_name\", value AS \"Value\""
+            + " FROM %1$s, jsonb_each_text(to_jsonb(%1$s))").formatted(view) + (view.endsWith("database") ? " WHERE datname = current_database()" : ""));
+      }
+    }
+    views.put("status", String.join(" UNION ALL ", counters));
+    views.put("settings", "SELECT name AS \"Variable_name\", setting AS \"Value\" FROM pg_settings");
+    views.put("tables", "SELECT * FROM pg_stat_user_tables");
+    views.put("replication", "SELECT * FROM pg_stat_replication");
+    views.put("connections", "SELECT pid, client_addr, state, wait_event FROM pg_stat_activity");
+    return views;
+  }
+}

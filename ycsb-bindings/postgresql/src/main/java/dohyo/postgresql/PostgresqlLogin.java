@@ -1,0 +1,72 @@
+package dohyo.postgresql;
+
+import dohyo.binding.Binding;
+import dohyo.binding.SettingException;
+import dohyo.binding.Settings;
+import dohyo.jdbc.Login;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import org.postgresql.Driver;
+
+/** Where the server is, and how to open a connection to it. */
+final class PostgresqlLogin implements Login {
+  private static final String PREFIX = "jdbc:postgresql://";
+
+  private final Settings settings;
+  private final String url;
+  private final int millis;
+  private final Properties options = new Properties();
+
+  /**
+   * Reads {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}; does not connect.
+   *
+   * @throws SettingException if the URL is not one of the driver's
+   */
+  PostgresqlLogin(Settings settings) {
+    this(settings, settings.text("postgresql.url", PREFIX + "127.0.0.1:5432/ycsb"));
+  }
+
+  private PostgresqlLogin(Settings settings, String url) {
+    this.settings = settings;
+    this.url = url;
+    millis = (int) Math.min(Binding.operationTimeout(settings), Integer.MAX_VALUE);
+    if (!url.startsWith(PREFIX)) {
+      throw new SettingException("postgresql.url=" + place() + ": must begin with " + PREFIX);
+    }
+    String seconds = Long.toString(TimeUnit.MILLISECONDS.toSeconds(millis + 999L));
+    options.putAll(Map.of(
+        "user", settings.text("postgresql.user", "postgres"),
+        "password", settings.text("postgresql.password", ""),
+        "connectTimeout", seconds,
+        "loginTimeout", seconds,
+        // The server prepares a statement at its first use, and sends values as they are.
+        "prepareThreshold", "1",
+        // The binding keeps the statements, by something quicker to compare than their text.
+        "preparedStatementCacheQueries", "0"));
+  }
+
+  @Override
+  public Connection connect() throws SQLException {
+    Connection connection = new Driver().connect(url, options);
+    connection.setNetworkTimeout(Runnable::run, millis);
+    return connection;
+  }
+
+  /** The same database and account on another server, {@code HOST:PORT}. */
+  PostgresqlLogin at(String server) {
+    return new PostgresqlLogin(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
+  }
+
+  @Override
+  public String server() {
+    return url.replaceFirst("^" + PREFIX + "([^/?]*).*", "$1");
+  }
+
+  @Override
+  public String place() {
+    return url.replaceFirst("\\?.*", "");
+  }
+}
