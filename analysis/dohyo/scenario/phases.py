@@ -51,6 +51,7 @@ _FIXED = {
     "aerospike.layout": _FIXED_GROUPS["Records"],
     "aerospike.inline": "its role reads it when the servers are started",
     "mysql.connections": "its role reads it when the servers are started",
+    "postgresql.connections": "its role reads it when the servers are started",
 }
 # The load asks for nothing, and ends when all records are there.
 NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmup", "warmuptime", "readbeforewrite"}

@@ -143,7 +143,8 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
         .map(field -> "ALTER " + field + (lz4 ? " SET COMPRESSION lz4" : " SET STORAGE EXTERNAL"))
         .collect(Collectors.joining(", "));
     String name = DIALECT.quoted(table);
-    return "CREATE TABLE " + name + " (\n  " + columns + ",\n  PRIMARY KEY (" + primary + ")\n);\nALTER TABLE " + name + " " + storage
+    return "CREATE TABLE " + name + " (\n  " + columns + ",\n  PRIMARY KEY (" + primary + ")\n);\nALTER TABLE "
+        + name + " " + storage
         + ";\nCOMMENT ON TABLE " + name + " IS " + PostgresqlDialect.literal(Admin.mark(arguments));
   }
 
@@ -207,7 +208,8 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   /** In the words of the scenarios; PostgreSQL compresses only rows of more than 2 kB (TOAST). */
   private String compression(Map<String, String> settings) throws SQLException {
     List<String> methods = primary().rows("SELECT DISTINCT attstorage = 'x' AS compressed, attcompression AS method"
-        + " FROM pg_attribute JOIN pg_class ON attrelid = pg_class.oid WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        + " FROM pg_attribute JOIN pg_class ON attrelid = pg_class.oid"
+        + " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
         + " AND atttypid = 'bytea'::regtype AND attnum > 0 AND NOT attnotnull").stream()
         .map(column -> !column.get("compressed").equals("t") ? "none" : switch (column.get("method")) {
           case "l" -> "lz4";
@@ -242,7 +244,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     }
   }
 
-  /** What autovacuum does after a load, done at once; then everything goes to disk, on standbys after they have it all. */
+  /** Does at once what autovacuum would do after a load; then everything goes to disk, on standbys once they have it. */
   @Override
   protected void flush(JdbcServer server, Instant end) throws Exception {
     if (server == primary()) {
@@ -262,7 +264,8 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     for (String view : COUNTERS) {
       if (primary().value("SELECT to_regclass('%s')".formatted(view)) != null) {
         counters.add(("SELECT '%1$s.' || key AS \"Variable_name\", value AS \"Value\""
-            + " FROM %1$s, jsonb_each_text(to_jsonb(%1$s))").formatted(view) + (view.endsWith("database") ? " WHERE datname = current_database()" : ""));
+            + " FROM %1$s, jsonb_each_text(to_jsonb(%1$s))").formatted(view)
+            + (view.endsWith("database") ? " WHERE datname = current_database()" : ""));
       }
     }
     views.put("status", String.join(" UNION ALL ", counters));
