@@ -71,7 +71,9 @@ class Scenario:
     @property
     def systems(self) -> list[str]:
         """Names of the systems to compare, in the order of their trials."""
-        return list(systems.all_systems()) if self["systems"] == "all" else self["systems"].split(",")
+        if self["systems"] == "all":
+            return [system.name for system in systems.all_systems().values() if not system.by_name]
+        return self["systems"].split(",")
 
     @property
     def published(self) -> list[Path]:

@@ -36,6 +36,8 @@ class System:
     bindings: tuple[str, ...]
     # Role variables that set it apart from other systems of the same role.
     variables: tuple[str, ...] = ()
+    # Not one of `systems=all`.
+    by_name: bool = False
 
     def installed(self) -> bool:
         """Whether its server was put on this machine before."""
@@ -107,6 +109,7 @@ def all_systems() -> dict[str, System]:
             entry["binding"],
             tuple(entry[key] for key in ("binding", "inherits") if key in entry),
             tuple(entry.get("variables", ())),
+            entry.get("by_name", False),
         )
         for name, entry in entries.items()
     }

@@ -27,15 +27,17 @@ public abstract class JdbcContract extends BindingContract {
   private final String name;
 
   /**
-   * Takes what the tests talk to.
+   * Connects.
    *
-   * @param name       beginning of the names of the binding's properties
-   * @param connection to the server, as its administrator
+   * @param name beginning of the names of the binding's properties
    */
-  protected JdbcContract(String name, Connection connection) {
+  protected JdbcContract(String name) throws SQLException {
     this.name = name;
-    this.connection = connection;
+    connection = connect();
   }
+
+  /** A connection to the server, as its administrator. */
+  protected abstract Connection connect() throws SQLException;
 
   protected abstract String quoted(String name);
 

@@ -10,6 +10,7 @@ import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.contract.JdbcContract;
 import java.io.IOException;
+import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -21,7 +22,12 @@ class MysqlContractIT extends JdbcContract {
   private long counted;
 
   MysqlContractIT() throws SQLException {
-    super("mysql", new MysqlLogin(new Settings(server.properties())).connect());
+    super("mysql");
+  }
+
+  @Override
+  protected Connection connect() throws SQLException {
+    return new MysqlLogin(new Settings(server.properties())).connect();
   }
 
   @Override

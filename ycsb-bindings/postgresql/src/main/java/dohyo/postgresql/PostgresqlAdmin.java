@@ -244,7 +244,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     }
   }
 
-  /** Does at once what autovacuum would do after a load; then everything goes to disk, on standbys once they have it. */
+  /** Does what autovacuum would do after a load, and writes everything to disk; standbys wait until they have it. */
   @Override
   protected void flush(JdbcServer server, Instant end) throws Exception {
     if (server == primary()) {

@@ -8,6 +8,7 @@ import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.contract.JdbcContract;
 import dohyo.jdbc.JdbcServer;
+import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -18,9 +19,14 @@ import org.junit.jupiter.api.Test;
 /** The contract on a real PostgreSQL. */
 class PostgresqlContractIT extends JdbcContract {
   PostgresqlContractIT() throws SQLException {
-    super("postgresql", new PostgresqlLogin(new Settings(server.properties())).connect());
+    super("postgresql");
     execute("CREATE OR REPLACE FUNCTION report() RETURNS trigger LANGUAGE plpgsql AS"
         + " 'BEGIN PERFORM pg_stat_force_next_flush(); RETURN NULL; END'");
+  }
+
+  @Override
+  protected Connection connect() throws SQLException {
+    return new PostgresqlLogin(new Settings(server.properties())).connect();
   }
 
   @Override
@@ -54,7 +60,7 @@ class PostgresqlContractIT extends JdbcContract {
     return Map.entry(Map.of("postgresql.url", url), "55P03");
   }
 
-  /** A process counts for itself, and reports once a second at most; here with every write, as each test's last step. */
+  /** A process counts for itself and reports once a second at most, here also with every write, which ends each test. */
   @Override
   protected void createTable(String table, KeyColumns key, List<String> fields) throws SQLException {
     super.createTable(table, key, fields);
@@ -76,7 +82,8 @@ class PostgresqlContractIT extends JdbcContract {
 
   @Test
   void aTableOfATrialCarriesItsMark() throws SQLException {
-    Settings arguments = new Settings(server.with(Map.of("trial", "it's", "fieldnameprefix", "a\"b", "fieldcount", "2")));
+    Settings arguments = new Settings(
+        server.with(Map.of("trial", "it's", "fieldnameprefix", "a\"b", "fieldcount", "2")));
     try (JdbcServer admin = new JdbcServer(new PostgresqlLogin(new Settings(server.properties())))) {
       admin.execute(PostgresqlAdmin.statements(arguments, "marked\"", false));
       assertEquals("dohyo it's", admin.value("SELECT obj_description('\"marked\"\"\"'::regclass)"));
