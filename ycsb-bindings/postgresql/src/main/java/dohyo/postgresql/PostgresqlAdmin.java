@@ -183,8 +183,8 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     }
     String flags = primary().value("SELECT setting FROM pg_config WHERE name = 'CFLAGS'");
     if (flags.matches("(.* )?-O[s01]( .*)?")) {
-      notes.add("the server was compiled with %s, which is slower than the usual -O2; name an installed"
-          .formatted(flags) + " postgresql_server");
+      notes.add("the server was compiled with %s, which is slower than -O2; name an installed postgresql_server"
+          .formatted(flags.replaceAll("(.* )?(-O[s01])( .*)?", "$2")));
     }
     conditions.put("notes", notes);
     return conditions;
