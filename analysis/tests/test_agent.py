@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,28 @@ def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path)
     (ended,) = [answer for answer in answers if answer["is"] == "server"]
     assert ended["name"] == "db"
     assert "signal KILL" in ended["words"]
+
+
+def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
+    """PostgreSQL's connections are processes that live as long as the server does."""
+    busy = "import time\nwhile time.process_time() < 1: pass\ntime.sleep(60)"
+    command = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)"
+    subprocess.run([tool, "start", "db", tool.parent, "out", "err", sys.executable, "-c", command], check=True)
+    begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "db"}
+    agent = subprocess.Popen([sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert agent.stdin is not None
+    try:
+        now = time.time()
+        for message in (begin, {"do": "measure", "window": [now, None]}):
+            agent.stdin.write(json.dumps(message) + "\n")
+            agent.stdin.flush()
+        time.sleep(2.5)
+        output, _ = agent.communicate('{"do": "finish"}\n', timeout=60)
+    finally:
+        subprocess.run([tool, "stop", "db", "0"], check=True)
+    (finished,) = [answer for answer in map(json.loads, output.splitlines()) if answer["is"] == "finished"]
+    assert 0.5 < finished["cpu"] < 2
+    assert 5 < finished["memory"] < 60
 
 
 def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:

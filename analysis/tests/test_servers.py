@@ -112,6 +112,17 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "replica_lag_seconds": 0,
             },
         ),
+        (
+            "postgresql",
+            ["stats-status.txt"],
+            {
+                "buffer_hit_ratio": 1276444 / 1276756,
+                "wal_bytes": 84776852,
+                "full_page_images": 1409,
+                "wal_buffers_full": 0,
+                "deadlocks": 0,
+            },
+        ),
     ],
 )
 def test_figures_come_from_what_stats_has_kept(
@@ -335,7 +346,7 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
         ("log.yml", "{files: log, flush: {end: '((a{999}){999}){999}'}}", "no regular expression of RE2"),
         ("log.yml", "{files: log, flush: {end: 1}}", "no regular expression of RE2"),
         ("log.yml", '{files: log, flush: {end: "\\ud800"}}', "no regular expression of RE2"),
-        ("log.yml", "{files: log, flush: {end: '(?P<size>x)'}}", "end needs a group size, and a group ms, or one key"),
+        ("log.yml", "{files: log, flush: {end: '(?P<size>x)'}}", "end needs a group ms, or a group key as begin has"),
     ],
 )
 def test_a_damaged_copy_is_one_warning(tmp_path: Path, name: str, content: str, message: str) -> None:

@@ -36,7 +36,7 @@ def load(folder: Path, **values: object) -> scenario.Scenario:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
     """What all roles say for records of 1 KB on this machine."""
-    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked")), Hosts(), None)
+    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(systems.all_systems())), Hosts(), None)
     return {needs.system: needs for needs in sizes.needs}
 
 
@@ -56,9 +56,10 @@ def test_sizes_follow_their_sources(asked: dict[str, Needs]) -> None:
     assert asked["hbase"].record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
     assert asked["mysql-innodb"].record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
     assert asked["mysql-myisam"].record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
+    assert asked["postgresql"].record_disk == 2 * (10 * (100 + 4) + 26 + 40) + 1.5 * (26 + 16)
     assert asked["aerospike"].record_disk == 2.5 * (10 * (100 + 20) + 64)
     assert {name: needs.record_memory for name, needs in asked.items() if needs.record_memory} == {"aerospike": 64}
-    assert [name for name, needs in asked.items() if not needs.spread] == ["mysql-innodb", "mysql-myisam"]
+    assert [name for name, needs in asked.items() if not needs.spread] == ["mysql-innodb", "mysql-myisam", "postgresql"]
 
 
 @pytest.mark.slow
@@ -75,6 +76,7 @@ def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path
     found = {name: needs.cache // sizing.MIB for name, needs in asked.items()}
     assert found == {
         "cassandra": 0, "hbase": 600, "scylla": 1536, "aerospike": 0, "mysql-innodb": 1024, "mysql-myisam": 0,
+        "postgresql": 1024,
     }  # fmt: skip
     old = {"cassandra_version": "3.11.19", "systems": "cassandra"}
 

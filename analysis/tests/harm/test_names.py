@@ -105,6 +105,9 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "mysql_flush_method=a b",
         "mysql_settings={'a = 1 #': 1}",
         "mysql_settings={datadir: /srv/mysql}",
+        "postgresql_settings={data_directory: /srv/postgresql}",
+        "postgresql_settings={archive_command: 'id'}",
+        "postgresql_version=17/..",
         "mysql_settings={loose-INNODB-DATA-HOME-DIR: /srv/mysql}",
         'mysql_settings={a: "1\\n[client]"}',
     ],
@@ -180,6 +183,7 @@ FOLDER = "/srv/a b#'\"\\é<&>;%h"
 SETTINGS = {"init_connect": "SET @a = 'x # y' \\ \"z\";", "plain": 5}
 TEMPLATES = {
     "my.cnf": "mysql/templates/my.cnf.j2",
+    "postgresql.conf": "postgresql/templates/postgresql.conf.j2",
     "init.sql": "mysql/templates/init.sql.j2",
     "cassandra.yaml": "cassandra/templates/cassandra.yaml.j2",
     "scylla.yaml": "scylla/templates/scylla.yaml.j2",
@@ -196,7 +200,7 @@ TEMPLATES = {
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """All configuration files, as Ansible writes them where every folder and setting has a name as above."""
     folder = tmp_path_factory.mktemp("written")
-    roles = ["mysql", "cassandra", "scylla", "hbase", "service"]
+    roles = ["mysql", "postgresql", "cassandra", "scylla", "hbase", "service"]
     files = [f"roles/{role}/{kind}/main.yml" for role in roles for kind in ("defaults", "vars")]
     ports = ["zookeeper", "zookeeper_peer", "zookeeper_election", "master", "master_info", "regionserver"]
     ports += ["regionserver_info", "namenode", "namenode_info", "datanode", "datanode_info", "datanode_ipc"]
@@ -211,6 +215,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "mysql_settings": SETTINGS,
         "mysql_looked": {"stdout": json.dumps({"product": "MariaDB", "basedir": FOLDER, "name": "nobody"})},
         "mysql_ports": {"ports": {"mysql": 3306}},
+        "postgresql_settings": SETTINGS,
+        "postgresql_ports": {"ports": {"postgresql": 5432}},
         **quoted,
         "cassandra_node": node,
         "scylla_node": node,
@@ -262,6 +268,15 @@ def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
     assert unquoted(values["innodb_log_group_home_dir"]) == f"{FOLDER}/dohyo/mysql/log"
     assert unquoted(values["init_connect"]) == SETTINGS["init_connect"]
     assert unquoted(values["plain"]) == "5"
+
+
+def test_postgresql_conf_keeps_values_in_quotes(written: dict[str, str]) -> None:
+    """As PostgreSQL reads them (its manual, "Setting Parameters"): a quote is two, and a backslash escapes."""
+    values = dict(line.split(" = ", 1) for line in written["postgresql.conf"].splitlines() if " = " in line)
+    for name, value in {"data_directory": f"{FOLDER}/dohyo/postgresql/data", **SETTINGS}.items():
+        text = values[name]
+        assert text[0] == text[-1] == "'"
+        assert text[1:-1].replace("''", "'").replace("\\\\", "\\") == str(value)
 
 
 def unquoted(value: str | None) -> str:

@@ -90,7 +90,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
       Files.createDirectories(to.resolve(path));
       return;
     }
-    try (PreparedStatement read = primary.prepareStatement("SELECT pg_read_binary_file(?, 0, 1 << 30, true)")) {
+    try (PreparedStatement read = primary.prepareStatement("SELECT pg_read_binary_file(?, 0, 1073741819, true)")) {
       read.setString(1, path);
       try (ResultSet found = read.executeQuery()) {
         found.next();

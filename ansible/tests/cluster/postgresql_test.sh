@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# PostgreSQL on four hosts: a primary, two synchronous standbys, one idle; clients on all. Needs root and about a minute.
+set -euo pipefail
+# shellcheck source=ansible/tests/cluster/lib/testbed.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
+# shellcheck source=ansible/tests/cluster/lib/trial.sh
+. "$ansible/tests/cluster/lib/trial.sh"
+use_testbed
+
+deployed postgresql
+
+works quiet postgresql --set replication=3 --set write_acks=all --set durability=disk --set postgresql_max_wal_size=64m
+condition nodes 3
+condition replication 3
+condition write_acks all
+condition write_copies 3
+condition durability disk
+condition consistency strong
+condition differences ''
+condition notes '*2 of 2 standbys have its log on disk*3 of 4 database hosts serve*'
+grep -q 'state=streaming' "$evidence/server/host1/stats/run-1/stats-replication.txt" || fail 'host1 does not say that a standby receives'
+no_secrets
+ok 'a primary and two synchronous standbys, with all rows on each'
+
+listens_privately
+ok 'nobody listens on all interfaces'
+
+# Every standby is asked for: without one of them no write is acknowledged.
+inserts() {
+    testbed ssh 1 "cd dohyo && java -cp 'bundle/postgresql/*' site.ycsb.Client -load -db dohyo.postgresql.PostgresqlBinding \
+        -P run/postgresql.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
+        -p operationtimeout=$1 -p insertstart=4500 -p insertcount=1 2>&1" | grep '\[INSERT\], Return=OK, 1'
+}
+inserts 20000 || fail 'a write was not acknowledged by two standbys'
+testbed freeze 3
+! inserts 3000 || fail 'a write was acknowledged without a standby'
+testbed thaw 3
+ok 'a write waits for both standbys'
+
+stopped
