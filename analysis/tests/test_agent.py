@@ -58,7 +58,7 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     assert agent.stdin is not None
     try:
         now = time.time()
-        for message in (begin, {"do": "measure", "window": [now, None]}):
+        for message in (begin, {"do": "start", "at": now, "window": [now, now + 2], "compilers": False}):
             agent.stdin.write(json.dumps(message) + "\n")
             agent.stdin.flush()
         time.sleep(2.5)

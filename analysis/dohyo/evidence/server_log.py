@@ -10,7 +10,8 @@
 `files` are patterns of names in `server/HOST`. A kind of work that is not there is one that the log does not tell of.
 The patterns are regular expressions in RE2's syntax, searched for in a line. `end` is the line that is written when the
 work is done; its group `ms` is how long it took. Without that, the work began with the last line that matches `begin`
-and has the same `key`, such as the thread. `size`, if there, is what was written: a number of bytes, or one with a unit.
+and has the same `key`, such as the thread. `size` is what was written, if the log says it: a number of bytes,
+or one with a unit.
 
 A trial keeps a copy, as it does of figures.yml. RE2 takes linear time whatever the pattern, so that a copy from
 somebody else cannot hold up the reader.
@@ -182,7 +183,9 @@ def _work(of: Lines, match: re.Match[str], begun: dict[tuple[Kind, str], str], s
     else:
         begin = _seconds(begun.pop((of.kind, groups["key"]), None))
     # A clock that was set back meanwhile has no work that ends before it begins.
-    return None if begin is None or end is None or end < begin else Work(of.kind, begin, end, _bytes(groups.get("size")))
+    return (
+        None if begin is None or end is None or end < begin else Work(of.kind, begin, end, _bytes(groups.get("size")))
+    )
 
 
 def _bytes(size: str | None) -> float | None:
