@@ -1,5 +1,6 @@
 package dohyo.aerospike;
 
+import com.aerospike.client.Record;
 import dohyo.binding.Columns;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
@@ -15,17 +16,20 @@ import java.util.TreeMap;
  * Several records as one value. Per record, in the order of the keys: length of the key (2 bytes), key, length of the
  * fields (4 bytes), fields; per field: length of the name (1 byte), name, length of the value (4 bytes), value.
  */
-final class Block {
+public final class Block {
+  /** Name of the one bin that a block has. */
+  static final String BIN = "block";
+
   private static final int LONGEST_KEY = 0xffff;
   private static final int LONGEST_NAME = 0xff;
 
   private final NavigableMap<byte[], ByteBuffer> records = new TreeMap<>(Arrays::compareUnsigned);
 
   /** Takes a block apart; {@code null} is an empty one. */
-  static Block of(byte[] bytes) {
+  public static Block of(Record found) {
     Block block = new Block();
-    if (bytes != null) {
-      ByteBuffer from = ByteBuffer.wrap(bytes);
+    if (found != null) {
+      ByteBuffer from = ByteBuffer.wrap((byte[]) found.getValue(BIN));
       while (from.hasRemaining()) {
         byte[] key = new byte[from.getShort() & LONGEST_KEY];
         from.get(key);
@@ -50,7 +54,7 @@ final class Block {
     return records.containsKey(key);
   }
 
-  int size() {
+  public int size() {
     return records.size();
   }
 

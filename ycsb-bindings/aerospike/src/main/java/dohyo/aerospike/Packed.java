@@ -32,9 +32,6 @@ import site.ycsb.Status;
  * counts those repetitions ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
  */
 final class Packed implements Layout {
-  /** Name of the one bin that a block has. */
-  static final String BIN = "block";
-
   private final Commands commands;
   private final String namespace;
   private final Packing packing;
@@ -74,7 +71,7 @@ final class Packed implements Layout {
 
   private CompletableFuture<Status> change(Key key, Change change, long deadline) {
     return commands.get(key, null).thenCompose(found -> {
-      Block block = block(found);
+      Block block = Block.of(found);
       Status changed = change.apply(block);
       if (!changed.isOk()) {
         return CompletableFuture.completedFuture(changed);
@@ -96,7 +93,8 @@ final class Packed implements Layout {
       policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
       policy.generation = found.generation;
     }
-    return block.size() == 0 ? commands.delete(policy, key) : commands.put(policy, key, new Bin(BIN, block.toBytes()));
+    return block.size() == 0 ? commands.delete(policy, key)
+        : commands.put(policy, key, new Bin(Block.BIN, block.toBytes()));
   }
 
   @Override
@@ -105,9 +103,9 @@ final class Packed implements Layout {
     Key start = block(table, key);
     int[] taken = {0};
     return commands.get(start, null).thenCompose(first -> {
-      take(block(first).from(key), count, columns, taken, sink);
+      take(Block.of(first).from(key), count, columns, taken, sink);
       return new Scan(commands, start, null, count - taken[0], found -> {
-        take(block(found).all(), count, columns, taken, sink);
+        take(Block.of(found).all(), count, columns, taken, sink);
         return count - taken[0];
       }, deadline).run();
     }).thenApply(done -> Status.OK);
@@ -156,7 +154,7 @@ final class Packed implements Layout {
     return commands.read(reads).thenCompose(found -> {
       List<BatchWrite> writes = new ArrayList<>(reads.size());
       for (BatchRead read : reads) {
-        Block block = block(read.record);
+        Block block = Block.of(read.record);
         boolean changed = false;
         for (int i : byBlock.get(read.key)) {
           statuses[i] = readable(read.resultCode)
@@ -165,7 +163,7 @@ final class Packed implements Layout {
         }
         if (changed) {
           writes.add(new BatchWrite(policy(read.record), read.key,
-              new Operation[] {Operation.put(new Bin(BIN, block.toBytes()))}));
+              new Operation[] {Operation.put(new Bin(Block.BIN, block.toBytes()))}));
         }
       }
       return writes.isEmpty() ? CompletableFuture.completedFuture(List.<BatchWrite>of()) : commands.write(writes);
@@ -212,12 +210,8 @@ final class Packed implements Layout {
     return new Key(namespace, table, packing.block(key));
   }
 
-  private static Block block(Record found) {
-    return Block.of(found == null ? null : (byte[]) found.getValue(BIN));
-  }
-
   private static Status hand(Record found, byte[] key, Columns columns, int row, RowSink sink) {
-    return block(found).hand(key, columns, row, sink) ? Status.OK : Status.NOT_FOUND;
+    return Block.of(found).hand(key, columns, row, sink) ? Status.OK : Status.NOT_FOUND;
   }
 
   private static boolean readable(int code) {

@@ -1,10 +1,13 @@
 package dohyo.admin;
 
+import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
+import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -29,6 +32,16 @@ public final class Admin {
      * @throws Exception if it cannot be done; the message is shown to the user
      */
     Map<String, ?> run(Settings arguments) throws Exception;
+  }
+
+  /**
+   * Counts the rows of a table.
+   *
+   * @param <E> what is thrown if that fails
+   */
+  @FunctionalInterface
+  public interface Counter<E extends Exception> {
+    long count(String table) throws E;
   }
 
   private Admin() {
@@ -71,6 +84,49 @@ public final class Admin {
    */
   public static Path folder(Settings arguments) throws IOException {
     return Files.createDirectories(Path.of(arguments.required("folder")));
+  }
+
+  /** The tables' names: the argument {@code tables}. */
+  public static List<String> tables(Settings arguments) {
+    return List.of(arguments.required("tables").split(","));
+  }
+
+  /** Counts the rows of each table; of none where {@code recordcount} is above {@code countlimit}. */
+  public static <E extends Exception> Map<String, Long> countRows(Settings arguments, Counter<E> counter) throws E {
+    Map<String, Long> rows = new LinkedHashMap<>();
+    if (arguments.whole("recordcount", 0, 0, Long.MAX_VALUE) <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
+      for (String table : tables(arguments)) {
+        rows.put(table, counter.count(table));
+      }
+    }
+    return rows;
+  }
+
+  /**
+   * Reads a file of properties: a command line would show the password in them.
+   *
+   * @param file the argument that has the file's name; without it there are no properties
+   * @throws SettingException if the file cannot be read
+   */
+  public static Settings properties(Settings arguments, String file) {
+    Properties properties = new Properties();
+    if (arguments.has(file)) {
+      try (Reader reader = Files.newBufferedReader(Path.of(arguments.required(file)))) {
+        properties.load(reader);
+      } catch (IOException e) {
+        throw new SettingException(file + "=" + arguments.required(file) + ": cannot be read: " + e);
+      }
+    }
+    return new Settings(properties);
+  }
+
+  /**
+   * Reads a server's process id.
+   *
+   * @param file the argument that has the name of a file that begins with it
+   */
+  public static long pid(Settings arguments, String file) throws IOException {
+    return Long.parseLong(Files.readString(Path.of(arguments.required(file))).strip().split(" ")[0]);
   }
 
   /**

@@ -28,7 +28,7 @@ import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
 /** The one connection of this process, with its tables. */
-final class SharedConnection implements Shared.Connection, Transport {
+public final class SharedConnection implements Shared.Connection, Transport {
   /** Before there are operations. Waits grow from one to the next: time ends them and not their number. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
@@ -139,7 +139,12 @@ final class SharedConnection implements Shared.Connection, Transport {
     }
   }
 
-  static Configuration configuration(Settings settings, long millis) {
+  /**
+   * The driver's configuration.
+   *
+   * @param millis bound on one operation
+   */
+  public static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
     // Whatever happens to the server, an operation is answered in time: a value or an error. The tries share that time.

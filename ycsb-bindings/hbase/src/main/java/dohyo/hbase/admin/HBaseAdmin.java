@@ -1,7 +1,9 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
+import dohyo.hbase.SharedConnection;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -53,8 +55,6 @@ import org.apache.hadoop.hbase.util.Bytes;
 public final class HBaseAdmin implements AutoCloseable {
   /** A bound for single calls, which each end by themselves far sooner. */
   private static final long CALL_MILLIS = 120_000;
-  private static final long LOOK_MILLIS = 200;
-  private static final int SECOND_LOOKS = 3;
   private static final int ROWS_PER_CALL = 10_000;
   /** The value of a table's description that says which trial made it. */
   private static final String MARK = "DOHYO";
@@ -67,7 +67,8 @@ public final class HBaseAdmin implements AutoCloseable {
   private final org.apache.hadoop.hbase.client.Admin admin;
   private final Optional<HdfsPages> hdfs;
 
-  HBaseAdmin(Settings arguments) throws IOException {
+  /** Connects; with the arguments above. */
+  public HBaseAdmin(Settings arguments) throws IOException {
     this.arguments = arguments;
     connection = ConnectionFactory.createConnection(SharedConnection.configuration(arguments, CALL_MILLIS));
     admin = connection.getAdmin();
@@ -102,15 +103,14 @@ public final class HBaseAdmin implements AutoCloseable {
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
-      Instant start = Instant.now();
-      Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+      Wait wait = new Wait(arguments, "hbase_settle_timeout");
       boolean flush = arguments.flag("flush", true);
-      Stored stored = flush ? hbase.compact(end) : hbase.rest(end);
+      Stored stored = flush ? hbase.compact(wait) : hbase.rest(wait);
       Map<String, Object> answer = new LinkedHashMap<>();
       if (flush && arguments.flag("prefetch", false)) {
-        answer.put("block_cache_mb", hbase.fillCache(end) >> 20);
+        answer.put("block_cache_mb", hbase.fillCache(wait) >> 20);
       }
-      answer.put("seconds", Duration.between(start, Instant.now()).toSeconds());
+      answer.put("seconds", wait.seconds());
       answer.put("flushed", flush);
       answer.put("store_files", stored.files());
       answer.put("memstore_mb", stored.memstoreMegabytes());
@@ -171,7 +171,7 @@ public final class HBaseAdmin implements AutoCloseable {
    *
    * @throws IOException if one is there that the same trial has not made; then none is made
    */
-  void createTables() throws IOException {
+  public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
     List<TableName> missing = new ArrayList<>();
     for (TableName name : tables()) {
@@ -283,7 +283,7 @@ public final class HBaseAdmin implements AutoCloseable {
    * Flushes and compacts; afterwards all records are in files, one per region. What is so already, as in the copy of a
    * load that has settled, is not written anew; in HDFS it is, as a start may have moved regions to other hosts.
    */
-  private Stored compact(Instant end) throws IOException, InterruptedException {
+  private Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {
       Stored before = Stored.of(regions(List.of(table)));
       admin.flush(table);
@@ -293,10 +293,12 @@ public final class HBaseAdmin implements AutoCloseable {
       }
     }
     for (TableName table : tables()) {
-      while (admin.getCompactionState(table) != CompactionState.NONE || mostStoreFiles(table) > 1) {
-        refuseAfter(end, "table %s is not compacted: state %s, %d files in a region"
-            .formatted(table, admin.getCompactionState(table), mostStoreFiles(table)));
-      }
+      wait.until(() -> {
+        CompactionState state = admin.getCompactionState(table);
+        int files = mostStoreFiles(table);
+        return state == CompactionState.NONE && files <= 1 ? ""
+            : "table %s is not compacted: state %s, %d files in a region".formatted(table, state, files);
+      });
     }
     Stored stored = Stored.of(regions(tables()));
     if (stored.files() == 0 || stored.memstoreMegabytes() > 0) {
@@ -306,20 +308,19 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** Waits until no compaction runs, and no flush that HBase itself has begun writes another file. */
-  private Stored rest(Instant end) throws IOException, InterruptedException {
-    Stored stored = Stored.of(regions(tables()));
-    for (int quiet = 0; quiet < SECOND_LOOKS;) {
+  private Stored rest(Wait wait) throws Exception {
+    Stored[] stored = {Stored.of(regions(tables()))};
+    wait.untilQuiet(() -> {
       List<CompactionState> states = new ArrayList<>();
       for (TableName table : tables()) {
         states.add(admin.getCompactionState(table));
       }
       Stored now = Stored.of(regions(tables()));
-      boolean same = now.equals(stored) && states.stream().allMatch(CompactionState.NONE::equals);
-      quiet = same ? quiet + 1 : 0;
-      stored = now;
-      refuseAfter(end, "compactions or flushes are under way: states %s, %s".formatted(states, stored));
-    }
-    return stored;
+      boolean same = now.equals(stored[0]) && states.stream().allMatch(CompactionState.NONE::equals);
+      stored[0] = now;
+      return same ? "" : "compactions or flushes are under way: states %s, %s".formatted(states, now);
+    });
+    return stored[0];
   }
 
   /**
@@ -327,7 +328,7 @@ public final class HBaseAdmin implements AutoCloseable {
    *
    * @return bytes in the block caches of all region servers
    */
-  private long fillCache(Instant end) throws IOException, InterruptedException {
+  private long fillCache(Wait wait) throws IOException, InterruptedException {
     long bytes = blockCacheBytes();
     for (Instant grown = Instant.now(); Instant.now().isBefore(grown.plus(FILLED_AFTER));) {
       long now = blockCacheBytes();
@@ -335,7 +336,7 @@ public final class HBaseAdmin implements AutoCloseable {
         bytes = now;
         grown = Instant.now();
       }
-      refuseAfter(end, "files are still being read into the block cache, which has %d bytes".formatted(bytes));
+      wait.pause("files are still being read into the block cache, which has %d bytes".formatted(bytes));
     }
     return bytes;
   }
@@ -346,13 +347,6 @@ public final class HBaseAdmin implements AutoCloseable {
       bytes += pages(server).beans(SERVER_BEAN).get(0).getAsJsonObject().get("blockCacheSize").getAsLong();
     }
     return bytes;
-  }
-
-  private void refuseAfter(Instant end, String what) throws IOException, InterruptedException {
-    if (Instant.now().isAfter(end)) {
-      throw new IOException("%s after %s s; raise hbase_settle_timeout".formatted(what, arguments.required("timeout")));
-    }
-    Thread.sleep(LOOK_MILLIS);
   }
 
   private int mostStoreFiles(TableName table) throws IOException {
@@ -371,14 +365,7 @@ public final class HBaseAdmin implements AutoCloseable {
 
   /** Rows by table; none where more were loaded than is worth counting. */
   private Map<String, Long> countRows() throws IOException {
-    Map<String, Long> rows = new LinkedHashMap<>();
-    long records = arguments.whole("recordcount", 0, 0, Long.MAX_VALUE);
-    if (records <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
-      for (TableName table : tables()) {
-        rows.put(table.getNameAsString(), countRows(table));
-      }
-    }
-    return rows;
+    return Admin.countRows(arguments, table -> countRows(TableName.valueOf(table)));
   }
 
   private long countRows(TableName name) throws IOException {
@@ -394,6 +381,6 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   private List<TableName> tables() {
-    return Arrays.stream(arguments.required("tables").split(",")).map(TableName::valueOf).toList();
+    return Admin.tables(arguments).stream().map(TableName::valueOf).toList();
   }
 }

@@ -1,4 +1,4 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import java.io.BufferedReader;
 import java.io.IOException;

@@ -1,13 +1,13 @@
-package dohyo.scylla;
+package dohyo.scylla.admin;
 
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
-import dohyo.cassandra.CqlAdmin;
+import dohyo.cassandra.admin.CqlAdmin;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 
@@ -17,8 +17,6 @@ import java.util.Map;
  * stands; timeout in seconds; folder for the statistics.
  */
 public final class ScyllaAdmin {
-  private static final int SECOND_LOOKS = 3;
-  private static final long LOOK_MILLIS = 200;
   private static final Duration DROP_PATIENCE = Duration.ofMinutes(10);
   /** What of the node's REST interface is kept as evidence, by file. */
   private static final Map<String, String> REPORTS = Map.of(
@@ -77,36 +75,30 @@ public final class ScyllaAdmin {
           "data spread by " + tablets,
           "developer mode: " + settings.get("developer_mode"),
           "compaction: " + cql.compaction()));
-      return Map.of("conditions", conditions,
-          "pid", Long.parseLong(Files.readString(Path.of(arguments.required("pidfile"))).split(" ")[0]));
+      return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pidfile"));
     }
   }
 
   /** A compressor of no name is none. */
-  static String compression(String compressor) {
+  public static String compression(String compressor) {
     return "{'sstable_compression': '" + compressor + "'}";
   }
 
   /** Flushes unless flush=false, waits until no compaction is pending or running, then counts the rows. */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
-    Instant start = Instant.now();
-    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    Wait wait = new Wait(arguments, "scylla_settle_timeout");
     WebPages api = api(arguments);
     boolean flush = arguments.flag("flush", true);
     if (flush) {
-      api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), Duration.between(start, end));
+      api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), wait.timeout());
     }
-    // A flush needs a moment to hand in its compaction.
-    for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
+    wait.untilQuiet(() -> {
       String pending = api.get("/compaction_manager/metrics/pending_tasks").strip();
       String running = api.get("/compaction_manager/compactions").strip();
-      quiet = pending.equals("0") && running.equals("[]") ? quiet + 1 : 0;
-      if (Instant.now().isAfter(end)) {
-        throw new IOException("compactions pending %s, running %s after %s s; raise scylla_settle_timeout"
-            .formatted(pending, running, arguments.required("timeout")));
-      }
-    }
-    long seconds = Duration.between(start, Instant.now()).toSeconds();
+      return pending.equals("0") && running.equals("[]") ? ""
+          : "compactions pending %s, running %s".formatted(pending, running);
+    });
+    long seconds = wait.seconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "notes", flush ? List.of()
           : List.of("settle.flush=false: what ScyllaDB has not flushed by itself is in memtables"));

@@ -1,4 +1,4 @@
-package dohyo.cassandra;
+package dohyo.cassandra.admin;
 
 import java.io.IOException;
 import java.lang.management.GarbageCollectorMXBean;

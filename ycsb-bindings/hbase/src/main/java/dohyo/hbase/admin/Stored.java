@@ -1,4 +1,4 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import java.util.Collection;
 import org.apache.hadoop.hbase.RegionMetrics;

@@ -1,4 +1,4 @@
-package dohyo.scylla;
+package dohyo.scylla.admin;
 
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -9,7 +9,7 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 
 /** The pages that a node shows to its own host. */
-final class WebPages {
+public final class WebPages {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
@@ -17,7 +17,7 @@ final class WebPages {
   private final String server;
 
   /** Of the node that shows them at this host:port. */
-  WebPages(String place) {
+  public WebPages(String place) {
     server = "http://" + place;
   }
 
@@ -26,7 +26,7 @@ final class WebPages {
    *
    * @throws IOException if it is not there
    */
-  String get(String path) throws IOException {
+  public String get(String path) throws IOException {
     return send(request(path).timeout(PATIENCE).GET().build());
   }
 

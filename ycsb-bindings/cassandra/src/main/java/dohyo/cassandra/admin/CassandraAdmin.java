@@ -1,13 +1,13 @@
-package dohyo.cassandra;
+package dohyo.cassandra.admin;
 
 import com.datastax.driver.core.exceptions.AuthenticationException;
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
+import dohyo.cassandra.Query;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -35,8 +35,6 @@ public final class CassandraAdmin {
       "PendingCompactions", "CompactionBytesWritten", "PendingFlushes", "BytesFlushed", "MemtableSwitchCount",
       "MemtableLiveDataSize", "WaitingOnFreeMemtableSpace", "TombstoneScannedHistogram", "BloomFilterFalseRatio",
       "KeyCacheHitRate", "MaxPartitionSize", "SpeculativeRetries");
-  private static final int SECOND_LOOKS = 3;
-  private static final long LOOK_MILLIS = 200;
 
   private CassandraAdmin() {
   }
@@ -66,7 +64,7 @@ public final class CassandraAdmin {
    * some seconds after its start.
    */
   private static Map<String, ?> user(Settings arguments) {
-    Settings access = CqlAdmin.access(arguments);
+    Settings access = Admin.properties(arguments, "connection");
     String user = access.required("cassandra.username");
     Properties known = new Properties();
     known.putAll(access.properties());
@@ -141,8 +139,7 @@ public final class CassandraAdmin {
 
   /** Flushes unless flush=false, waits until no compaction is pending or active, then counts the rows. */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
-    Instant start = Instant.now();
-    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    Wait wait = new Wait(arguments, "cassandra_settle_timeout");
     boolean flush = arguments.flag("flush", true);
     long files;
     long memtableBytes;
@@ -151,20 +148,15 @@ public final class CassandraAdmin {
       if (flush) {
         jvm.flush(keyspace);
       }
-      // A flush needs a moment to hand in its compaction.
-      for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
+      wait.untilQuiet(() -> {
         int pending = jvm.pendingCompactions();
         int active = jvm.activeCompactions();
-        quiet = pending + active == 0 ? quiet + 1 : 0;
-        if (Instant.now().isAfter(end)) {
-          throw new IOException("%d compactions pending and %d active after %s s; raise cassandra_settle_timeout"
-              .formatted(pending, active, arguments.required("timeout")));
-        }
-      }
+        return pending + active == 0 ? "" : "%d compactions pending and %d active".formatted(pending, active);
+      });
       files = jvm.ofTables(keyspace, "LiveSSTableCount");
       memtableBytes = jvm.ofTables(keyspace, "MemtableLiveDataSize");
     }
-    long seconds = Duration.between(start, Instant.now()).toSeconds();
+    long seconds = wait.seconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "sstables", files,
           "memtable_mb", memtableBytes >> 20, "notes", flush ? List.of() : List.of(unflushed(files)));

@@ -1,4 +1,4 @@
-package dohyo.aerospike;
+package dohyo.aerospike.admin;
 
 import com.aerospike.client.AerospikeClient;
 import com.aerospike.client.AerospikeException;
@@ -10,19 +10,18 @@ import com.aerospike.client.ResultCode;
 import com.aerospike.client.cluster.Node;
 import com.aerospike.client.policy.ClientPolicy;
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
+import dohyo.aerospike.Access;
+import dohyo.aerospike.Block;
 import dohyo.binding.Settings;
 import java.io.IOException;
-import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -36,10 +35,8 @@ public final class AerospikeAdmin {
   /** User and password of the one account of a cluster that is new. */
   private static final String NEW_CLUSTER = "admin";
   private static final List<String> ROLES = List.of("read-write", "data-admin", "sys-admin");
-  private static final int SECOND_LOOKS = 3;
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
-  private static final long LOOK_MILLIS = 200;
   private static final int MEBIBYTE = 1 << 20;
 
   private AerospikeAdmin() {
@@ -129,7 +126,7 @@ public final class AerospikeAdmin {
     try (AerospikeClient client = connect(arguments)) {
       Node node = client.getNodes()[0];
       refuseDifferentNodes(client.getNodes(), arguments.required("namespace"));
-      for (String table : arguments.required("tables").split(",")) {
+      for (String table : Admin.tables(arguments)) {
         if (objects(client, arguments.required("namespace"), table) > 0) {
           throw Admin.foreign("the set %s of the namespace %s has records, and".formatted(
               table, arguments.required("namespace")), "choose another namespace (aerospike_namespace)");
@@ -166,8 +163,7 @@ public final class AerospikeAdmin {
           "index: " + index(config),
           "namespace mode: " + (strong ? "SC" : "AP"),
           "commit to device: " + (commits ? "on" : "off")));
-      String pid = Files.readString(Path.of(arguments.required("pid"))).strip().split(" ")[0];
-      return Map.of("conditions", conditions, "pid", Long.parseLong(pid));
+      return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pid"));
     }
   }
 
@@ -218,18 +214,10 @@ public final class AerospikeAdmin {
    * Arguments: tables; layout, as the binding's property; timeout in seconds; recordcount and countlimit.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
-    Instant start = Instant.now();
-    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    Wait wait = new Wait(arguments, "aerospike_settle_timeout");
     try (AerospikeClient client = connect(arguments)) {
-      for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
-        List<String> busy = busy(client, arguments.required("namespace"), SETTLING);
-        quiet = busy.isEmpty() ? quiet + 1 : 0;
-        if (Instant.now().isAfter(end)) {
-          throw new IOException("still busy after %s s: %s; raise aerospike_settle_timeout"
-              .formatted(arguments.required("timeout"), String.join(", ", busy)));
-        }
-      }
-      long seconds = Duration.between(start, Instant.now()).toSeconds();
+      wait.untilQuiet(() -> String.join(", ", busy(client, arguments.required("namespace"), SETTLING)));
+      long seconds = wait.seconds();
       return Map.of("seconds", seconds, "rows", countRows(client, arguments));
     }
   }
@@ -250,23 +238,20 @@ public final class AerospikeAdmin {
 
   /** Rows by table; with packed records the blocks are read, because the server knows of no rows. */
   private static Map<String, Long> countRows(AerospikeClient client, Settings arguments) throws IOException {
-    Map<String, Long> rows = new LinkedHashMap<>();
-    boolean packed = arguments.text("layout", "bins").startsWith("packed");
-    if (packed && arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)
-        < arguments.whole("recordcount", 0, 0, Long.MAX_VALUE)) {
-      return rows;
-    }
     String namespace = arguments.required("namespace");
-    for (String table : arguments.required("tables").split(",")) {
-      rows.put(table, packed ? packedRows(client, namespace, table) : objects(client, namespace, table));
+    if (arguments.text("layout", "bins").startsWith("packed")) {
+      return Admin.countRows(arguments, table -> packedRows(client, namespace, table));
+    }
+    Map<String, Long> rows = new LinkedHashMap<>();
+    for (String table : Admin.tables(arguments)) {
+      rows.put(table, objects(client, namespace, table));
     }
     return rows;
   }
 
   private static long packedRows(AerospikeClient client, String namespace, String table) {
     LongAdder rows = new LongAdder();
-    client.scanAll(null, namespace, table,
-        (key, record) -> rows.add(Block.of((byte[]) record.getValue(Packed.BIN)).size()));
+    client.scanAll(null, namespace, table, (key, record) -> rows.add(Block.of(record).size()));
     return rows.sum();
   }
 
@@ -318,19 +303,14 @@ public final class AerospikeAdmin {
   }
 
   /** The binding's properties that lead to the servers. */
-  private static Settings access(Settings arguments) throws IOException {
-    Properties properties = new Properties();
-    if (arguments.has("access")) {
-      try (Reader file = Files.newBufferedReader(Path.of(arguments.required("access")))) {
-        properties.load(file);
-      }
-    }
+  private static Settings access(Settings arguments) {
+    Settings access = Admin.properties(arguments, "access");
     for (String key : List.of("hosts", "port")) {
       if (arguments.has(key)) {
-        properties.setProperty("aerospike." + key, arguments.required(key));
+        access.properties().setProperty("aerospike." + key, arguments.required(key));
       }
     }
-    return new Settings(properties);
+    return access;
   }
 
   private static String ask(Node node, String command) throws IOException {

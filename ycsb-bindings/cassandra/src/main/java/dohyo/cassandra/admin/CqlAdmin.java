@@ -1,4 +1,4 @@
-package dohyo.cassandra;
+package dohyo.cassandra.admin;
 
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ConsistencyLevel;
@@ -12,17 +12,16 @@ import dohyo.admin.Admin;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.cassandra.Access;
+import dohyo.cassandra.Answers;
+import dohyo.cassandra.EventLoops;
+import dohyo.cassandra.Query;
 import java.io.IOException;
-import java.io.Reader;
 import java.net.InetSocketAddress;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Properties;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
@@ -51,7 +50,7 @@ public final class CqlAdmin implements AutoCloseable {
    * @throws SettingException if that file cannot be read
    */
   public CqlAdmin(Settings arguments) {
-    this(arguments, access(arguments));
+    this(arguments, Admin.properties(arguments, "connection"));
   }
 
   /**
@@ -76,19 +75,6 @@ public final class CqlAdmin implements AutoCloseable {
       cluster.close();
       throw e;
     }
-  }
-
-  /** What the file of the argument connection says; nothing where there is none. */
-  static Settings access(Settings arguments) {
-    Properties access = new Properties();
-    if (arguments.has("connection")) {
-      try (Reader file = Files.newBufferedReader(Path.of(arguments.required("connection")))) {
-        access.load(file);
-      } catch (IOException e) {
-        throw new SettingException("connection=" + arguments.required("connection") + ": cannot be read: " + e);
-      }
-    }
-    return new Settings(access);
   }
 
   @Override
@@ -119,7 +105,7 @@ public final class CqlAdmin implements AutoCloseable {
         .mapToObj(field -> Query.quoted(prefix + field) + " " + type).collect(Collectors.joining(", "));
     String keyColumns = key.columns().stream().map(column -> Query.quoted(column.name()) + " " + cqlType(column))
         .collect(Collectors.joining(", "));
-    for (String table : tables()) {
+    for (String table : Admin.tables(arguments)) {
       if (!there.containsKey(table)) {
         session.execute("CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
             .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression.apply(compressor()))
@@ -131,7 +117,7 @@ public final class CqlAdmin implements AutoCloseable {
 
   private void refuseForeign(Map<String, String> comments, String mark) throws IOException {
     String another = "choose another keyspace (cassandra_keyspace, scylla_keyspace)";
-    for (String table : tables()) {
+    for (String table : Admin.tables(arguments)) {
       if (comments.containsKey(table) && !mark.equals(comments.get(table))) {
         throw Admin.foreign("the table " + keyspace() + "." + table + " is there, and", another);
       }
@@ -244,24 +230,21 @@ public final class CqlAdmin implements AutoCloseable {
 
   /** Counts the rows of every table; does not and gives nothing where more were loaded than is worth counting. */
   public Map<String, Long> countRows() {
-    Map<String, Long> rows = new LinkedHashMap<>();
-    if (whole("countlimit") < whole("recordcount")) {
-      return rows;
-    }
+    return Admin.countRows(arguments, this::countRows);
+  }
+
+  private long countRows(String table) {
     long width = Long.MIN_VALUE / SLICES * -2;
-    for (String table : tables()) {
-      long count = 0;
-      for (int slice = 0; slice < SLICES; slice++) {
-        long first = Long.MIN_VALUE + slice * width;
-        String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
-            .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
-        // One copy alone may not have yet what fewer than all of them have acknowledged.
-        count += Answers.next(session.execute(
-            new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
-      }
-      rows.put(table, count);
+    long count = 0;
+    for (int slice = 0; slice < SLICES; slice++) {
+      long first = Long.MIN_VALUE + slice * width;
+      String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
+          .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
+      // One copy alone may not have yet what fewer than all of them have acknowledged.
+      count += Answers.next(session.execute(
+          new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
     }
-    return rows;
+    return count;
   }
 
   /** How many copies must answer: the consistency level that the client sends with every request. */
@@ -300,13 +283,5 @@ public final class CqlAdmin implements AutoCloseable {
 
   private String keyspace() {
     return arguments.required("keyspace");
-  }
-
-  private List<String> tables() {
-    return List.of(arguments.required("tables").split(","));
-  }
-
-  private long whole(String key) {
-    return arguments.whole(key, 0, 0, Long.MAX_VALUE);
   }
 }
