@@ -32,19 +32,19 @@ import site.ycsb.Status;
  * counts those repetitions ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
  */
 final class Packed implements Layout {
-  private final Commands commands;
+  private final AerospikeConnection connection;
   private final String namespace;
   private final Packing packing;
 
-  Packed(Commands commands, String namespace, Packing packing) {
-    this.commands = commands;
+  Packed(AerospikeConnection connection, String namespace, Packing packing) {
+    this.connection = connection;
     this.namespace = namespace;
     this.packing = packing;
   }
 
   @Override
   public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return commands.get(block(table, key), null).thenApply(found -> hand(found, key, columns, 0, sink));
+    return connection.get(block(table, key), null).thenApply(found -> hand(found, key, columns, 0, sink));
   }
 
   @Override
@@ -55,12 +55,12 @@ final class Packed implements Layout {
       }
       block.put(row);
       return Status.OK;
-    }, commands.deadline());
+    }, connection.deadline());
   }
 
   @Override
   public CompletableFuture<Status> delete(String table, byte[] key) {
-    return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, commands.deadline());
+    return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, connection.deadline());
   }
 
   /** Changes a block in memory; with another answer than OK it is not written. */
@@ -70,7 +70,7 @@ final class Packed implements Layout {
   }
 
   private CompletableFuture<Status> change(Key key, Change change, long deadline) {
-    return commands.get(key, null).thenCompose(found -> {
+    return connection.get(key, null).thenCompose(found -> {
       Block block = Block.of(found);
       Status changed = change.apply(block);
       if (!changed.isOk()) {
@@ -80,31 +80,31 @@ final class Packed implements Layout {
         if (!isConflict(code(error)) || System.nanoTime() >= deadline) {
           return CompletableFuture.failedFuture(error);
         }
-        commands.conflict();
+        connection.conflict();
         return change(key, change, deadline);
       });
     });
   }
 
   private CompletableFuture<?> write(Key key, Record found, Block block) {
-    WritePolicy policy = commands.writePolicy(
+    WritePolicy policy = connection.writePolicy(
         found == null ? RecordExistsAction.CREATE_ONLY : RecordExistsAction.REPLACE_ONLY);
     if (found != null) {
       policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
       policy.generation = found.generation;
     }
-    return block.size() == 0 ? commands.delete(policy, key)
-        : commands.put(policy, key, new Bin(Block.BIN, block.toBytes()));
+    return block.size() == 0 ? connection.delete(policy, key)
+        : connection.put(policy, key, new Bin(Block.BIN, block.toBytes()));
   }
 
   @Override
   public CompletableFuture<Status> scan(String table, byte[] key, int count, Columns columns, RowSink sink) {
-    long deadline = commands.deadline();
+    long deadline = connection.deadline();
     Key start = block(table, key);
     int[] taken = {0};
-    return commands.get(start, null).thenCompose(first -> {
+    return connection.get(start, null).thenCompose(first -> {
       take(Block.of(first).from(key), count, columns, taken, sink);
-      return new Scan(commands, start, null, count - taken[0], found -> {
+      return new Scan(connection, start, null, count - taken[0], found -> {
         take(Block.of(found).all(), count, columns, taken, sink);
         return count - taken[0];
       }, deadline).run();
@@ -125,7 +125,7 @@ final class Packed implements Layout {
     for (byte[] key : keys) {
       blocks.computeIfAbsent(block(table, key), block -> new BatchRead(block, true));
     }
-    return commands.read(List.copyOf(blocks.values())).thenApply(done -> {
+    return connection.read(List.copyOf(blocks.values())).thenApply(done -> {
       Status[] statuses = new Status[keys.size()];
       for (int i = 0; i < statuses.length; i++) {
         BatchRead read = blocks.get(block(table, keys.get(i)));
@@ -144,14 +144,14 @@ final class Packed implements Layout {
       byBlock.computeIfAbsent(block(row.table(), row.key()), none -> new ArrayList<>()).add(i);
     }
     Status[] statuses = new Status[rows.size()];
-    return write(rows, create, byBlock, statuses, commands.deadline()).thenApply(done -> statuses);
+    return write(rows, create, byBlock, statuses, connection.deadline()).thenApply(done -> statuses);
   }
 
   /** Reads the blocks, changes and writes them; those that somebody else has written meanwhile come again. */
   private CompletableFuture<Void> write(List<Row> rows, boolean create, Map<Key, List<Integer>> byBlock,
       Status[] statuses, long deadline) {
     List<BatchRead> reads = byBlock.keySet().stream().map(key -> new BatchRead(key, true)).toList();
-    return commands.read(reads).thenCompose(found -> {
+    return connection.read(reads).thenCompose(found -> {
       List<BatchWrite> writes = new ArrayList<>(reads.size());
       for (BatchRead read : reads) {
         Block block = Block.of(read.record);
@@ -166,12 +166,12 @@ final class Packed implements Layout {
               new Operation[] {Operation.put(new Bin(Block.BIN, block.toBytes()))}));
         }
       }
-      return writes.isEmpty() ? CompletableFuture.completedFuture(List.<BatchWrite>of()) : commands.write(writes);
+      return writes.isEmpty() ? CompletableFuture.completedFuture(List.<BatchWrite>of()) : connection.write(writes);
     }).thenCompose(written -> {
       Map<Key, List<Integer>> again = new LinkedHashMap<>();
       for (BatchWrite write : written) {
         if (isConflict(write.resultCode) && System.nanoTime() < deadline) {
-          commands.conflict();
+          connection.conflict();
           again.put(write.key, byBlock.get(write.key));
         } else if (write.resultCode != ResultCode.OK) {
           byBlock.get(write.key).stream().filter(i -> statuses[i].isOk())
@@ -197,7 +197,7 @@ final class Packed implements Layout {
 
   private BatchWritePolicy policy(Record found) {
     BatchWritePolicy policy = new BatchWritePolicy();
-    policy.commitLevel = commands.commitLevel();
+    policy.commitLevel = connection.commitLevel();
     policy.recordExistsAction = found == null ? RecordExistsAction.CREATE_ONLY : RecordExistsAction.REPLACE_ONLY;
     if (found != null) {
       policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;

@@ -20,7 +20,7 @@ final class Scan {
   private static final int PARTITIONS = 4096;
   private static final int MOST_AT_ONCE = 128;
 
-  private final Commands commands;
+  private final AerospikeConnection connection;
   private final Key start;
   private final String[] bins;
   private final ToIntFunction<Record> taker;
@@ -35,8 +35,9 @@ final class Scan {
    * @param missing how many records are wanted
    * @param taker   takes each record and says how many are still wanted
    */
-  Scan(Commands commands, Key start, String[] bins, int missing, ToIntFunction<Record> taker, long deadline) {
-    this.commands = commands;
+  Scan(AerospikeConnection connection, Key start, String[] bins, int missing, ToIntFunction<Record> taker,
+      long deadline) {
+    this.connection = connection;
     this.start = start;
     this.bins = bins;
     this.missing = missing;
@@ -57,7 +58,7 @@ final class Scan {
     for (int partition = first; partition < end; partition++) {
       PartitionFilter filter = partition == Partition.getPartitionId(start.digest)
           ? PartitionFilter.after(start) : PartitionFilter.id(partition);
-      answers.add(commands.records(start.namespace, start.setName, filter, bins, missing, deadline));
+      answers.add(connection.records(start.namespace, start.setName, filter, bins, missing, deadline));
     }
     return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).thenCompose(all -> {
       for (CompletableFuture<List<KeyRecord>> answer : answers) {

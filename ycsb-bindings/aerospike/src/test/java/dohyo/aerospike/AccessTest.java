@@ -82,7 +82,7 @@ class AccessTest {
   void aTlsClientComesAsFarAsTheConnection() throws Exception {
     Settings settings = settings("aerospike.hosts", "127.0.0.1:1", "aerospike.tlsname", "ring", "aerospike.tlsca",
         authority().toString(), "operationtimeout", "500");
-    DBException error = assertThrows(DBException.class, () -> new Commands(settings));
+    DBException error = assertThrows(DBException.class, () -> new AerospikeConnection(settings));
     assertTrue(error.getMessage().contains("cannot reach Aerospike at 127.0.0.1:1"), error.getMessage());
   }
 }

@@ -43,26 +43,26 @@ public class CassandraBinding extends Binding {
   /** Means "no pages" to the driver: the rows of one read come as one answer. */
   private static final int UNPAGED = Integer.MAX_VALUE;
 
-  private static final Shared<SharedSession> SESSION = new Shared<>(
-      settings -> new SharedSession(settings, Cluster.builder()));
+  private static final Shared<CassandraConnection> CONNECTION = new Shared<>(
+      settings -> new CassandraConnection(settings, Cluster.builder()));
 
-  private final Shared<SharedSession> sessions;
-  private SharedSession shared;
+  private final Shared<CassandraConnection> shared;
+  private CassandraConnection connection;
   private KeyColumns keyColumns;
   private BatchStatement.Type batchType;
   private boolean batchReads;
 
   public CassandraBinding() {
-    this(SESSION);
+    this(CONNECTION);
   }
 
   /**
    * For a product that speaks CQL through a driver of its own with the same API.
    *
-   * @param sessions the one session of the process, with what only that driver knows
+   * @param shared the one connection of the process, with what only that driver knows
    */
-  protected CassandraBinding(Shared<SharedSession> sessions) {
-    this.sessions = sessions;
+  protected CassandraBinding(Shared<CassandraConnection> shared) {
+    this.shared = shared;
   }
 
   @Override
@@ -83,20 +83,20 @@ public class CassandraBinding extends Binding {
       throw new SettingException("cassandra.batchread=in: the key has several columns (keycolumns), and IN asks for"
           + " every combination of their values, not for the batch's records; use cassandra.batchread=async");
     }
-    shared = sessions.open(settings);
+    connection = shared.open(settings);
   }
 
   @Override
   protected void disconnect() {
-    if (shared != null) {
-      shared = null;
-      sessions.release();
+    if (connection != null) {
+      connection = null;
+      shared.release();
     }
   }
 
   @Override
   public Optional<Transport> transport() {
-    return Optional.ofNullable(shared);
+    return Optional.ofNullable(connection);
   }
 
   @Override
@@ -164,7 +164,7 @@ public class CassandraBinding extends Binding {
   private CompletableFuture<Status[]> write(Query.Verb verb, List<Row> rows) {
     BatchStatement batch = new BatchStatement(batchType);
     for (Row row : rows) {
-      CompletableFuture<PreparedStatement> prepared = shared.prepared(new Query(verb, row.table(), row.columns()));
+      CompletableFuture<PreparedStatement> prepared = connection.prepared(new Query(verb, row.table(), row.columns()));
       if (!prepared.isDone()) {
         return prepared.thenCompose(known -> write(verb, rows));
       }
@@ -175,12 +175,12 @@ public class CassandraBinding extends Binding {
     }
     // A batch takes its consistency from itself, not from its statements.
     batch.setConsistencyLevel(batch.getStatements().iterator().next().getConsistencyLevel()).setIdempotent(true);
-    return Answers.of(shared.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
+    return Answers.of(connection.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
   }
 
   private <R> CompletableFuture<R> execute(Query query, Function<PreparedStatement, Statement> bind,
       Function<ResultSet, R> decode) {
-    CompletableFuture<PreparedStatement> prepared = shared.prepared(query);
+    CompletableFuture<PreparedStatement> prepared = connection.prepared(query);
     if (prepared.isDone() && !prepared.isCompletedExceptionally()) {
       return send(bind.apply(prepared.join()), decode);
     }
@@ -188,7 +188,7 @@ public class CassandraBinding extends Binding {
   }
 
   private <R> CompletableFuture<R> send(Statement statement, Function<ResultSet, R> decode) {
-    return Answers.of(shared.session().executeAsync(statement), decode);
+    return Answers.of(connection.session().executeAsync(statement), decode);
   }
 
   private int keySize() {

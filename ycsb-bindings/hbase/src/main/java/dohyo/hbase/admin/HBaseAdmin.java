@@ -3,7 +3,7 @@ package dohyo.hbase.admin;
 import dohyo.admin.Admin;
 import dohyo.admin.Wait;
 import dohyo.binding.Settings;
-import dohyo.hbase.SharedConnection;
+import dohyo.hbase.HBaseConnection;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -70,7 +70,7 @@ public final class HBaseAdmin implements AutoCloseable {
   /** Connects; with the arguments above. */
   public HBaseAdmin(Settings arguments) throws IOException {
     this.arguments = arguments;
-    connection = ConnectionFactory.createConnection(SharedConnection.configuration(arguments, CALL_MILLIS));
+    connection = ConnectionFactory.createConnection(HBaseConnection.configuration(arguments, CALL_MILLIS));
     admin = connection.getAdmin();
     hdfs = Optional.of(arguments.text("hdfs", "")).filter(address -> !address.isEmpty()).map(HdfsPages::new);
   }

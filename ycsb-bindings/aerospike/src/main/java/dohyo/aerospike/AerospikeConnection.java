@@ -46,13 +46,13 @@ import java.util.function.Supplier;
 import site.ycsb.DBException;
 
 /**
- * The one client of this process, with the commands that the layouts need. Each command answers within
- * {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
+ * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command answers
+ * within {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
  *
  * <p>Where a logical client has a thread of its own and one operation in flight, the thread waits for the server
  * itself: the way to an event loop and back halves the rate. Everything else goes through the event loops.
  */
-final class Commands implements Shared.Connection, Transport {
+final class AerospikeConnection implements Shared.Connection, Transport {
   /** Above this a query counts as long for the server, which then schedules it beside the others. */
   private static final int SHORT_QUERY = 100;
   /** Per node; a connection carries one command at a time, so that a loop needs many to be busy. */
@@ -70,7 +70,7 @@ final class Commands implements Shared.Connection, Transport {
   private final AerospikeClient client;
   private final LongAdder conflicts = new LongAdder();
 
-  Commands(Settings settings) throws DBException {
+  AerospikeConnection(Settings settings) throws DBException {
     waits = settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1
         && settings.choice("client.loop", "threads", "events").equals("threads");
     millis = Binding.operationTimeout(settings);

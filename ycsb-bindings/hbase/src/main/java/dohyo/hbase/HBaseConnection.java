@@ -28,7 +28,7 @@ import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
 /** The one connection of this process, with its tables. */
-public final class SharedConnection implements Shared.Connection, Transport {
+public final class HBaseConnection implements Shared.Connection, Transport {
   /** Before there are operations. Waits grow from one to the next: time ends them and not their number. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
@@ -39,7 +39,7 @@ public final class SharedConnection implements Shared.Connection, Transport {
   private final AsyncConnection connection;
   private final ConcurrentMap<String, AsyncTable<AdvancedScanResultConsumer>> tables = new ConcurrentHashMap<>();
 
-  SharedConnection(Settings settings) throws DBException {
+  HBaseConnection(Settings settings) throws DBException {
     long millis = Binding.operationTimeout(settings);
     Configuration configuration = configuration(settings, millis);
     int loops = Transport.eventLoops(settings, EVENT_LOOPS);
@@ -77,7 +77,7 @@ public final class SharedConnection implements Shared.Connection, Transport {
     try {
       return of(opening, configuration, millis);
     } catch (DBException e) {
-      opening.thenAccept(SharedConnection::close);
+      opening.thenAccept(HBaseConnection::close);
       throw e;
     }
   }
