@@ -106,20 +106,11 @@ public final class AerospikeBinding extends Binding {
     return all(rows.size(), () -> layout.write(rows, false));
   }
 
-  /** What the driver refuses at once fails like everything else. */
   private static CompletableFuture<Status> one(Supplier<CompletableFuture<Status>> request) {
-    try {
-      return request.get().exceptionally(ResultCodes::status);
-    } catch (RuntimeException e) {
-      return CompletableFuture.completedFuture(ResultCodes.status(e));
-    }
+    return guarded(request).exceptionally(ResultCodes::status);
   }
 
   private static CompletableFuture<Status[]> all(int count, Supplier<CompletableFuture<Status[]>> request) {
-    try {
-      return request.get().exceptionally(error -> Outcome.each(ResultCodes.status(error), count));
-    } catch (RuntimeException e) {
-      return CompletableFuture.completedFuture(Outcome.each(ResultCodes.status(e), count));
-    }
+    return guarded(request).exceptionally(error -> Outcome.each(ResultCodes.status(error), count));
   }
 }

@@ -224,11 +224,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
   }
 
   private static <T> CompletableFuture<T> now(Supplier<T> command) {
-    try {
-      return CompletableFuture.completedFuture(command.get());
-    } catch (AerospikeException e) {
-      return CompletableFuture.failedFuture(e);
-    }
+    return Binding.guarded(() -> CompletableFuture.completedFuture(command.get()));
   }
 
   /** Reads a batch, one request per node; each record holds its own result code, and the future never fails. */
@@ -277,12 +273,10 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     if (bins != null) {
       statement.setBinNames(bins);
     }
-    try {
+    return Binding.guarded(() -> {
       client.queryPartitions(loops.next(), answer, policy, statement, filter);
-    } catch (AerospikeException e) {
-      answer.onFailure(e);
-    }
-    return answer;
+      return answer;
+    });
   }
 
   // ---- the driver's listeners as futures, completed on its own threads: no thread hop per record ----

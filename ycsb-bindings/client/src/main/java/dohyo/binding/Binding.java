@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import site.ycsb.ByteArrayByteIterator;
 import site.ycsb.ByteIterator;
 import site.ycsb.DB;
@@ -173,6 +174,43 @@ public abstract class Binding extends DB {
     return keys;
   }
 
+  /** Starts a request; where the driver throws instead of failing its future, a failed future is returned. */
+  public static <T> CompletableFuture<T> guarded(Supplier<CompletableFuture<T>> request) {
+    try {
+      return request.get();
+    } catch (RuntimeException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  /**
+   * Takes one of several answers.
+   *
+   * @param <T> a result
+   */
+  @FunctionalInterface
+  protected interface Collector<T> {
+    void take(int index, T result, Throwable failure);
+  }
+
+  /**
+   * Waits for all answers, failed ones too, and hands them to the collector in their order, on one thread.
+   *
+   * @param collector gets each answer's index with its result, or with its failure where that is not {@code null}
+   */
+  protected static <T> CompletableFuture<Void> gather(List<CompletableFuture<T>> answers, Collector<T> collector) {
+    return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
+      for (int i = 0; i < answers.size(); i++) {
+        int index = i;
+        answers.get(i).handle((result, failure) -> {
+          collector.take(index, result, failure);
+          return null;
+        }).join();
+      }
+      return null;
+    });
+  }
+
   // ---- YCSB's own interface: one record at a time, waited for ----
 
   @Override
@@ -267,11 +305,13 @@ public abstract class Binding extends DB {
   }
 
   private static CompletableFuture<Status[]> sideBySide(int count, IntFunction<CompletableFuture<Status>> start) {
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    CompletableFuture<Status>[] started = new CompletableFuture[count];
+    List<CompletableFuture<Status>> answers = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
-      started[i] = start.apply(i);
+      int place = i;
+      answers.add(guarded(() -> start.apply(place)));
     }
-    return Outcome.all(started);
+    Status[] statuses = new Status[count];
+    return gather(answers, (i, status, failure) -> statuses[i] = failure == null ? status : Outcome.of(failure))
+        .thenApply(done -> statuses);
   }
 }

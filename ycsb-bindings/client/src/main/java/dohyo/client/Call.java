@@ -69,18 +69,13 @@ public final class Call {
     if (retries == 0) {
       firstStarted = now;
     }
-    try {
-      if (request.batched()) {
-        sendBatch(binding).whenComplete((all, error) ->
-            settle(error == null ? all : each(Outcome.of(error)), whenDone));
-      } else {
-        sendOne(binding).whenComplete((one, error) ->
-            settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {Outcome.of(error)},
-                whenDone));
-      }
-    } catch (RuntimeException e) {
-      // A driver may throw at once instead of failing the future (HBase does when a value is too large).
-      settle(each(Outcome.of(e)), whenDone);
+    if (request.batched()) {
+      Binding.guarded(() -> sendBatch(binding)).whenComplete((all, error) ->
+          settle(error == null ? all : each(Outcome.of(error)), whenDone));
+    } else {
+      Binding.guarded(() -> sendOne(binding)).whenComplete((one, error) ->
+          settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {Outcome.of(error)},
+              whenDone));
     }
   }
 

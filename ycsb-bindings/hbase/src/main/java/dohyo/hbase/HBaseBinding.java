@@ -126,7 +126,7 @@ public final class HBaseBinding extends Binding {
       for (byte[] key : keys) {
         gets.add(get(key, columns));
       }
-      return gather(gets, some -> connection.table(table).get(some), (i, found) -> hand(found, i, sink));
+      return send(gets, some -> connection.table(table).get(some), (i, found) -> hand(found, i, sink));
     } catch (IllegalArgumentException e) {
       return super.readRows(table, keys, columns, sink);
     }
@@ -139,7 +139,7 @@ public final class HBaseBinding extends Binding {
       for (Row row : rows) {
         puts.add(put(row));
       }
-      return gather(puts, some -> connection.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
+      return send(puts, some -> connection.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
     } catch (IllegalArgumentException e) {
       // For one record that is too large the driver refuses the whole batch, before it sends any of it.
       return super.insertRows(rows);
@@ -177,48 +177,35 @@ public final class HBaseBinding extends Binding {
     return columns == null ? null : encoded(columns).sorted();
   }
 
-  /** What the driver refuses at once (a key or value too large) fails like everything else. */
   private CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
-    try {
-      return connection.again().begin().send(request)
-          .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Retries.cause(failure)));
-    } catch (IllegalArgumentException e) {
-      return CompletableFuture.failedFuture(e);
-    }
+    return guarded(() -> connection.again().begin().send(request))
+        .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Retries.cause(failure)));
   }
 
   /** Sends a batch, and keeps each record's own status. */
-  private <Q, T> CompletableFuture<Status[]> gather(List<Q> batch, Function<List<Q>, List<CompletableFuture<T>>> verb,
+  private <Q, T> CompletableFuture<Status[]> send(List<Q> batch, Function<List<Q>, List<CompletableFuture<T>>> verb,
       BiFunction<Integer, T, Status> decode) {
     Status[] statuses = new Status[batch.size()];
-    return gather(IntStream.range(0, statuses.length).boxed().toList(), batch, verb, decode, statuses,
+    return send(IntStream.range(0, statuses.length).boxed().toList(), batch, verb, decode, statuses,
         connection.again().begin()).thenApply(done -> statuses);
   }
 
   /** Sends those records of a batch that are at these places; those that failed are sent again together. */
-  private static <Q, T> CompletableFuture<Void> gather(List<Integer> places, List<Q> batch,
+  private static <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
       Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
       Retries.Tries tries) {
-    List<CompletableFuture<T>> answers = verb.apply(places.stream().map(batch::get).toList());
-    return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
-      List<Integer> again = new ArrayList<>();
-      for (int i = 0; i < answers.size(); i++) {
-        int place = places.get(i);
-        CompletableFuture<T> answer = answers.get(i);
-        if (!answer.isCompletedExceptionally()) {
-          statuses[place] = decode.apply(place, answer.join());
-          continue;
-        }
-        Throwable failure = answer.handle((none, why) -> why).join();
-        if (tries.allow(failure)) {
-          again.add(place);
-        } else {
-          statuses[place] = Outcome.of(Retries.cause(failure));
-        }
+    List<Integer> again = new ArrayList<>();
+    return gather(verb.apply(places.stream().map(batch::get).toList()), (i, found, failure) -> {
+      int place = places.get(i);
+      if (failure == null) {
+        statuses[place] = decode.apply(place, found);
+      } else if (tries.allow(failure)) {
+        again.add(place);
+      } else {
+        statuses[place] = Outcome.of(Retries.cause(failure));
       }
-      return again;
-    }).thenCompose(again -> again.isEmpty() ? CompletableFuture.completedFuture(null)
-        : tries.again(() -> gather(again, batch, verb, decode, statuses, tries)));
+    }).thenCompose(done -> again.isEmpty() ? CompletableFuture.completedFuture(null)
+        : tries.again(() -> send(again, batch, verb, decode, statuses, tries)));
   }
 
   private static Status hand(Result found, int row, RowSink sink) {
