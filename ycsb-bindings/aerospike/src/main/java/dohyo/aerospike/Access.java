@@ -15,8 +15,8 @@ import java.util.Arrays;
 import javax.net.ssl.SSLContext;
 
 /**
- * Where the servers are and how they let a client in: {@code aerospike.hosts} and {@code .port}; {@code .user} and
- * {@code .password} where they ask for them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a
+ * Addresses, credentials and TLS of the servers: {@code aerospike.hosts} and {@code .port}; {@code .user} and
+ * {@code .password} where they require them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a
  * PEM file with the authorities to trust, where they speak TLS. All but the first two only with the Enterprise edition.
  */
 public final class Access {
@@ -49,11 +49,11 @@ public final class Access {
   }
 
   /**
-   * Gives a client what lets it in.
+   * Configures credentials and TLS of a client.
    *
    * @throws SettingException if the authorities cannot be read
    */
-  public void allow(ClientPolicy policy) {
+  public void configure(ClientPolicy policy) {
     if (settings.has("aerospike.user")) {
       policy.user = settings.required("aerospike.user");
       policy.password = settings.required("aerospike.password");

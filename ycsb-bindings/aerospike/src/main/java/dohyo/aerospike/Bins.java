@@ -60,7 +60,7 @@ final class Bins implements Layout {
 
   @Override
   public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return connection.get(key(table, key), names(columns)).thenApply(found -> hand(found, 0, sink));
+    return connection.get(key(table, key), names(columns)).thenApply(found -> emit(found, 0, sink));
   }
 
   @Override
@@ -86,11 +86,11 @@ final class Bins implements Layout {
     Key start = key(table, key);
     int[] taken = {0};
     return connection.get(start, names(columns)).thenCompose(first -> {
-      if (hand(first, 0, sink).isOk()) {
+      if (emit(first, 0, sink).isOk()) {
         taken[0]++;
       }
       return new Scan(connection, start, names(columns), count - taken[0], found -> {
-        hand(found, taken[0]++, sink);
+        emit(found, taken[0]++, sink);
         return count - taken[0];
       }, deadline).run();
     }).thenApply(done -> Status.OK);
@@ -107,7 +107,7 @@ final class Bins implements Layout {
       Status[] statuses = statuses(records);
       for (int i = 0; i < statuses.length; i++) {
         if (statuses[i].isOk()) {
-          hand(records.get(i).record, i, sink);
+          emit(records.get(i).record, i, sink);
         }
       }
       return statuses;
@@ -145,7 +145,7 @@ final class Bins implements Layout {
     return statuses;
   }
 
-  private static Status hand(Record found, int row, RowSink sink) {
+  private static Status emit(Record found, int row, RowSink sink) {
     if (found == null) {
       return Status.NOT_FOUND;
     }

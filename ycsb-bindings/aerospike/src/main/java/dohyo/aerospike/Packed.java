@@ -23,13 +23,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.Function;
 import site.ycsb.Status;
 
 /**
  * {@code packed=N}: about N records lie in one of Aerospike's, as one value ({@link Block}), so that the index, which
  * takes 64 bytes of memory per record, is N times smaller. A write reads the block and writes all of it, under the
- * condition that nobody has written it meanwhile; else it begins again, up to {@code operationtimeout}. The server
- * counts those repetitions ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
+ * condition that no other client has written it meanwhile; else it is retried, up to {@code operationtimeout}. The
+ * server counts those retries ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
  */
 final class Packed implements Layout {
   private final AerospikeConnection connection;
@@ -44,18 +45,12 @@ final class Packed implements Layout {
 
   @Override
   public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return connection.get(block(table, key), null).thenApply(found -> hand(found, key, columns, 0, sink));
+    return connection.get(block(table, key), null).thenApply(found -> emit(found, key, columns, 0, sink));
   }
 
   @Override
   public CompletableFuture<Status> write(Row row, boolean create) {
-    return change(block(row.table(), row.key()), block -> {
-      if (!create && !block.has(row.key())) {
-        return Status.NOT_FOUND;
-      }
-      block.put(row);
-      return Status.OK;
-    }, connection.deadline());
+    return change(block(row.table(), row.key()), block -> put(block, row, create), connection.deadline());
   }
 
   @Override
@@ -63,13 +58,8 @@ final class Packed implements Layout {
     return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, connection.deadline());
   }
 
-  /** Changes a block in memory; with another answer than OK it is not written. */
-  @FunctionalInterface
-  private interface Change {
-    Status apply(Block block);
-  }
-
-  private CompletableFuture<Status> change(Key key, Change change, long deadline) {
+  /** Changes a block in memory, and writes it if that is OK. */
+  private CompletableFuture<Status> change(Key key, Function<Block, Status> change, long deadline) {
     return connection.get(key, null).thenCompose(found -> {
       Block block = Block.of(found);
       Status changed = change.apply(block);
@@ -103,18 +93,18 @@ final class Packed implements Layout {
     Key start = block(table, key);
     int[] taken = {0};
     return connection.get(start, null).thenCompose(first -> {
-      take(Block.of(first).from(key), count, columns, taken, sink);
+      emitAll(Block.of(first).from(key), count, columns, taken, sink);
       return new Scan(connection, start, null, count - taken[0], found -> {
-        take(Block.of(found).all(), count, columns, taken, sink);
+        emitAll(Block.of(found).all(), count, columns, taken, sink);
         return count - taken[0];
       }, deadline).run();
     }).thenApply(done -> Status.OK);
   }
 
-  private static void take(Iterable<ByteBuffer> records, int count, Columns columns, int[] taken, RowSink sink) {
+  private static void emitAll(Iterable<ByteBuffer> records, int count, Columns columns, int[] taken, RowSink sink) {
     for (ByteBuffer record : records) {
       if (taken[0] < count) {
-        Block.hand(record, columns, taken[0]++, sink);
+        Block.emit(record, columns, taken[0]++, sink);
       }
     }
   }
@@ -130,7 +120,7 @@ final class Packed implements Layout {
       for (int i = 0; i < statuses.length; i++) {
         BatchRead read = blocks.get(block(table, keys.get(i)));
         statuses[i] = read.resultCode == ResultCode.OK
-            ? hand(read.record, keys.get(i), columns, i, sink) : ResultCodes.status(read.resultCode);
+            ? emit(read.record, keys.get(i), columns, i, sink) : ResultCodes.status(read.resultCode);
       }
       return statuses;
     });
@@ -147,7 +137,7 @@ final class Packed implements Layout {
     return write(rows, create, byBlock, statuses, connection.deadline()).thenApply(done -> statuses);
   }
 
-  /** Reads the blocks, changes and writes them; those that somebody else has written meanwhile come again. */
+  /** Reads, changes and writes the blocks; those that another client has written meanwhile are retried. */
   private CompletableFuture<Void> write(List<Row> rows, boolean create, Map<Key, List<Integer>> byBlock,
       Status[] statuses, long deadline) {
     List<BatchRead> reads = byBlock.keySet().stream().map(key -> new BatchRead(key, true)).toList();
@@ -210,15 +200,15 @@ final class Packed implements Layout {
     return new Key(namespace, table, packing.block(key));
   }
 
-  private static Status hand(Record found, byte[] key, Columns columns, int row, RowSink sink) {
-    return Block.of(found).hand(key, columns, row, sink) ? Status.OK : Status.NOT_FOUND;
+  private static Status emit(Record found, byte[] key, Columns columns, int row, RowSink sink) {
+    return Block.of(found).emit(key, columns, row, sink) ? Status.OK : Status.NOT_FOUND;
   }
 
   private static boolean readable(int code) {
     return code == ResultCode.OK || code == ResultCode.KEY_NOT_FOUND_ERROR;
   }
 
-  /** Whether somebody else has written, made or removed the block since it was read. */
+  /** Whether another client has written, created or removed the block since it was read. */
   private static boolean isConflict(int code) {
     return code == ResultCode.GENERATION_ERROR || code == ResultCode.KEY_EXISTS_ERROR
         || code == ResultCode.KEY_NOT_FOUND_ERROR;

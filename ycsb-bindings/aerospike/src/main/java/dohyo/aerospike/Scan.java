@@ -18,12 +18,12 @@ import java.util.function.ToIntFunction;
  */
 final class Scan {
   private static final int PARTITIONS = 4096;
-  private static final int MOST_AT_ONCE = 128;
+  private static final int MAX_AT_ONCE = 128;
 
   private final AerospikeConnection connection;
   private final Key start;
   private final String[] bins;
-  private final ToIntFunction<Record> taker;
+  private final ToIntFunction<Record> consumer;
   private final long deadline;
   private int missing;
 
@@ -33,15 +33,15 @@ final class Scan {
    * @param start   where to begin, exclusive; whether there is such a record does not matter
    * @param bins    bins wanted, {@code null} for all
    * @param missing how many records are wanted
-   * @param taker   takes each record and says how many are still wanted
+   * @param consumer takes each record and returns how many are still wanted
    */
-  Scan(AerospikeConnection connection, Key start, String[] bins, int missing, ToIntFunction<Record> taker,
+  Scan(AerospikeConnection connection, Key start, String[] bins, int missing, ToIntFunction<Record> consumer,
       long deadline) {
     this.connection = connection;
     this.start = start;
     this.bins = bins;
     this.missing = missing;
-    this.taker = taker;
+    this.consumer = consumer;
     this.deadline = deadline;
   }
 
@@ -64,11 +64,11 @@ final class Scan {
       for (CompletableFuture<List<KeyRecord>> answer : answers) {
         for (KeyRecord found : answer.join()) {
           if (missing > 0) {
-            missing = taker.applyAsInt(found.record);
+            missing = consumer.applyAsInt(found.record);
           }
         }
       }
-      return from(end, Math.min(2 * count, MOST_AT_ONCE));
+      return from(end, Math.min(2 * count, MAX_AT_ONCE));
     });
   }
 }

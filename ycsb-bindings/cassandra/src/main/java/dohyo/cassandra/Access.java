@@ -15,7 +15,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
 
-/** How a connection is let in and protected; the same for clients and administration. */
+/** Credentials and TLS of a connection, for clients and administration. */
 public final class Access {
   private static final String CA = "cassandra.ca";
 
@@ -31,7 +31,7 @@ public final class Access {
    * @param driver   gets the credentials and the TLS options
    * @throws SettingException if the certificate is none
    */
-  public static void grant(Settings settings, Cluster.Builder driver) {
+  public static void configure(Settings settings, Cluster.Builder driver) {
     if (settings.has("cassandra.username")) {
       driver.withCredentials(settings.text("cassandra.username", ""), settings.text("cassandra.password", ""));
     }

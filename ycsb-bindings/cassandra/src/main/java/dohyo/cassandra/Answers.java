@@ -49,7 +49,7 @@ public final class Answers {
       try {
         complete(decode.apply(answer));
       } catch (RuntimeException | Error e) {
-        // An error, too: the driver's thread would only log it, and nobody would ever be answered.
+        // Errors, too: the driver's thread would only log them, and the future would never complete.
         completeExceptionally(e);
       }
     }

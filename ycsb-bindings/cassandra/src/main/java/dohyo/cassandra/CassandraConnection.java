@@ -137,7 +137,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
         .withSocketOptions(sockets)
         .withNettyOptions(new EventLoops(eventLoops))
         .withoutJMXReporting();
-    Access.grant(settings, driver);
+    Access.configure(settings, driver);
     try {
       return driver.addContactPoints(hosts).build();
     } catch (IllegalArgumentException e) {

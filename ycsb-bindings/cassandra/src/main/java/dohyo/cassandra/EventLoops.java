@@ -11,7 +11,7 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
-/** Event loops in the number that was asked for, which end without the driver's two quiet seconds. */
+/** A configurable number of event loops, which shut down without the driver's quiet period of two seconds. */
 public final class EventLoops extends NettyOptions {
   private static final int CLOSE_SECONDS = 15;
 

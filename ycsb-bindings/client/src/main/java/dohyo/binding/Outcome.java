@@ -6,7 +6,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import site.ycsb.Status;
 
-/** What became of a record, where the answer is not simply {@link Status#OK}. */
+/** Statuses beyond {@link Status#OK}. */
 public final class Outcome {
   /** No answer within {@code operationtimeout}. */
   public static final Status TIMEOUT =
@@ -32,7 +32,7 @@ public final class Outcome {
     return new Status(name.isEmpty() ? "ERROR" : name, String.valueOf(cause.getMessage()));
   }
 
-  /** Whether the status tells of an error: neither a success nor a record that is not there. */
+  /** Whether the status is an error: neither a success nor NOT_FOUND. */
   public static boolean isError(Status status) {
     return !status.isOk() && !isNotFound(status);
   }

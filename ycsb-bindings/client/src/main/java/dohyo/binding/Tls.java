@@ -15,12 +15,7 @@ public final class Tls {
   private Tls() {
   }
 
-  /**
-   * Makes a context that trusts these authorities alone.
-   *
-   * @param certificates theirs, X.509 as PEM or DER
-   * @throws GeneralSecurityException if there is no certificate, or something else
-   */
+  /** A context that trusts only these authorities, given as X.509 certificates in PEM or DER. */
   public static SSLContext trusting(InputStream certificates) throws GeneralSecurityException, IOException {
     KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
     trusted.load(null, null);

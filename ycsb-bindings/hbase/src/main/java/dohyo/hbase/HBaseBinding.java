@@ -48,7 +48,7 @@ public final class HBaseBinding extends Binding {
   private byte[] family;
   private Durability durability;
 
-  /** Column names as HBase wants them: in the order of the values, and sorted. */
+  /** Encoded column names: in the order of the values, and sorted. */
   private record Qualifiers(byte[][] inOrder, NavigableSet<byte[]> sorted) {
     static Qualifiers of(Columns columns) {
       byte[][] names = columns.names().stream().map(Bytes::toBytes).toArray(byte[][]::new);
@@ -86,7 +86,7 @@ public final class HBaseBinding extends Binding {
 
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
-    return send(() -> connection.table(table).get(get(key, columns)).thenApply(found -> hand(found, 0, sink)));
+    return send(() -> connection.table(table).get(get(key, columns)).thenApply(found -> emit(found, 0, sink)));
   }
 
   @Override
@@ -112,7 +112,7 @@ public final class HBaseBinding extends Binding {
       scan.getFamilyMap().put(family, wanted(columns));
       return connection.table(table).scanAll(scan).thenApply(found -> {
         for (int i = 0; i < found.size(); i++) {
-          hand(found.get(i), i, sink);
+          emit(found.get(i), i, sink);
         }
         return Status.OK;
       });
@@ -126,7 +126,7 @@ public final class HBaseBinding extends Binding {
       for (byte[] key : keys) {
         gets.add(get(key, columns));
       }
-      return send(gets, some -> connection.table(table).get(some), (i, found) -> hand(found, i, sink));
+      return send(gets, some -> connection.table(table).get(some), (i, found) -> emit(found, i, sink));
     } catch (IllegalArgumentException e) {
       return super.readRows(table, keys, columns, sink);
     }
@@ -178,7 +178,7 @@ public final class HBaseBinding extends Binding {
   }
 
   private CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
-    return guarded(() -> connection.again().begin().send(request))
+    return guarded(() -> connection.requests().begin().send(request))
         .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Retries.cause(failure)));
   }
 
@@ -187,10 +187,10 @@ public final class HBaseBinding extends Binding {
       BiFunction<Integer, T, Status> decode) {
     Status[] statuses = new Status[batch.size()];
     return send(IntStream.range(0, statuses.length).boxed().toList(), batch, verb, decode, statuses,
-        connection.again().begin()).thenApply(done -> statuses);
+        connection.requests().begin()).thenApply(done -> statuses);
   }
 
-  /** Sends those records of a batch that are at these places; those that failed are sent again together. */
+  /** Sends the records of a batch that have these indexes; those that fail are retried together. */
   private static <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
       Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
       Retries.Tries tries) {
@@ -205,10 +205,10 @@ public final class HBaseBinding extends Binding {
         statuses[place] = Outcome.of(Retries.cause(failure));
       }
     }).thenCompose(done -> again.isEmpty() ? CompletableFuture.completedFuture(null)
-        : tries.again(() -> send(again, batch, verb, decode, statuses, tries)));
+        : tries.retry(() -> send(again, batch, verb, decode, statuses, tries)));
   }
 
-  private static Status hand(Result found, int row, RowSink sink) {
+  private static Status emit(Result found, int row, RowSink sink) {
     if (found.isEmpty()) {
       return Status.NOT_FOUND;
     }

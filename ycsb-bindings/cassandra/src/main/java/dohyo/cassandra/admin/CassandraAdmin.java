@@ -18,8 +18,8 @@ import javax.management.JMException;
 import org.codehaus.jackson.map.ObjectMapper;
 
 /**
- * What Ansible asks of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
- * jmx, its port on this host; log, the server's own, in which 3.11 says how it is set; timeout in seconds;
+ * Administration of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
+ * jmx, its port on this host; log, the server's, to which 3.11 writes its settings; timeout in seconds;
  * folder, for the statistics.
  */
 public final class CassandraAdmin {
@@ -40,13 +40,13 @@ public final class CassandraAdmin {
   }
 
   /** Runs one verb: ready, user, schema, settle, count, drop or stats. */
-  public static void main(String[] words) {
+  public static void main(String[] args) {
     Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "user", CassandraAdmin::user, "schema",
         CassandraAdmin::schema, "settle", CassandraAdmin::settle, "count", CqlAdmin::count, "drop",
-        CassandraAdmin::drop, "stats", CassandraAdmin::stats), words);
+        CassandraAdmin::drop, "stats", CassandraAdmin::stats), args);
   }
 
-  /** Looks once whether this node sees as many as there should be; an error says how many it does. */
+  /** Fails unless this node sees all nodes; the error says how many it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException, JMException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     try (ServerJvm jvm = jvm(arguments)) {
@@ -59,9 +59,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Puts the user of connection in the place of the one that a new Cassandra begins with, whose password everybody
-   * knows, and asks for a copy of the users on every one of the nodes. Fails until the server has made the first user,
-   * some seconds after its start.
+   * Replaces the default user, whose password is public, with the user of connection, and gives every node a copy of
+   * the users. Fails until the server has created the default user, some seconds after its start.
    */
   private static Map<String, ?> user(Settings arguments) {
     Settings access = Admin.properties(arguments, "connection");
@@ -73,7 +72,7 @@ public final class CassandraAdmin {
       first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true"
           .formatted(Query.quoted(user), Query.literal(access.required("cassandra.password"))));
     } catch (AuthenticationException e) {
-      // Either it is not there yet, and then ours is not either, or it was removed below.
+      // It does not exist yet, and then ours does not either, or it was removed below.
     }
     try (CqlAdmin own = new CqlAdmin(arguments, access)) {
       own.execute("DROP ROLE IF EXISTS " + FIRST_USER);
@@ -85,7 +84,7 @@ public final class CassandraAdmin {
     return Map.of("user", user);
   }
 
-  /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
+  /** Creates the keyspace and the tables, then reads the conditions back from the server. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments); ServerJvm jvm = jvm(arguments)) {
       cql.createTables(name -> name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'}");
@@ -93,11 +92,7 @@ public final class CassandraAdmin {
       Map<String, String> settings = conditions.get("version").toString().startsWith("3.")
           ? loggedSettings(Path.of(arguments.required("log"))) : cql.settings("system_views.settings");
       String sync = settings.get("commitlog_sync");
-      String durability = switch (sync) {
-        case "periodic" -> "memory"; // acknowledged before the log is on disk
-        case "batch", "group" -> "disk"; // acknowledged after fsync
-        default -> sync;
-      };
+      String durability = CqlAdmin.durability(sync);
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
       conditions.put("notes", Stream.concat(protection(settings), Stream.of(
@@ -110,7 +105,7 @@ public final class CassandraAdmin {
     }
   }
 
-  /** What costs time and other systems may not do. */
+  /** Protection that costs time and that other systems may not have. */
   private static Stream<String> protection(Map<String, String> settings) {
     return Stream.of(
         settings.getOrDefault("authenticator", "").contains("PasswordAuthenticator") ? "users have passwords" : "",
@@ -125,7 +120,7 @@ public final class CassandraAdmin {
     return settings.getOrDefault("commitlog_sync_period", millis + "ms");
   }
 
-  /** What 3.11 writes into its log when it starts: {@code … Node configuration:[name=value; name=value; …]}. */
+  /** The settings in the log of 3.11: {@code … Node configuration:[name=value; name=value; …]}. */
   private static Map<String, String> loggedSettings(Path log) throws IOException {
     try (Stream<String> lines = Files.lines(log)) {
       String settings = lines.filter(line -> line.contains("Node configuration:[")).findFirst()
@@ -169,7 +164,7 @@ public final class CassandraAdmin {
             + "cassandra_heap, or load fewer records");
   }
 
-  /** Empties the caches of this node that can be emptied; of the chunk cache it tells that it cannot. */
+  /** Empties the key cache and the row cache of this node; the chunk cache can only be reported. */
   private static Map<String, ?> drop(Settings arguments) throws IOException, JMException {
     try (ServerJvm jvm = jvm(arguments)) {
       jvm.dropCaches();
@@ -180,7 +175,7 @@ public final class CassandraAdmin {
     }
   }
 
-  /** Writes what this host's server has counted into a file of the given folder. */
+  /** Writes the metrics of this host's server to a file in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException, JMException {
     String ofTable = "Table,keyspace=" + arguments.required("keyspace") + ",name=";
     List<String> metrics = Stream.concat(METRICS.stream(), TABLE_METRICS.stream().map(name -> ofTable + name + ",*"))

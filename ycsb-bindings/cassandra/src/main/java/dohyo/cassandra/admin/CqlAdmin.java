@@ -27,7 +27,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** What can be made of and asked from a server over CQL alone: as good for ScyllaDB as for Cassandra of any version. */
+/** Administration over CQL alone, for ScyllaDB and any version of Cassandra. */
 public final class CqlAdmin implements AutoCloseable {
   private static final int CONNECT_MILLIS = 20_000;
   private static final int ANSWER_MILLIS = 120_000;
@@ -67,7 +67,7 @@ public final class CqlAdmin implements AutoCloseable {
         .withNettyOptions(new EventLoops(1))
         .withSocketOptions(
             new SocketOptions().setConnectTimeoutMillis(CONNECT_MILLIS).setReadTimeoutMillis(ANSWER_MILLIS));
-    Access.grant(access, driver);
+    Access.configure(access, driver);
     cluster = driver.build();
     try {
       session = cluster.connect();
@@ -83,18 +83,18 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Makes the keyspace, and those of the tables that are not there. Each has the trial in its comment.
+   * Creates the keyspace, and the tables that do not exist, each with the trial in its comment.
    *
    * @param compression makes the value of the table option of that name, in which products differ, of the class name of
    *                    a compressor, or of "" for none
-   * @throws IOException if the keyspace or a table is there, and the same trial has not made it; then none is made
+   * @throws IOException if the keyspace or a table exists that another trial has made; then none is created
    */
   public void createTables(UnaryOperator<String> compression) throws IOException {
     String mark = Admin.mark(arguments);
     Map<String, String> there = session.execute(
         "SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace()).all().stream()
         .collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
-    refuseForeign(there, mark);
+    requireOwn(there, mark);
     if (there.isEmpty()) {
       session.execute("CREATE KEYSPACE %s WITH replication = %s".formatted(Query.quoted(keyspace()),
           replication(arguments.required("strategy"), arguments.number("replication", 1, 1, Integer.MAX_VALUE))));
@@ -115,7 +115,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  private void refuseForeign(Map<String, String> comments, String mark) throws IOException {
+  private void requireOwn(Map<String, String> comments, String mark) throws IOException {
     String another = "choose another keyspace (cassandra_keyspace, scylla_keyspace)";
     for (String table : Admin.tables(arguments)) {
       if (comments.containsKey(table) && !mark.equals(comments.get(table))) {
@@ -148,7 +148,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Reads back what CQL tells of the conditions: version, nodes, replication, write_acks, read_acks, write_copies,
+   * Reads the conditions back that CQL knows: version, nodes, replication, write_acks, read_acks, write_copies,
    * read_copies, compression, endpoints. The map can be added to.
    */
   public Map<String, Object> conditions() {
@@ -170,22 +170,31 @@ public final class CqlAdmin implements AutoCloseable {
     return conditions;
   }
 
-  /** How many copies a keyspace shall have, in the words of CQL. */
+  /** The replication of a keyspace in CQL. */
   private String replication(String strategy, int copies) {
     String where = strategy.equals("SimpleStrategy") ? "replication_factor"
         : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
     return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
-  /** Gives a keyspace of the server's own another number of copies; they are made by a repair. */
+  /** Changes the replication of a system keyspace; a repair makes the copies. */
   void copy(String systemKeyspace, int copies) {
     execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
         replication("NetworkTopologyStrategy", copies)));
   }
 
-  /** Carries out a statement that has no answer. */
+  /** Executes a statement that has no answer. */
   void execute(String statement) {
     session.execute(statement);
+  }
+
+  /** Where an acknowledged write is, by the server's {@code commitlog_sync}: only periodic comes before fsync. */
+  public static String durability(String sync) {
+    return switch (sync) {
+      case "periodic" -> "memory";
+      case "batch", "group" -> "disk";
+      default -> sync;
+    };
   }
 
   /** Names of the tables' compaction strategies. */
@@ -228,7 +237,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** Counts the rows of every table; does not and gives nothing where more were loaded than is worth counting. */
+  /** Rows by table; see {@link Admin#countRows}. */
   public Map<String, Long> countRows() {
     return Admin.countRows(arguments, this::countRows);
   }

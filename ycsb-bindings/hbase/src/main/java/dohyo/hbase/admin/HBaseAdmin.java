@@ -48,7 +48,7 @@ import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * What Ansible asks of a running HBase 2: arguments are the binding's own properties (hbase.zookeeper.quorum, …), info
+ * Administration of a running HBase 2. Arguments are the binding's own properties (hbase.zookeeper.quorum, …), info
  * (address of the web pages of this host's region server), hdfs (the same of the NameNode; empty on a local file
  * system), tables, recordcount, and what each verb reads below.
  */
@@ -81,31 +81,31 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** Runs one verb: schema, settle, count, drop or stats. */
-  public static void main(String[] words) {
+  public static void main(String[] args) {
     Admin.main("HBase", Map.of("schema", HBaseAdmin::schema, "settle", HBaseAdmin::settle, "count", HBaseAdmin::count,
-        "drop", HBaseAdmin::drop, "stats", HBaseAdmin::stats), words);
+        "drop", HBaseAdmin::drop, "stats", HBaseAdmin::stats), args);
   }
 
-  /** Makes the tables, then reads back from the servers under which conditions they work. */
+  /** Creates the tables, then reads the conditions back from the servers. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       hbase.createTables();
-      // Nothing shall move in mid-run; the regions of a new table are spread evenly.
+      // Regions must not move during a run; the regions of a new table are spread evenly.
       hbase.admin.balancerSwitch(false, true);
       return Map.of("conditions", hbase.conditions(), "pid", new InfoPages(arguments.required("info")).pid());
     }
   }
 
   /**
-   * Flushes and compacts every table to one file per region, or with flush=false only waits for what is under way; with
-   * prefetch=true waits until the files are in the block cache; then counts the rows. Compacting in HDFS also brings
-   * every file to its region's host, which the answer tells.
+   * Flushes and compacts every table to one file per region, or with flush=false only waits for running flushes and
+   * compactions; with prefetch=true waits until the files are in the block cache; then counts the rows. Compacting in
+   * HDFS also moves every file to its region's host, which the answer reports as locality.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       Wait wait = new Wait(arguments, "hbase_settle_timeout");
       boolean flush = arguments.flag("flush", true);
-      Stored stored = flush ? hbase.compact(wait) : hbase.rest(wait);
+      Stored stored = flush ? hbase.compact(wait) : hbase.awaitIdle(wait);
       Map<String, Object> answer = new LinkedHashMap<>();
       if (flush && arguments.flag("prefetch", false)) {
         answer.put("block_cache_mb", hbase.fillCache(wait) >> 20);
@@ -150,7 +150,7 @@ public final class HBaseAdmin implements AutoCloseable {
     }
   }
 
-  /** Writes the view that this host's servers have of themselves into files of the given folder. */
+  /** Writes the statistics of this host's servers to files in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
     InfoPages pages = new InfoPages(arguments.required("info"));
@@ -167,9 +167,9 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Makes those of the tables that are not there.
+   * Creates the tables that do not exist.
    *
-   * @throws IOException if one is there that the same trial has not made; then none is made
+   * @throws IOException if one exists that another trial has made; then none is created
    */
   public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
@@ -208,11 +208,11 @@ public final class HBaseAdmin implements AutoCloseable {
     Map<String, Object> conditions = new LinkedHashMap<>();
     for (ServerMetrics server : servers.values()) {
       InfoPages pages = pages(server);
-      pages.conditions().forEach((key, value) -> conditions.merge(key, value, HBaseAdmin::both));
+      pages.conditions().forEach((key, value) -> conditions.merge(key, value, HBaseAdmin::merged));
       running.add(pages.configuration());
     }
     boolean fsync = running.stream().allMatch(server -> server.getBoolean("hbase.wal.hsync", false));
-    // Of a file's copies that are there every one acknowledges an entry of the log, and a region has one server.
+    // All copies of the log acknowledge an entry, and a region has one server.
     int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
     conditions.put("version", cluster.getHBaseVersion());
@@ -233,7 +233,7 @@ public final class HBaseAdmin implements AutoCloseable {
             distinct(running.stream().map(server -> server.get("hbase.wal.provider"))),
             hdfs.isPresent() ? "HDFS" : running.get(0).get("fs.file.impl", "LocalFileSystem").replaceAll(".*\\.", "")),
         "block encoding " + families(tables, ColumnFamilyDescriptor::getDataBlockEncoding),
-        "regions per table: " + distinct(tables().stream().map(this::spread))));
+        "regions per table: " + distinct(tables().stream().map(this::regionCounts))));
     if (families(tables, ColumnFamilyDescriptor::isPrefetchBlocksOnOpen).contains("true")) {
       notes.add("files are read into the block cache when they are opened (PREFETCH_BLOCKS_ON_OPEN)");
     }
@@ -254,7 +254,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return new InfoPages("http://%s:%d".formatted(server.getServerName().getHostname(), server.getInfoServerPort()));
   }
 
-  private static Object both(Object one, Object other) {
+  private static Object merged(Object one, Object other) {
     return distinct(Stream.of(one, other));
   }
 
@@ -267,7 +267,7 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** The number of a table's regions, on all servers and on each of them. */
-  private String spread(TableName table) {
+  private String regionCounts(TableName table) {
     try (RegionLocator locator = connection.getRegionLocator(table)) {
       Map<ServerName, Long> regions = locator.getAllRegionLocations().stream()
           .collect(Collectors.groupingBy(HRegionLocation::getServerName, TreeMap::new, Collectors.counting()));
@@ -308,7 +308,7 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** Waits until no compaction runs, and no flush that HBase itself has begun writes another file. */
-  private Stored rest(Wait wait) throws Exception {
+  private Stored awaitIdle(Wait wait) throws Exception {
     Stored[] stored = {Stored.of(regions(tables()))};
     wait.untilQuiet(() -> {
       List<CompactionState> states = new ArrayList<>();

@@ -12,13 +12,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What Ansible asks of a running ScyllaDB, over CQL and the web pages of the node. Arguments: those of
- * {@link CqlAdmin}; api and prometheus, where those pages are, as host:port; pidfile, in which the server's process
- * stands; timeout in seconds; folder for the statistics.
+ * Administration of a running ScyllaDB, over CQL and the node's HTTP pages. Arguments: those of {@link CqlAdmin}; api
+ * and prometheus, the addresses of those pages as host:port; pidfile, with the server's process id; timeout in seconds;
+ * folder for the statistics.
  */
 public final class ScyllaAdmin {
-  private static final Duration DROP_PATIENCE = Duration.ofMinutes(10);
-  /** What of the node's REST interface is kept as evidence, by file. */
+  private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
+  /** Pages of the node's REST interface that are kept, by file. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
       "stats-compactions.json", "/compaction_manager/compactions",
@@ -29,12 +29,12 @@ public final class ScyllaAdmin {
   }
 
   /** Runs one verb: ready, schema, settle, count, drop or stats. */
-  public static void main(String[] words) {
+  public static void main(String[] args) {
     Admin.main("ScyllaDB", Map.of("ready", ScyllaAdmin::ready, "schema", ScyllaAdmin::schema, "settle",
-        ScyllaAdmin::settle, "count", CqlAdmin::count, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), words);
+        ScyllaAdmin::settle, "count", CqlAdmin::count, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), args);
   }
 
-  /** Looks once whether this node sees as many as there should be; an error says which it does. */
+  /** Fails unless this node sees all nodes; the error says which it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     // The page is a list of addresses, as in ["10.0.0.1","10.0.0.2"].
@@ -45,19 +45,15 @@ public final class ScyllaAdmin {
     return Map.of("nodes", live);
   }
 
-  /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
+  /** Creates the keyspace and the tables, then reads the conditions back from the server. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       cql.createTables(ScyllaAdmin::compression);
-      // The values stand there as JSON.
+      // The values are JSON.
       Map<String, String> settings = cql.settings("system.config");
       settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
       String sync = settings.get("commitlog_sync");
-      String durability = switch (sync) {
-        case "periodic" -> "memory"; // acknowledged before the log is on disk
-        case "batch" -> "disk"; // acknowledged after fsync
-        default -> sync;
-      };
+      String durability = CqlAdmin.durability(sync);
       Memory memory = Memory.of(metrics(arguments));
       String tablets = cql.value("SELECT initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name = ?",
           arguments.required("keyspace")).isPresent() ? "tablets" : "vnodes";
@@ -107,11 +103,11 @@ public final class ScyllaAdmin {
 
   /** Empties the row cache and the cache of SSTables' indexes of this node. */
   private static Map<String, ?> drop(Settings arguments) throws IOException {
-    api(arguments).post("/system/drop_sstable_caches", DROP_PATIENCE);
+    api(arguments).post("/system/drop_sstable_caches", DROP_TIMEOUT);
     return Map.of("notes", List.of("settle.cache=drop: the row cache was emptied"));
   }
 
-  /** Writes the server's own view of itself into files of the given folder. */
+  /** Writes the server's statistics to files in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
     Files.writeString(folder.resolve("stats-metrics.txt"), metrics(arguments));
