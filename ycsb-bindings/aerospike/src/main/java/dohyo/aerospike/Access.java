@@ -5,27 +5,24 @@ import com.aerospike.client.policy.ClientPolicy;
 import com.aerospike.client.policy.TlsPolicy;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.binding.Tls;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
-import java.security.KeyStore;
-import java.security.cert.Certificate;
-import java.security.cert.CertificateFactory;
 import java.util.Arrays;
 import javax.net.ssl.SSLContext;
-import javax.net.ssl.TrustManagerFactory;
 
 /**
- * Where the servers are and how they let a client in: {@code aerospike.hosts} and {@code .port}; {@code .user} and
- * {@code .password} where they ask for them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a
+ * Addresses, credentials and TLS of the servers: {@code aerospike.hosts} and {@code .port}; {@code .user} and
+ * {@code .password} where they require them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a
  * PEM file with the authorities to trust, where they speak TLS. All but the first two only with the Enterprise edition.
  */
-final class Access {
+public final class Access {
   private final Settings settings;
 
-  Access(Settings settings) {
+  public Access(Settings settings) {
     this.settings = settings;
   }
 
@@ -38,7 +35,7 @@ final class Access {
    *
    * @throws SettingException if the text is not a list of hosts
    */
-  Host[] hosts() {
+  public Host[] hosts() {
     String hosts = settings.text("aerospike.hosts", "localhost");
     try {
       Host[] plain = Host.parseHosts(hosts, settings.number("aerospike.port", 3000, 1, 65_535));
@@ -52,11 +49,11 @@ final class Access {
   }
 
   /**
-   * Gives a client what lets it in.
+   * Configures credentials and TLS of a client.
    *
    * @throws SettingException if the authorities cannot be read
    */
-  void allow(ClientPolicy policy) {
+  public void configure(ClientPolicy policy) {
     if (settings.has("aerospike.user")) {
       policy.user = settings.required("aerospike.user");
       policy.password = settings.required("aerospike.password");
@@ -69,16 +66,7 @@ final class Access {
 
   private static SSLContext context(Path authorities) {
     try (InputStream file = Files.newInputStream(authorities)) {
-      KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
-      trusted.load(null, null);
-      for (Certificate authority : CertificateFactory.getInstance("X.509").generateCertificates(file)) {
-        trusted.setCertificateEntry("authority" + trusted.size(), authority);
-      }
-      TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-      managers.init(trusted);
-      SSLContext context = SSLContext.getInstance("TLS");
-      context.init(null, managers.getTrustManagers(), null);
-      return context;
+      return Tls.trusting(file);
     } catch (IOException | GeneralSecurityException e) {
       throw new SettingException("aerospike.tlsca=" + authorities + ": must be a PEM file with certificates: " + e);
     }

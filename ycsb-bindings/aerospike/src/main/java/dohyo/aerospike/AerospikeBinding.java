@@ -27,10 +27,10 @@ import site.ycsb.Status;
  * {@link Packed}.
  */
 public final class AerospikeBinding extends Binding {
-  private static final Shared<Commands> COMMANDS = new Shared<>(Commands::new);
+  private static final Shared<AerospikeConnection> CONNECTION = new Shared<>(AerospikeConnection::new);
   private static final Pattern PACKED = Pattern.compile("packed=([1-9][0-9]{0,3})");
 
-  private Commands commands;
+  private AerospikeConnection connection;
   private Layout layout;
 
   @Override
@@ -49,21 +49,21 @@ public final class AerospikeBinding extends Binding {
     }
     Packing packing = packed.matches() ? new Packing(Integer.parseInt(packed.group(1)), settings) : null;
     String namespace = settings.text("aerospike.namespace", "ycsb");
-    commands = COMMANDS.open(settings);
-    layout = packing == null ? new Bins(commands, namespace, settings) : new Packed(commands, namespace, packing);
+    connection = CONNECTION.open(settings);
+    layout = packing == null ? new Bins(connection, namespace, settings) : new Packed(connection, namespace, packing);
   }
 
   @Override
   protected void disconnect() {
-    if (commands != null) {
-      commands = null;
-      COMMANDS.release();
+    if (connection != null) {
+      connection = null;
+      CONNECTION.release();
     }
   }
 
   @Override
   public Optional<Transport> transport() {
-    return Optional.ofNullable(commands);
+    return Optional.ofNullable(connection);
   }
 
   @Override
@@ -106,20 +106,11 @@ public final class AerospikeBinding extends Binding {
     return all(rows.size(), () -> layout.write(rows, false));
   }
 
-  /** What the driver refuses at once fails like everything else. */
   private static CompletableFuture<Status> one(Supplier<CompletableFuture<Status>> request) {
-    try {
-      return request.get().exceptionally(ResultCodes::status);
-    } catch (RuntimeException e) {
-      return CompletableFuture.completedFuture(ResultCodes.status(e));
-    }
+    return guarded(request).exceptionally(ResultCodes::status);
   }
 
   private static CompletableFuture<Status[]> all(int count, Supplier<CompletableFuture<Status[]>> request) {
-    try {
-      return request.get().exceptionally(error -> Outcome.each(ResultCodes.status(error), count));
-    } catch (RuntimeException e) {
-      return CompletableFuture.completedFuture(Outcome.each(ResultCodes.status(e), count));
-    }
+    return guarded(request).exceptionally(error -> Outcome.each(ResultCodes.status(error), count));
   }
 }

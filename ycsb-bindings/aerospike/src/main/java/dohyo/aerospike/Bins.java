@@ -30,22 +30,22 @@ import site.ycsb.Status;
  * then does not read before; any other write keeps the bins that it does not have.
  */
 final class Bins implements Layout {
-  private final Commands commands;
+  private final AerospikeConnection connection;
   private final String namespace;
   private final Columns all;
   private final Map<RecordExistsAction, WritePolicy> singles = new EnumMap<>(RecordExistsAction.class);
   private final Map<RecordExistsAction, BatchWritePolicy> batches = new EnumMap<>(RecordExistsAction.class);
 
-  Bins(Commands commands, String namespace, Settings settings) {
-    this.commands = commands;
+  Bins(AerospikeConnection connection, String namespace, Settings settings) {
+    this.connection = connection;
     this.namespace = namespace;
     String prefix = settings.text("fieldnameprefix", "field");
     all = Columns.of(IntStream.range(0, settings.number("fieldcount", 10, 1, 10_000)).mapToObj(i -> prefix + i)
         .toList());
     for (RecordExistsAction action : RecordExistsAction.values()) {
-      singles.put(action, commands.writePolicy(action));
+      singles.put(action, connection.writePolicy(action));
       BatchWritePolicy policy = new BatchWritePolicy();
-      policy.commitLevel = commands.commitLevel();
+      policy.commitLevel = connection.commitLevel();
       policy.recordExistsAction = action;
       batches.put(action, policy);
     }
@@ -60,7 +60,7 @@ final class Bins implements Layout {
 
   @Override
   public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return commands.get(key(table, key), names(columns)).thenApply(found -> hand(found, 0, sink));
+    return connection.get(key(table, key), names(columns)).thenApply(found -> emit(found, 0, sink));
   }
 
   @Override
@@ -70,27 +70,27 @@ final class Bins implements Layout {
     for (int i = 0; i < bins.length; i++) {
       bins[i] = new Bin(names.get(i), row.values()[i]);
     }
-    return commands.put(singles.get(action(row, create)), key(row.table(), row.key()), bins)
+    return connection.put(singles.get(action(row, create)), key(row.table(), row.key()), bins)
         .thenApply(done -> Status.OK);
   }
 
   @Override
   public CompletableFuture<Status> delete(String table, byte[] key) {
-    return commands.delete(singles.get(RecordExistsAction.UPDATE), key(table, key))
+    return connection.delete(singles.get(RecordExistsAction.UPDATE), key(table, key))
         .thenApply(existed -> existed ? Status.OK : Status.NOT_FOUND);
   }
 
   @Override
   public CompletableFuture<Status> scan(String table, byte[] key, int count, Columns columns, RowSink sink) {
-    long deadline = commands.deadline();
+    long deadline = connection.deadline();
     Key start = key(table, key);
     int[] taken = {0};
-    return commands.get(start, names(columns)).thenCompose(first -> {
-      if (hand(first, 0, sink).isOk()) {
+    return connection.get(start, names(columns)).thenCompose(first -> {
+      if (emit(first, 0, sink).isOk()) {
         taken[0]++;
       }
-      return new Scan(commands, start, names(columns), count - taken[0], found -> {
-        hand(found, taken[0]++, sink);
+      return new Scan(connection, start, names(columns), count - taken[0], found -> {
+        emit(found, taken[0]++, sink);
         return count - taken[0];
       }, deadline).run();
     }).thenApply(done -> Status.OK);
@@ -103,11 +103,11 @@ final class Bins implements Layout {
     for (byte[] key : keys) {
       batch.add(names == null ? new BatchRead(key(table, key), true) : new BatchRead(key(table, key), names));
     }
-    return commands.read(batch).thenApply(records -> {
+    return connection.read(batch).thenApply(records -> {
       Status[] statuses = statuses(records);
       for (int i = 0; i < statuses.length; i++) {
         if (statuses[i].isOk()) {
-          hand(records.get(i).record, i, sink);
+          emit(records.get(i).record, i, sink);
         }
       }
       return statuses;
@@ -125,7 +125,7 @@ final class Bins implements Layout {
       }
       writes.add(new BatchWrite(batches.get(action(row, create)), key(row.table(), row.key()), puts));
     }
-    return commands.write(writes).thenApply(Bins::statuses);
+    return connection.write(writes).thenApply(Bins::statuses);
   }
 
   private Key key(String table, byte[] key) {
@@ -145,7 +145,7 @@ final class Bins implements Layout {
     return statuses;
   }
 
-  private static Status hand(Record found, int row, RowSink sink) {
+  private static Status emit(Record found, int row, RowSink sink) {
     if (found == null) {
       return Status.NOT_FOUND;
     }

@@ -1,5 +1,6 @@
 package dohyo.aerospike;
 
+import com.aerospike.client.Record;
 import dohyo.binding.Columns;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
@@ -15,19 +16,22 @@ import java.util.TreeMap;
  * Several records as one value. Per record, in the order of the keys: length of the key (2 bytes), key, length of the
  * fields (4 bytes), fields; per field: length of the name (1 byte), name, length of the value (4 bytes), value.
  */
-final class Block {
-  private static final int LONGEST_KEY = 0xffff;
-  private static final int LONGEST_NAME = 0xff;
+public final class Block {
+  /** Name of the one bin that a block has. */
+  static final String BIN = "block";
+
+  private static final int MAX_KEY_LENGTH = 0xffff;
+  private static final int MAX_NAME_LENGTH = 0xff;
 
   private final NavigableMap<byte[], ByteBuffer> records = new TreeMap<>(Arrays::compareUnsigned);
 
-  /** Takes a block apart; {@code null} is an empty one. */
-  static Block of(byte[] bytes) {
+  /** Decodes a block; {@code null} is an empty one. */
+  public static Block of(Record found) {
     Block block = new Block();
-    if (bytes != null) {
-      ByteBuffer from = ByteBuffer.wrap(bytes);
+    if (found != null) {
+      ByteBuffer from = ByteBuffer.wrap((byte[]) found.getValue(BIN));
       while (from.hasRemaining()) {
-        byte[] key = new byte[from.getShort() & LONGEST_KEY];
+        byte[] key = new byte[from.getShort() & MAX_KEY_LENGTH];
         from.get(key);
         block.records.put(key, next(from, from.getInt()));
       }
@@ -50,7 +54,7 @@ final class Block {
     return records.containsKey(key);
   }
 
-  int size() {
+  public int size() {
     return records.size();
   }
 
@@ -63,7 +67,7 @@ final class Block {
     return records.values();
   }
 
-  /** Removes a record; tells whether there was one. */
+  /** Removes a record; returns whether there was one. */
   boolean remove(byte[] key) {
     return records.remove(key) != null;
   }
@@ -74,9 +78,9 @@ final class Block {
    * @throws IllegalArgumentException if the key or the name of a field is too long
    */
   void put(Row row) {
-    if (row.key().length > LONGEST_KEY) {
-      throw new IllegalArgumentException("a key of " + row.key().length + " bytes: a packed record's has " + LONGEST_KEY
-          + " at the most");
+    if (row.key().length > MAX_KEY_LENGTH) {
+      throw new IllegalArgumentException("a key of " + row.key().length + " bytes: a packed record's has "
+          + MAX_KEY_LENGTH + " at the most");
     }
     Map<String, ByteBuffer> fields = new LinkedHashMap<>();
     ByteBuffer known = records.get(row.key());
@@ -89,17 +93,17 @@ final class Block {
     records.put(row.key(), encode(fields));
   }
 
-  /** Hands over the fields of a record; tells whether there is one. */
-  boolean hand(byte[] key, Columns columns, int row, RowSink sink) {
+  /** Passes the fields of a record to the sink; returns whether there is one. */
+  boolean emit(byte[] key, Columns columns, int row, RowSink sink) {
     ByteBuffer fields = records.get(key);
     if (fields == null) {
       return false;
     }
-    hand(fields, columns, row, sink);
+    emit(fields, columns, row, sink);
     return true;
   }
 
-  static void hand(ByteBuffer fields, Columns columns, int row, RowSink sink) {
+  static void emit(ByteBuffer fields, Columns columns, int row, RowSink sink) {
     if (sink != RowSink.DISCARD) {
       forEach(fields, (name, value) -> {
         if (columns == null || columns.names().contains(name)) {
@@ -118,7 +122,7 @@ final class Block {
   private static void forEach(ByteBuffer fields, FieldSink sink) {
     ByteBuffer from = fields.duplicate();
     while (from.hasRemaining()) {
-      String name = StandardCharsets.UTF_8.decode(next(from, from.get() & LONGEST_NAME)).toString();
+      String name = StandardCharsets.UTF_8.decode(next(from, from.get() & MAX_NAME_LENGTH)).toString();
       sink.field(name, next(from, from.getInt()));
     }
   }
@@ -128,9 +132,9 @@ final class Block {
     Map<byte[], ByteBuffer> encoded = new LinkedHashMap<>();
     for (Map.Entry<String, ByteBuffer> field : fields.entrySet()) {
       byte[] name = field.getKey().getBytes(StandardCharsets.UTF_8);
-      if (name.length > LONGEST_NAME) {
-        throw new IllegalArgumentException("field " + field.getKey() + ": a packed record's names have " + LONGEST_NAME
-            + " bytes at the most");
+      if (name.length > MAX_NAME_LENGTH) {
+        throw new IllegalArgumentException("field " + field.getKey() + ": a packed record's names have "
+            + MAX_NAME_LENGTH + " bytes at the most");
       }
       size += Byte.BYTES + name.length + Integer.BYTES + field.getValue().remaining();
       encoded.put(name, field.getValue());

@@ -23,58 +23,45 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.Function;
 import site.ycsb.Status;
 
 /**
  * {@code packed=N}: about N records lie in one of Aerospike's, as one value ({@link Block}), so that the index, which
  * takes 64 bytes of memory per record, is N times smaller. A write reads the block and writes all of it, under the
- * condition that nobody has written it meanwhile; else it begins again, up to {@code operationtimeout}. The server
- * counts those repetitions ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
+ * condition that no other client has written it meanwhile; else it is retried, up to {@code operationtimeout}. The
+ * server counts those retries ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
  */
 final class Packed implements Layout {
-  /** Name of the one bin that a block has. */
-  static final String BIN = "block";
-
-  private final Commands commands;
+  private final AerospikeConnection connection;
   private final String namespace;
   private final Packing packing;
 
-  Packed(Commands commands, String namespace, Packing packing) {
-    this.commands = commands;
+  Packed(AerospikeConnection connection, String namespace, Packing packing) {
+    this.connection = connection;
     this.namespace = namespace;
     this.packing = packing;
   }
 
   @Override
   public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return commands.get(block(table, key), null).thenApply(found -> hand(found, key, columns, 0, sink));
+    return connection.get(block(table, key), null).thenApply(found -> emit(found, key, columns, 0, sink));
   }
 
   @Override
   public CompletableFuture<Status> write(Row row, boolean create) {
-    return change(block(row.table(), row.key()), block -> {
-      if (!create && !block.has(row.key())) {
-        return Status.NOT_FOUND;
-      }
-      block.put(row);
-      return Status.OK;
-    }, commands.deadline());
+    return change(block(row.table(), row.key()), block -> put(block, row, create), connection.deadline());
   }
 
   @Override
   public CompletableFuture<Status> delete(String table, byte[] key) {
-    return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, commands.deadline());
+    return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, connection.deadline());
   }
 
-  /** Changes a block in memory; with another answer than OK it is not written. */
-  @FunctionalInterface
-  private interface Change {
-    Status apply(Block block);
-  }
-
-  private CompletableFuture<Status> change(Key key, Change change, long deadline) {
-    return commands.get(key, null).thenCompose(found -> {
-      Block block = block(found);
+  /** Changes a block in memory, and writes it if that is OK. */
+  private CompletableFuture<Status> change(Key key, Function<Block, Status> change, long deadline) {
+    return connection.get(key, null).thenCompose(found -> {
+      Block block = Block.of(found);
       Status changed = change.apply(block);
       if (!changed.isOk()) {
         return CompletableFuture.completedFuture(changed);
@@ -83,40 +70,41 @@ final class Packed implements Layout {
         if (!isConflict(code(error)) || System.nanoTime() >= deadline) {
           return CompletableFuture.failedFuture(error);
         }
-        commands.conflict();
+        connection.conflict();
         return change(key, change, deadline);
       });
     });
   }
 
   private CompletableFuture<?> write(Key key, Record found, Block block) {
-    WritePolicy policy = commands.writePolicy(
+    WritePolicy policy = connection.writePolicy(
         found == null ? RecordExistsAction.CREATE_ONLY : RecordExistsAction.REPLACE_ONLY);
     if (found != null) {
       policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
       policy.generation = found.generation;
     }
-    return block.size() == 0 ? commands.delete(policy, key) : commands.put(policy, key, new Bin(BIN, block.toBytes()));
+    return block.size() == 0 ? connection.delete(policy, key)
+        : connection.put(policy, key, new Bin(Block.BIN, block.toBytes()));
   }
 
   @Override
   public CompletableFuture<Status> scan(String table, byte[] key, int count, Columns columns, RowSink sink) {
-    long deadline = commands.deadline();
+    long deadline = connection.deadline();
     Key start = block(table, key);
     int[] taken = {0};
-    return commands.get(start, null).thenCompose(first -> {
-      take(block(first).from(key), count, columns, taken, sink);
-      return new Scan(commands, start, null, count - taken[0], found -> {
-        take(block(found).all(), count, columns, taken, sink);
+    return connection.get(start, null).thenCompose(first -> {
+      emitAll(Block.of(first).from(key), count, columns, taken, sink);
+      return new Scan(connection, start, null, count - taken[0], found -> {
+        emitAll(Block.of(found).all(), count, columns, taken, sink);
         return count - taken[0];
       }, deadline).run();
     }).thenApply(done -> Status.OK);
   }
 
-  private static void take(Iterable<ByteBuffer> records, int count, Columns columns, int[] taken, RowSink sink) {
+  private static void emitAll(Iterable<ByteBuffer> records, int count, Columns columns, int[] taken, RowSink sink) {
     for (ByteBuffer record : records) {
       if (taken[0] < count) {
-        Block.hand(record, columns, taken[0]++, sink);
+        Block.emit(record, columns, taken[0]++, sink);
       }
     }
   }
@@ -127,12 +115,12 @@ final class Packed implements Layout {
     for (byte[] key : keys) {
       blocks.computeIfAbsent(block(table, key), block -> new BatchRead(block, true));
     }
-    return commands.read(List.copyOf(blocks.values())).thenApply(done -> {
+    return connection.read(List.copyOf(blocks.values())).thenApply(done -> {
       Status[] statuses = new Status[keys.size()];
       for (int i = 0; i < statuses.length; i++) {
         BatchRead read = blocks.get(block(table, keys.get(i)));
         statuses[i] = read.resultCode == ResultCode.OK
-            ? hand(read.record, keys.get(i), columns, i, sink) : ResultCodes.status(read.resultCode);
+            ? emit(read.record, keys.get(i), columns, i, sink) : ResultCodes.status(read.resultCode);
       }
       return statuses;
     });
@@ -146,17 +134,17 @@ final class Packed implements Layout {
       byBlock.computeIfAbsent(block(row.table(), row.key()), none -> new ArrayList<>()).add(i);
     }
     Status[] statuses = new Status[rows.size()];
-    return write(rows, create, byBlock, statuses, commands.deadline()).thenApply(done -> statuses);
+    return write(rows, create, byBlock, statuses, connection.deadline()).thenApply(done -> statuses);
   }
 
-  /** Reads the blocks, changes and writes them; those that somebody else has written meanwhile come again. */
+  /** Reads, changes and writes the blocks; those that another client has written meanwhile are retried. */
   private CompletableFuture<Void> write(List<Row> rows, boolean create, Map<Key, List<Integer>> byBlock,
       Status[] statuses, long deadline) {
     List<BatchRead> reads = byBlock.keySet().stream().map(key -> new BatchRead(key, true)).toList();
-    return commands.read(reads).thenCompose(found -> {
+    return connection.read(reads).thenCompose(found -> {
       List<BatchWrite> writes = new ArrayList<>(reads.size());
       for (BatchRead read : reads) {
-        Block block = block(read.record);
+        Block block = Block.of(read.record);
         boolean changed = false;
         for (int i : byBlock.get(read.key)) {
           statuses[i] = readable(read.resultCode)
@@ -165,15 +153,15 @@ final class Packed implements Layout {
         }
         if (changed) {
           writes.add(new BatchWrite(policy(read.record), read.key,
-              new Operation[] {Operation.put(new Bin(BIN, block.toBytes()))}));
+              new Operation[] {Operation.put(new Bin(Block.BIN, block.toBytes()))}));
         }
       }
-      return writes.isEmpty() ? CompletableFuture.completedFuture(List.<BatchWrite>of()) : commands.write(writes);
+      return writes.isEmpty() ? CompletableFuture.completedFuture(List.<BatchWrite>of()) : connection.write(writes);
     }).thenCompose(written -> {
       Map<Key, List<Integer>> again = new LinkedHashMap<>();
       for (BatchWrite write : written) {
         if (isConflict(write.resultCode) && System.nanoTime() < deadline) {
-          commands.conflict();
+          connection.conflict();
           again.put(write.key, byBlock.get(write.key));
         } else if (write.resultCode != ResultCode.OK) {
           byBlock.get(write.key).stream().filter(i -> statuses[i].isOk())
@@ -199,7 +187,7 @@ final class Packed implements Layout {
 
   private BatchWritePolicy policy(Record found) {
     BatchWritePolicy policy = new BatchWritePolicy();
-    policy.commitLevel = commands.commitLevel();
+    policy.commitLevel = connection.commitLevel();
     policy.recordExistsAction = found == null ? RecordExistsAction.CREATE_ONLY : RecordExistsAction.REPLACE_ONLY;
     if (found != null) {
       policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
@@ -212,19 +200,15 @@ final class Packed implements Layout {
     return new Key(namespace, table, packing.block(key));
   }
 
-  private static Block block(Record found) {
-    return Block.of(found == null ? null : (byte[]) found.getValue(BIN));
-  }
-
-  private static Status hand(Record found, byte[] key, Columns columns, int row, RowSink sink) {
-    return block(found).hand(key, columns, row, sink) ? Status.OK : Status.NOT_FOUND;
+  private static Status emit(Record found, byte[] key, Columns columns, int row, RowSink sink) {
+    return Block.of(found).emit(key, columns, row, sink) ? Status.OK : Status.NOT_FOUND;
   }
 
   private static boolean readable(int code) {
     return code == ResultCode.OK || code == ResultCode.KEY_NOT_FOUND_ERROR;
   }
 
-  /** Whether somebody else has written, made or removed the block since it was read. */
+  /** Whether another client has written, created or removed the block since it was read. */
   private static boolean isConflict(int code) {
     return code == ResultCode.GENERATION_ERROR || code == ResultCode.KEY_EXISTS_ERROR
         || code == ResultCode.KEY_NOT_FOUND_ERROR;

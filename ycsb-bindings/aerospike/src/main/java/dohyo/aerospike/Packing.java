@@ -10,7 +10,7 @@ import java.util.zip.CRC32;
 /**
  * Which records lie together in a block. With {@code insertorder=ordered} a key ends with the record's number, and
  * records with neighbouring numbers lie together, exactly N in each block; with {@code keycolumns} those that have
- * neighbouring values in the last column and the same in the others. Hashed and salted keys tell no number:
+ * neighbouring values in the last column and the same in the others. Hashed and salted keys contain no number:
  * their checksum chooses one of {@code recordcount} / N blocks, so that a block holds N records in the mean.
  */
 final class Packing {

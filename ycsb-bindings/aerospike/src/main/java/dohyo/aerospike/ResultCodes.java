@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.concurrent.CompletionException;
 import site.ycsb.Status;
 
-/** Aerospike's result codes as statuses, each by the driver's own words for it. */
+/** Aerospike's result codes as statuses, each named after the driver's text for it. */
 final class ResultCodes {
   private ResultCodes() {
   }
@@ -32,8 +32,8 @@ final class ResultCodes {
   }
 
   private static String name(int code) {
-    String words = ResultCode.getResultString(code);
-    return words.isEmpty() ? "RESULT_CODE_" + code
-        : words.toUpperCase(Locale.ROOT).replace("'", "").replaceAll("[^A-Z0-9]+", "_");
+    String text = ResultCode.getResultString(code);
+    return text.isEmpty() ? "RESULT_CODE_" + code
+        : text.toUpperCase(Locale.ROOT).replace("'", "").replaceAll("[^A-Z0-9]+", "_");
   }
 }

@@ -18,12 +18,12 @@ import java.util.function.ToIntFunction;
  */
 final class Scan {
   private static final int PARTITIONS = 4096;
-  private static final int MOST_AT_ONCE = 128;
+  private static final int MAX_AT_ONCE = 128;
 
-  private final Commands commands;
+  private final AerospikeConnection connection;
   private final Key start;
   private final String[] bins;
-  private final ToIntFunction<Record> taker;
+  private final ToIntFunction<Record> consumer;
   private final long deadline;
   private int missing;
 
@@ -33,14 +33,15 @@ final class Scan {
    * @param start   where to begin, exclusive; whether there is such a record does not matter
    * @param bins    bins wanted, {@code null} for all
    * @param missing how many records are wanted
-   * @param taker   takes each record and says how many are still wanted
+   * @param consumer takes each record and returns how many are still wanted
    */
-  Scan(Commands commands, Key start, String[] bins, int missing, ToIntFunction<Record> taker, long deadline) {
-    this.commands = commands;
+  Scan(AerospikeConnection connection, Key start, String[] bins, int missing, ToIntFunction<Record> consumer,
+      long deadline) {
+    this.connection = connection;
     this.start = start;
     this.bins = bins;
     this.missing = missing;
-    this.taker = taker;
+    this.consumer = consumer;
     this.deadline = deadline;
   }
 
@@ -57,17 +58,17 @@ final class Scan {
     for (int partition = first; partition < end; partition++) {
       PartitionFilter filter = partition == Partition.getPartitionId(start.digest)
           ? PartitionFilter.after(start) : PartitionFilter.id(partition);
-      answers.add(commands.records(start.namespace, start.setName, filter, bins, missing, deadline));
+      answers.add(connection.records(start.namespace, start.setName, filter, bins, missing, deadline));
     }
     return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).thenCompose(all -> {
       for (CompletableFuture<List<KeyRecord>> answer : answers) {
         for (KeyRecord found : answer.join()) {
           if (missing > 0) {
-            missing = taker.applyAsInt(found.record);
+            missing = consumer.applyAsInt(found.record);
           }
         }
       }
-      return from(end, Math.min(2 * count, MOST_AT_ONCE));
+      return from(end, Math.min(2 * count, MAX_AT_ONCE));
     });
   }
 }

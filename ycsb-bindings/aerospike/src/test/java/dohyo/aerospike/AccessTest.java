@@ -45,7 +45,7 @@ class AccessTest {
   void anOpenClusterNeedsNothing() {
     ClientPolicy policy = new ClientPolicy();
     Access access = new Access(settings("aerospike.hosts", "192.0.2.1:3000,192.0.2.2:4000"));
-    access.allow(policy);
+    access.configure(policy);
     assertNull(policy.user);
     assertNull(policy.tlsPolicy);
     assertEquals(new Host("192.0.2.2", 4000), access.hosts()[1]);
@@ -57,7 +57,7 @@ class AccessTest {
     ClientPolicy policy = new ClientPolicy();
     Access access = new Access(settings("aerospike.hosts", "192.0.2.1:3000", "aerospike.user", "dohyo",
         "aerospike.password", "p", "aerospike.tlsname", "ring", "aerospike.tlsca", authority().toString()));
-    access.allow(policy);
+    access.configure(policy);
     assertEquals("dohyo", policy.user);
     assertEquals("p", policy.password);
     assertEquals("ring", access.hosts()[0].tlsName);
@@ -69,11 +69,11 @@ class AccessTest {
     Path empty = Files.writeString(folder.resolve("none.pem"), "no certificate");
     for (String file : new String[] {empty.toString(), folder.resolve("nowhere.pem").toString()}) {
       Access access = new Access(settings("aerospike.tlsname", "ring", "aerospike.tlsca", file));
-      SettingException error = assertThrows(SettingException.class, () -> access.allow(new ClientPolicy()));
+      SettingException error = assertThrows(SettingException.class, () -> access.configure(new ClientPolicy()));
       assertTrue(error.getMessage().startsWith("aerospike.tlsca=" + file), error.getMessage());
     }
     Access nobody = new Access(settings("aerospike.user", "dohyo"));
-    SettingException error = assertThrows(SettingException.class, () -> nobody.allow(new ClientPolicy()));
+    SettingException error = assertThrows(SettingException.class, () -> nobody.configure(new ClientPolicy()));
     assertTrue(error.getMessage().contains("aerospike.password"), error.getMessage());
   }
 
@@ -82,7 +82,7 @@ class AccessTest {
   void aTlsClientComesAsFarAsTheConnection() throws Exception {
     Settings settings = settings("aerospike.hosts", "127.0.0.1:1", "aerospike.tlsname", "ring", "aerospike.tlsca",
         authority().toString(), "operationtimeout", "500");
-    DBException error = assertThrows(DBException.class, () -> new Commands(settings));
+    DBException error = assertThrows(DBException.class, () -> new AerospikeConnection(settings));
     assertTrue(error.getMessage().contains("cannot reach Aerospike at 127.0.0.1:1"), error.getMessage());
   }
 }

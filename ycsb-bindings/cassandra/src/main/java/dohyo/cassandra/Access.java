@@ -4,21 +4,19 @@ import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.RemoteEndpointAwareJdkSSLOptions;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.binding.Tls;
 import io.netty.channel.socket.SocketChannel;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.security.GeneralSecurityException;
-import java.security.KeyStore;
-import java.security.cert.CertificateFactory;
 import java.util.Base64;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
-import javax.net.ssl.TrustManagerFactory;
 
-/** How a connection is let in and protected; the same for clients and administration. */
-final class Access {
+/** Credentials and TLS of a connection, for clients and administration. */
+public final class Access {
   private static final String CA = "cassandra.ca";
 
   private Access() {
@@ -33,29 +31,21 @@ final class Access {
    * @param driver   gets the credentials and the TLS options
    * @throws SettingException if the certificate is none
    */
-  static void grant(Settings settings, Cluster.Builder driver) {
+  public static void configure(Settings settings, Cluster.Builder driver) {
     if (settings.has("cassandra.username")) {
       driver.withCredentials(settings.text("cassandra.username", ""), settings.text("cassandra.password", ""));
     }
     if (settings.flag("cassandra.useSSL", false)) {
       try {
-        driver.withSSL(new VerifiedTls(settings.has(CA) ? trusting(settings.required(CA)) : SSLContext.getDefault()));
+        driver.withSSL(new VerifiedTls(settings.has(CA) ? authority(settings.required(CA)) : SSLContext.getDefault()));
       } catch (GeneralSecurityException | IOException | IllegalArgumentException e) {
         throw new SettingException(CA + ": not an X.509 certificate in Base64 on one line: " + e.getMessage());
       }
     }
   }
 
-  private static SSLContext trusting(String authority) throws GeneralSecurityException, IOException {
-    KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
-    trusted.load(null, null);
-    trusted.setCertificateEntry("ca", CertificateFactory.getInstance("X.509")
-        .generateCertificate(new ByteArrayInputStream(Base64.getDecoder().decode(authority))));
-    TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-    trust.init(trusted);
-    SSLContext context = SSLContext.getInstance("TLS");
-    context.init(null, trust.getTrustManagers(), null);
-    return context;
+  private static SSLContext authority(String certificate) throws GeneralSecurityException, IOException {
+    return Tls.trusting(new ByteArrayInputStream(Base64.getDecoder().decode(certificate)));
   }
 
   /** TLS that also checks whether the certificate is that of the host; the driver's own leaves that out. */

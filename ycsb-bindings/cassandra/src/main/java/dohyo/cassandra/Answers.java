@@ -9,7 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
 /** The driver's futures as those of {@code java.util.concurrent}, and what its answers hold. */
-final class Answers {
+public final class Answers {
   private Answers() {
   }
 
@@ -33,7 +33,7 @@ final class Answers {
    *             which a compiler would choose, ScyllaDB's has not
    * @return the row; {@code null} if there is none left
    */
-  static Row next(PagingIterable<?, Row> rows) {
+  public static Row next(PagingIterable<?, Row> rows) {
     return rows.one();
   }
 
@@ -49,7 +49,7 @@ final class Answers {
       try {
         complete(decode.apply(answer));
       } catch (RuntimeException | Error e) {
-        // An error, too: the driver's thread would only log it, and nobody would ever be answered.
+        // Errors, too: the driver's thread would only log them, and the future would never complete.
         completeExceptionally(e);
       }
     }

@@ -7,7 +7,6 @@ import com.datastax.driver.core.ColumnDefinitions;
 import com.datastax.driver.core.PreparedStatement;
 import com.datastax.driver.core.ResultSet;
 import com.datastax.driver.core.Statement;
-import com.datastax.driver.core.utils.Bytes;
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
 import dohyo.binding.KeyColumns;
@@ -19,8 +18,10 @@ import dohyo.binding.Settings;
 import dohyo.binding.Shared;
 import dohyo.binding.Transport;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
@@ -43,26 +44,26 @@ public class CassandraBinding extends Binding {
   /** Means "no pages" to the driver: the rows of one read come as one answer. */
   private static final int UNPAGED = Integer.MAX_VALUE;
 
-  private static final Shared<SharedSession> SESSION = new Shared<>(
-      settings -> new SharedSession(settings, Cluster.builder()));
+  private static final Shared<CassandraConnection> CONNECTION = new Shared<>(
+      settings -> new CassandraConnection(settings, Cluster.builder()));
 
-  private final Shared<SharedSession> sessions;
-  private SharedSession shared;
+  private final Shared<CassandraConnection> shared;
+  private CassandraConnection connection;
   private KeyColumns keyColumns;
   private BatchStatement.Type batchType;
   private boolean batchReads;
 
   public CassandraBinding() {
-    this(SESSION);
+    this(CONNECTION);
   }
 
   /**
    * For a product that speaks CQL through a driver of its own with the same API.
    *
-   * @param sessions the one session of the process, with what only that driver knows
+   * @param shared the one connection of the process, with what only that driver knows
    */
-  protected CassandraBinding(Shared<SharedSession> sessions) {
-    this.sessions = sessions;
+  protected CassandraBinding(Shared<CassandraConnection> shared) {
+    this.shared = shared;
   }
 
   @Override
@@ -83,20 +84,20 @@ public class CassandraBinding extends Binding {
       throw new SettingException("cassandra.batchread=in: the key has several columns (keycolumns), and IN asks for"
           + " every combination of their values, not for the batch's records; use cassandra.batchread=async");
     }
-    shared = sessions.open(settings);
+    connection = shared.open(settings);
   }
 
   @Override
   protected void disconnect() {
-    if (shared != null) {
-      shared = null;
-      sessions.release();
+    if (connection != null) {
+      connection = null;
+      shared.release();
     }
   }
 
   @Override
   public Optional<Transport> transport() {
-    return Optional.ofNullable(shared);
+    return Optional.ofNullable(connection);
   }
 
   @Override
@@ -108,7 +109,7 @@ public class CassandraBinding extends Binding {
           if (found == null) {
             return Status.NOT_FOUND;
           }
-          hand(found, 0, sink);
+          emit(found, 0, sink);
           return Status.OK;
         });
   }
@@ -164,7 +165,7 @@ public class CassandraBinding extends Binding {
   private CompletableFuture<Status[]> write(Query.Verb verb, List<Row> rows) {
     BatchStatement batch = new BatchStatement(batchType);
     for (Row row : rows) {
-      CompletableFuture<PreparedStatement> prepared = shared.prepared(new Query(verb, row.table(), row.columns()));
+      CompletableFuture<PreparedStatement> prepared = connection.prepared(new Query(verb, row.table(), row.columns()));
       if (!prepared.isDone()) {
         return prepared.thenCompose(known -> write(verb, rows));
       }
@@ -175,12 +176,12 @@ public class CassandraBinding extends Binding {
     }
     // A batch takes its consistency from itself, not from its statements.
     batch.setConsistencyLevel(batch.getStatements().iterator().next().getConsistencyLevel()).setIdempotent(true);
-    return Answers.of(shared.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
+    return Answers.of(connection.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
   }
 
   private <R> CompletableFuture<R> execute(Query query, Function<PreparedStatement, Statement> bind,
       Function<ResultSet, R> decode) {
-    CompletableFuture<PreparedStatement> prepared = shared.prepared(query);
+    CompletableFuture<PreparedStatement> prepared = connection.prepared(query);
     if (prepared.isDone() && !prepared.isCompletedExceptionally()) {
       return send(bind.apply(prepared.join()), decode);
     }
@@ -188,7 +189,7 @@ public class CassandraBinding extends Binding {
   }
 
   private <R> CompletableFuture<R> send(Statement statement, Function<ResultSet, R> decode) {
-    return Answers.of(shared.session().executeAsync(statement), decode);
+    return Answers.of(connection.session().executeAsync(statement), decode);
   }
 
   private int keySize() {
@@ -213,7 +214,7 @@ public class CassandraBinding extends Binding {
     return set(bound, values.length, row.key());
   }
 
-  /** The protocol's form of a list, written by hand because the element's type may be text or blob. */
+  /** The protocol's form of a list, encoded here because the element's type may be text or blob. */
   private static ByteBuffer list(List<byte[]> keys) {
     int size = Integer.BYTES;
     for (byte[] key : keys) {
@@ -226,53 +227,38 @@ public class CassandraBinding extends Binding {
     return list.flip();
   }
 
-  /** Gives each row of an {@code IN} read, which come in the server's order and once per key, to those who asked. */
+  /** Assigns each row of an {@code IN} read, which come in the server's order and once per key, to its requests. */
   private Status[] distribute(ResultSet rows, List<byte[]> keys, RowSink sink) {
-    Integer[] sorted = new Integer[keys.size()];
-    Arrays.setAll(sorted, i -> i);
-    Arrays.sort(sorted, (a, b) -> Arrays.compare(keys.get(a), keys.get(b)));
+    Map<ByteBuffer, List<Integer>> requests = new HashMap<>(2 * keys.size());
+    for (int i = 0; i < keys.size(); i++) {
+      requests.computeIfAbsent(ByteBuffer.wrap(keys.get(i)), key -> new ArrayList<>(1)).add(i);
+    }
     Status[] statuses = Outcome.each(Status.NOT_FOUND, keys.size());
     for (com.datastax.driver.core.Row row : rows) {
-      byte[] key = Bytes.getArray(row.getBytesUnsafe(0));
-      for (int i = first(sorted, keys, key); i < sorted.length && Arrays.equals(keys.get(sorted[i]), key); i++) {
-        hand(row, sorted[i], sink);
-        statuses[sorted[i]] = Status.OK;
+      for (int i : requests.get(row.getBytesUnsafe(0))) {
+        emit(row, i, sink);
+        statuses[i] = Status.OK;
       }
     }
     return statuses;
   }
 
-  /** Where the first key that is not less than this one stands. */
-  private static int first(Integer[] sorted, List<byte[]> keys, byte[] key) {
-    int low = 0;
-    int high = sorted.length;
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      if (Arrays.compare(keys.get(sorted[middle]), key) < 0) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-
-  /** Takes what has come of a scan, and asks for the next page as long as there is one. */
+  /** Takes a page of a scan, and fetches the next one while there is one. */
   private CompletableFuture<Status> page(ResultSet rows, int taken, RowSink sink) {
     int next = taken;
     for (int left = rows.getAvailableWithoutFetching(); left > 0; left--) {
-      hand(Answers.next(rows), next++, sink);
+      emit(Answers.next(rows), next++, sink);
     }
     if (rows.isFullyFetched()) {
       return CompletableFuture.completedFuture(Status.OK);
     }
-    int handed = next;
+    int emitted = next;
     return Answers.of(rows.fetchMoreResults(), Function.<ResultSet>identity())
-        .thenCompose(more -> page(more, handed, sink));
+        .thenCompose(more -> page(more, emitted, sink));
   }
 
-  /** Hands over the fields of a row, which stand behind its key; one that was never written is not there. */
-  private void hand(com.datastax.driver.core.Row found, int row, RowSink sink) {
+  /** Passes the fields of a row, which follow its key, to the sink; fields never written are left out. */
+  private void emit(com.datastax.driver.core.Row found, int row, RowSink sink) {
     if (sink == RowSink.DISCARD) {
       return;
     }

@@ -11,13 +11,13 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
-/** Event loops in the number that was asked for, which end without the driver's two quiet seconds. */
-final class EventLoops extends NettyOptions {
+/** A configurable number of event loops, which shut down without the driver's quiet period of two seconds. */
+public final class EventLoops extends NettyOptions {
   private static final int CLOSE_SECONDS = 15;
 
   private final int count;
 
-  EventLoops(int count) {
+  public EventLoops(int count) {
     this.count = count;
   }
 

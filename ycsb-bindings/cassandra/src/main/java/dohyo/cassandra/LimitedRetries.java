@@ -9,25 +9,25 @@ import com.datastax.driver.core.policies.RetryPolicy;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Sends a statement again whatever it has failed with, as often as {@code retries} allows, and counts that. It goes to
- * the same host, and where that cannot be reached, to the next one; with the same consistency. A statement that the
- * server calls wrong is never sent again by the driver.
+ * Retries a failed statement up to {@code retries} times, whatever the error, and counts the retries. A retry goes to
+ * the same host, or to the next one if that cannot be reached, with the same consistency. The driver never retries an
+ * invalid statement.
  */
 final class LimitedRetries implements RetryPolicy {
-  private final int most;
+  private final int maxRetries;
   private final LongAdder count = new LongAdder();
 
-  LimitedRetries(int most) {
-    this.most = most;
+  LimitedRetries(int maxRetries) {
+    this.maxRetries = maxRetries;
   }
 
-  /** How many statements were sent again. */
+  /** The number of retries so far. */
   long count() {
     return count.sum();
   }
 
   private RetryDecision decide(ConsistencyLevel level, int done) {
-    if (done >= most) {
+    if (done >= maxRetries) {
       return RetryDecision.rethrow();
     }
     count.increment();

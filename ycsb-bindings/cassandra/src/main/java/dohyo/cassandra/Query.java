@@ -12,12 +12,12 @@ import java.util.stream.Collectors;
  * @param table   table name
  * @param columns fields read or written; {@code null} for all, and where there are none
  */
-record Query(Verb verb, String table, Columns columns) {
+public record Query(Verb verb, String table, Columns columns) {
   /** Name of the key's column where it has one, as in the tables of stock YCSB. */
-  static final String KEY = "y_id";
+  public static final String KEY = "y_id";
 
   /** The statements that this binding knows; the order of their variables is that of {@code CassandraBinding}. */
-  enum Verb {
+  public enum Verb {
     READ, READ_IN, SCAN, INSERT, UPDATE, DELETE;
 
     boolean reads() {
@@ -46,22 +46,22 @@ record Query(Verb verb, String table, Columns columns) {
   }
 
   /** What a table's rows are found by: its partition key, and of several columns the last as clustering column. */
-  static String primaryKey(KeyColumns key) {
+  public static String primaryKey(KeyColumns key) {
     return key.several() ? "(" + partitionKey(key) + "), " + quoted(key.last().name()) : partitionKey(key);
   }
 
   /** The names of the columns that choose a row's partition. */
-  static String partitionKey(KeyColumns key) {
+  public static String partitionKey(KeyColumns key) {
     return each(partition(key), "%s", ", ");
   }
 
   /** A name as CQL has it, whatever characters are in it. */
-  static String quoted(String name) {
+  public static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
 
   /** A text as CQL has it, for statements that take no variables. */
-  static String literal(String text) {
+  public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }
 

@@ -13,6 +13,7 @@ import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Transport;
+import dohyo.cassandra.admin.CqlAdmin;
 import dohyo.contract.BindingContract;
 import java.io.IOException;
 import java.util.HashMap;

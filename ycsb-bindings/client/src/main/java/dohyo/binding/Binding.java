@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import site.ycsb.ByteArrayByteIterator;
 import site.ycsb.ByteIterator;
 import site.ycsb.DB;
@@ -20,15 +21,14 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A database as the client sees it. A binding only speaks its driver: it implements the {@code …Row} verbs, and the
- * {@code …Rows} verbs where its driver has batches; reading before writing, key salting, waiting and the whole of
- * YCSB's own {@link DB} interface (for the stock client) live here, once for all bindings.
+ * A database as the client sees it. A binding implements the {@code …Row} methods with its driver, and the
+ * {@code …Rows} methods where the driver has batches. Reading before writing, key salting, timeouts and YCSB's own
+ * {@link DB} interface (for the stock client) are implemented here for all bindings.
  *
- * <p>Every verb answers through a future with the status of each record: {@link Status#OK}, {@link Status#NOT_FOUND}
- * (a status of its own, never an error) or an error; a future that fails counts as an error named after its exception
- * ({@link Outcome#of}). A synchronous driver answers with a future that is already completed. One instance serves one
- * logical client; its verbs may be called again before earlier ones have completed, and on the driver's threads. The
- * connection behind is shared by all instances of a process.
+ * <p>Every method returns a future with the status of each record: {@link Status#OK}, {@link Status#NOT_FOUND} (which
+ * is no error) or an error. A future that fails counts as an error named after its exception ({@link Outcome#of}). A
+ * synchronous driver returns completed futures. One instance serves one logical client. Its methods may be called
+ * before earlier calls have completed, and on the driver's threads. The instances of a process share one connection.
  */
 public abstract class Binding extends DB {
   private boolean readBeforeWrite;
@@ -45,9 +45,9 @@ public abstract class Binding extends DB {
   protected abstract void connect(Settings settings) throws DBException;
 
   /**
-   * Lets go of the connection; called once per thread.
+   * Releases the connection; called once per thread.
    *
-   * @throws DBException if the driver fails at it
+   * @throws DBException if the driver fails to
    */
   protected abstract void disconnect() throws DBException;
 
@@ -85,7 +85,7 @@ public abstract class Binding extends DB {
       String table, byte[] key, int count, Columns columns, RowSink sink);
 
   /**
-   * Reads a batch. As it stands here: the single reads, all at once.
+   * Reads a batch; by default with concurrent single reads.
    *
    * @return one status per key, in the order of the keys
    */
@@ -94,12 +94,12 @@ public abstract class Binding extends DB {
         (row, column, value) -> sink.field(i, column, value)));
   }
 
-  /** Writes a batch of new records of one table. As it stands here: the single inserts, all at once. */
+  /** Writes a batch of new records of one table; by default with concurrent single inserts. */
   public CompletableFuture<Status[]> insertRows(List<Row> rows) {
     return sideBySide(rows.size(), i -> insertRow(rows.get(i)));
   }
 
-  /** Updates a batch of records of one table. As it stands here: the single updates, all at once. */
+  /** Updates a batch of records of one table; by default with concurrent single updates. */
   public CompletableFuture<Status[]> updateRows(List<Row> rows) {
     return sideBySide(rows.size(), i -> updateRow(rows.get(i)));
   }
@@ -155,15 +155,14 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * The loops that may run its logical clients ({@code client.loop}), the default first: {@code threads}, and where
-   * verbs return before their answer has come, which the driver then brings on a thread of its own, {@code events}.
-   * Asked before it is connected.
+   * The loops that may run its logical clients ({@code client.loop}), the default first: {@code threads}, and
+   * {@code events} where the driver completes the futures on its own threads. Called before {@link #connect}.
    */
   public String[] loops(Settings settings) {
     return new String[] {"threads"};
   }
 
-  /** How this connected binding reaches its servers, where it can tell. */
+  /** The transport of this connected binding, where it reports one. */
   public Optional<Transport> transport() {
     return Optional.empty();
   }
@@ -173,7 +172,36 @@ public abstract class Binding extends DB {
     return keys;
   }
 
-  // ---- YCSB's own interface: one record at a time, waited for ----
+  /** Starts a request; where the driver throws instead of failing its future, a failed future is returned. */
+  public static <T> CompletableFuture<T> guarded(Supplier<CompletableFuture<T>> request) {
+    try {
+      return request.get();
+    } catch (RuntimeException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  /** Takes one of several answers: its index with its result, or with its failure where that is not null. */
+  @FunctionalInterface
+  protected interface Collector<T> {
+    void take(int index, T result, Throwable failure);
+  }
+
+  /** Waits for all answers, failed ones too, and passes them to the collector in their order, on one thread. */
+  protected static <T> CompletableFuture<Void> gather(List<CompletableFuture<T>> answers, Collector<T> collector) {
+    return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
+      for (int i = 0; i < answers.size(); i++) {
+        int index = i;
+        answers.get(i).handle((result, failure) -> {
+          collector.take(index, result, failure);
+          return null;
+        }).join();
+      }
+      return null;
+    });
+  }
+
+  // ---- YCSB's own interface: one record at a time, blocking ----
 
   @Override
   public final void init() throws DBException {
@@ -184,14 +212,13 @@ public abstract class Binding extends DB {
     connect(settings);
   }
 
-  /** The last bound on one operation, in milliseconds ({@code operationtimeout}, 10,000 where it is not given). */
+  /** The timeout of one operation in milliseconds ({@code operationtimeout}, default 10,000). */
   public static long operationTimeout(Settings settings) {
     return settings.whole("operationtimeout", 10_000, 1, 86_400_000);
   }
 
   /**
-   * How often a binding, or its driver, may send again what has failed ({@code retries}, 0 where it is not given): the
-   * same for all systems.
+   * How often a binding, or its driver, may retry a request ({@code retries}, default 0): the same for all systems.
    */
   public static int retries(Settings settings) {
     return settings.number("retries", 0, 0, 1000);
@@ -267,11 +294,13 @@ public abstract class Binding extends DB {
   }
 
   private static CompletableFuture<Status[]> sideBySide(int count, IntFunction<CompletableFuture<Status>> start) {
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    CompletableFuture<Status>[] started = new CompletableFuture[count];
+    List<CompletableFuture<Status>> answers = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
-      started[i] = start.apply(i);
+      int place = i;
+      answers.add(guarded(() -> start.apply(place)));
     }
-    return Outcome.all(started);
+    Status[] statuses = new Status[count];
+    return gather(answers, (i, status, failure) -> statuses[i] = failure == null ? status : Outcome.of(failure))
+        .thenApply(done -> statuses);
   }
 }

@@ -29,9 +29,9 @@ public final class KeyColumns {
   public static final long EPOCH = 1_577_836_800_000L;
 
   /** As long as the keys of one column may be in MySQL's tables; every other database takes longer ones. */
-  private static final int MOST_BYTES = 255;
+  private static final int MAX_BYTES = 255;
   /** MySQL's limit of columns in a key. */
-  private static final int MOST_COLUMNS = 16;
+  private static final int MAX_COLUMNS = 16;
   private static final Pattern COLUMN = Pattern.compile(
       "([a-z][a-z0-9_]{0,39}) +(int|bigint|timestamp|text\\(([1-9][0-9]{0,2})\\))(?: +([1-9][0-9]{0,17}))?");
 
@@ -92,8 +92,8 @@ public final class KeyColumns {
       return new KeyColumns("", List.of(new Column(single, Type.KEY, 0, -1, Long.MAX_VALUE)));
     }
     String[] parts = text.split(",", -1);
-    if (parts.length < 2 || parts.length > MOST_COLUMNS) {
-      throw refused(text, "has " + parts.length + " columns; from 2 to " + MOST_COLUMNS
+    if (parts.length < 2 || parts.length > MAX_COLUMNS) {
+      throw refused(text, "has " + parts.length + " columns; from 2 to " + MAX_COLUMNS
           + " are possible, as in host int 10, when timestamp");
     }
     List<Column> columns = new ArrayList<>();
@@ -107,8 +107,8 @@ public final class KeyColumns {
       columns.add(column);
       start += column.length();
     }
-    if (start > MOST_BYTES) {
-      throw refused(text, "a key has " + start + " bytes, and " + MOST_BYTES + " at the most; make texts shorter");
+    if (start > MAX_BYTES) {
+      throw refused(text, "a key has " + start + " bytes, and " + MAX_BYTES + " at the most; make texts shorter");
     }
     return new KeyColumns(text, columns);
   }

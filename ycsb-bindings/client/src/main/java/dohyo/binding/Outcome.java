@@ -2,12 +2,11 @@ package dohyo.binding;
 
 import java.util.Arrays;
 import java.util.Locale;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import site.ycsb.Status;
 
-/** What became of a record, where the answer is not simply {@link Status#OK}. */
+/** Statuses beyond {@link Status#OK}. */
 public final class Outcome {
   /** No answer within {@code operationtimeout}. */
   public static final Status TIMEOUT =
@@ -33,7 +32,7 @@ public final class Outcome {
     return new Status(name.isEmpty() ? "ERROR" : name, String.valueOf(cause.getMessage()));
   }
 
-  /** Whether the status tells of an error: neither a success nor a record that is not there. */
+  /** Whether the status is an error: neither a success nor NOT_FOUND. */
   public static boolean isError(Status status) {
     return !status.isOk() && !isNotFound(status);
   }
@@ -47,21 +46,5 @@ public final class Outcome {
     Status[] all = new Status[count];
     Arrays.fill(all, status);
     return all;
-  }
-
-  /**
-   * Waits for operations that run side by side, and keeps each one's own status.
-   *
-   * @param operations what was started
-   * @return one status per operation, in their order; never completes exceptionally
-   */
-  public static CompletableFuture<Status[]> all(CompletableFuture<Status>[] operations) {
-    return CompletableFuture.allOf(operations).handle((done, error) -> {
-      Status[] statuses = new Status[operations.length];
-      for (int i = 0; i < statuses.length; i++) {
-        statuses[i] = operations[i].handle((status, failure) -> failure == null ? status : of(failure)).join();
-      }
-      return statuses;
-    });
   }
 }

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 /** Takes the fields of the records that a read or a scan returns, one after another. */
 @FunctionalInterface
 public interface RowSink {
-  /** Drops what it gets, for reads whose content nobody looks at. */
+  /** Ignores all fields. */
   RowSink DISCARD = (row, column, value) -> { };
 
   /**

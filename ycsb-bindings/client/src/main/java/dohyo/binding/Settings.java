@@ -47,7 +47,7 @@ public final class Settings {
   }
 
   /**
-   * Reads one of a few words.
+   * Reads one of several values.
    *
    * @param key     property name
    * @param choices allowed values, the first is the default

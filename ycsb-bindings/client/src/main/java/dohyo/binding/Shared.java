@@ -3,8 +3,8 @@ package dohyo.binding;
 import site.ycsb.DBException;
 
 /**
- * The one connection of a process: opened for the first instance of a binding that asks for it, closed when the last
- * one has let go of it.
+ * The one connection of a process. It is opened for the first instance of a binding, and closed when the last instance
+ * has released it.
  *
  * @param <C> the connection, whose {@code close} waits until nothing of it is left
  */
@@ -16,7 +16,7 @@ public final class Shared<C extends Shared.Connection> {
   /** What can be shared. */
   @FunctionalInterface
   public interface Connection {
-    /** Closes it; a failure at that is nobody's concern any more. */
+    /** Closes it; failures are ignored. */
     void close();
   }
 
@@ -41,7 +41,7 @@ public final class Shared<C extends Shared.Connection> {
   }
 
   /**
-   * Gives the connection, which is opened if nobody has it.
+   * Returns the connection, and opens it for the first user.
    *
    * @param settings the client's properties, the same for all instances
    * @throws DBException if the database cannot be reached
@@ -54,7 +54,7 @@ public final class Shared<C extends Shared.Connection> {
     return current;
   }
 
-  /** Lets go of it; called once for each {@link #open}. */
+  /** Releases it; called once for each {@link #open}. */
   public synchronized void release() {
     users--;
     if (users == 0) {

@@ -5,10 +5,10 @@ public interface Transport {
   /** Connections that are open to all servers together, as of now. */
   int connections();
 
-  /** Threads of the driver that carry the requests of all connections; 0 where the client's threads do that. */
+  /** Threads of the driver that serve all connections; 0 where the client's threads do. */
   int eventLoops();
 
-  /** How many requests were sent again after a failure, so far. */
+  /** The number of retries so far. */
   long retries();
 
   /**

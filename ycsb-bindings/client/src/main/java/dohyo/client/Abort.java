@@ -2,13 +2,13 @@ package dohyo.client;
 
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Set once, with the reason, when the run is given up; everybody looks at it. */
+/** Set once, with the reason, when the run is aborted; all threads check it. */
 final class Abort {
   private final AtomicReference<String> reason = new AtomicReference<>();
   private volatile boolean ofDatabase;
   private volatile Runnable whenSet = () -> { };
 
-  /** Has this called when the run is given up, on whatever thread. */
+  /** Sets an action that is called, on any thread, when the run is aborted. */
   void whenSet(Runnable action) {
     whenSet = action;
   }
@@ -25,15 +25,15 @@ final class Abort {
     return first;
   }
 
-  /** As {@link #set}, because of the database alone. */
+  /** Like {@link #set}, where the database is the cause. */
   void databaseFailed(String why) {
     ofDatabase = trySet(why) || ofDatabase;
   }
 
-  /** A thread cannot go on with what it did for the logical clients. */
+  /** A thread of the logical clients has died. */
   void died(Throwable error) {
     if (error instanceof OutOfMemoryError) {
-      // No text is put together: there may be no memory for it.
+      // A constant: there may be no memory to build a message.
       set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
           + " threadcount, inflight or batchsize");
     } else {
@@ -46,12 +46,12 @@ final class Abort {
     return reason.get() != null;
   }
 
-  /** Whether the database is to blame, and neither the client nor who runs it. */
+  /** Whether the database is the cause. */
   boolean isOfDatabase() {
     return ofDatabase;
   }
 
-  /** Why it was given up, {@code null} if it was not. */
+  /** Why the run was aborted, {@code null} if it was not. */
   String reason() {
     return reason.get();
   }

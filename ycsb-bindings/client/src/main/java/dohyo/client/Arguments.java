@@ -15,7 +15,7 @@ final class Arguments {
       Usage: java -cp 'BUNDLE/*' dohyo.client.Client -db BINDING [options]
         -db NAME          binding: its short name (cassandra) or class; a stock YCSB DB class works too
         -P FILE           properties file; several are read in their order
-        -p KEY=VALUE      property; stands above those of the files
+        -p KEY=VALUE      property; overrides those of the files
         -load | -t        load the records, or run the transactions (default)
         -threads N        threads (threadcount)
         -target N         operations per second over all threads (target)
@@ -31,7 +31,7 @@ final class Arguments {
    * Reads the command line.
    *
    * @param args what the user typed
-   * @return all properties; those given with {@code -p} and by option stand above those of files
+   * @return all properties; those given with {@code -p} and by option override those of files
    * @throws SettingException if an option is unknown or incomplete, or a file cannot be read
    */
   static Properties parse(String... args) {

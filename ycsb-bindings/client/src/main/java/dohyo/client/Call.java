@@ -16,8 +16,8 @@ import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
- * One call to the database that carries out a {@link Request}. It is started once, and finished once: by the driver's
- * answer, or by the client that gives up waiting.
+ * One call to the database for a {@link Request}. It is started once and finished once, by the driver's answer or by
+ * the client's timeout.
  */
 public final class Call {
   private static final Status[] NONE = {};
@@ -27,7 +27,7 @@ public final class Call {
   private final Request request;
   private final IntegrityCheck check;
 
-  // Plain fields: they are written before the answer is handed to the sender's queue, and read after it was taken out.
+  // Plain fields: written before the call is added to the sender's queue, and read after it was removed.
   private int retries;
   private int slot;
   private long intended;
@@ -38,10 +38,10 @@ public final class Call {
   private int scannedRows;
   private long finished;
   private Status[] statuses;
-  // Changed by whoever comes first, through the handle above.
+  // Set by the first of the two, through the handle above.
   private volatile boolean settled;
 
-  /** Prepares a call that carries out this request. */
+  /** Prepares a call for this request. */
   public Call(Request request) {
     this.request = request;
     check = request instanceof Request.Reading reading ? reading.newCheck() : null;
@@ -59,9 +59,9 @@ public final class Call {
    * Sends it.
    *
    * @param binding  database
-   * @param intended when it should have started by the target rate, in {@link System#nanoTime}
+   * @param intended when it was due by the target rate, in {@link System#nanoTime}
    * @param now      the time, in {@link System#nanoTime}
-   * @param whenDone called once, on whatever thread the answer comes in
+   * @param whenDone called once, on the thread that brings the answer
    */
   public void start(Binding binding, long intended, long now, Consumer<Call> whenDone) {
     this.intended = intended;
@@ -69,18 +69,13 @@ public final class Call {
     if (retries == 0) {
       firstStarted = now;
     }
-    try {
-      if (request.batched()) {
-        sendBatch(binding).whenComplete((all, error) ->
-            settle(error == null ? all : each(Outcome.of(error)), whenDone));
-      } else {
-        sendOne(binding).whenComplete((one, error) ->
-            settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {Outcome.of(error)},
-                whenDone));
-      }
-    } catch (RuntimeException e) {
-      // A driver may throw at once instead of failing the future (HBase does when a value is too large).
-      settle(each(Outcome.of(e)), whenDone);
+    if (request.batched()) {
+      Binding.guarded(() -> sendBatch(binding)).whenComplete((all, error) ->
+          settle(error == null ? all : each(Outcome.of(error)), whenDone));
+    } else {
+      Binding.guarded(() -> sendOne(binding)).whenComplete((one, error) ->
+          settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {Outcome.of(error)},
+              whenDone));
     }
   }
 
@@ -98,7 +93,7 @@ public final class Call {
     CompletableFuture<Status> answer = read(binding, key, ((Request.Reading) request).readColumns());
     return !(request instanceof Request.ReadModifyWrite both) ? answer : answer.thenCompose(read -> {
       readAnswered(new Status[] {read});
-      // Not the binding's read-before-write: the record has just been read. What was given up is not written.
+      // Not the binding's read-before-write: the record has just been read. An abandoned call writes nothing.
       return read.isOk() && !settled ? binding.updateRow(both.row(key, 0)) : CompletableFuture.completedFuture(read);
     });
   }
@@ -118,7 +113,7 @@ public final class Call {
   }
 
   /**
-   * Gives up waiting: every record counts as {@link Outcome#TIMEOUT}, and a late answer is dropped.
+   * Abandons the call: every record counts as {@link Outcome#TIMEOUT}, and a late answer is ignored.
    *
    * @return whether it was still open
    */
@@ -142,7 +137,7 @@ public final class Call {
     finished = System.nanoTime();
     statuses = outcome;
     if (request instanceof Request.ReadModifyWrite && reads == null) {
-      // It was the read that failed, in whichever way its binding says so, or that was not answered in time.
+      // The read failed or timed out.
       readFinished = finished;
       reads = outcome;
     }
@@ -175,20 +170,20 @@ public final class Call {
     scannedRows = row + 1;
   }
 
-  /** The same request once more, after this call has failed. */
-  Call again() {
+  /** A new call for the same request, after this one has failed. */
+  Call retry() {
     Call again = new Call(request);
     again.retries = retries + 1;
     again.firstStarted = firstStarted;
     return again;
   }
 
-  /** What it carries out. */
+  /** What the call is for. */
   Request request() {
     return request;
   }
 
-  /** Where its sender keeps it while it is on its way. */
+  /** Its slot in {@link InFlight}. */
   int slot() {
     return slot;
   }
@@ -197,12 +192,12 @@ public final class Call {
     slot = number;
   }
 
-  /** How often the request had been sent before. */
+  /** How often the request was sent before. */
   int retries() {
     return retries;
   }
 
-  /** When it should have started, in {@link System#nanoTime}. */
+  /** When it was due, in {@link System#nanoTime}. */
   long intended() {
     return intended;
   }
@@ -217,7 +212,7 @@ public final class Call {
     return firstStarted;
   }
 
-  /** When the answer had come, in {@link System#nanoTime}. */
+  /** When the answer came, in {@link System#nanoTime}. */
   long finished() {
     return finished;
   }
@@ -242,7 +237,7 @@ public final class Call {
     return scannedRows;
   }
 
-  /** What the check of {@code dataintegrity} found: a status per record that was read; none where nobody checks. */
+  /** The result of the {@code dataintegrity} check: a status per record read; empty without a check. */
   Status[] verified() {
     return check == null ? NONE : check.verified(reads == null ? statuses : reads);
   }

@@ -15,11 +15,10 @@ import site.ycsb.DBException;
 import site.ycsb.Utils;
 
 /**
- * The measured client. In its order: read and check the properties, connect all threads, say ready, wait for the
- * agreed instant, warm up, measure, wait for what is open, print the results. It takes the options of
- * {@code site.ycsb.Client} and prints its lines; other than that one it fails with an exit code of its own whenever
- * the numbers cannot be trusted: {@link #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID},
- * {@link #DATABASE_FAILED}.
+ * The benchmark client. It reads and checks the properties, connects all threads, reports that it is ready, waits for
+ * the agreed start, warms up, measures, waits for open operations, and prints the results. It takes the options of
+ * {@code site.ycsb.Client} and prints the same lines. Unlike that client it exits with a code of its own when the
+ * numbers cannot be trusted: {@link #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}, {@link #DATABASE_FAILED}.
  */
 public final class Client {
   /** Exit code: an error inside the client. */
@@ -30,15 +29,15 @@ public final class Client {
   public static final int NOT_CONNECTED = 3;
   /** Exit code: it ran, but the run does not count. */
   public static final int INVALID = 4;
-  /** Exit code: it ran, but too many records failed, or no operation succeeded any more. That is a result, too. */
+  /** Exit code: too many records failed, or operations stopped succeeding. That is a result, too. */
   public static final int DATABASE_FAILED = 5;
 
-  /** How often the reporter looks: the length of an interval in the histogram logs. */
+  /** How often the reporter runs: the length of an interval in the histogram logs. */
   private static final long TICK_SECONDS = 1;
-  /** How long threads may take to end after the run was given up; who hangs in a driver is left behind. */
+  /** How long threads may take to end after an abort; those that hang in a driver are abandoned. */
   private static final long ABORT_SECONDS = 5;
-  /** How long a signal waits for the results of a run that it ends. */
-  private static final long FAREWELL_SECONDS = 10;
+  /** How long the shutdown hook waits for the results of the run that a signal has ended. */
+  private static final long SHUTDOWN_SECONDS = 10;
 
   private final Run run;
   private final PrintStream results;
@@ -66,11 +65,11 @@ public final class Client {
     CountDownLatch finished = new CountDownLatch(1);
     Abort[] abort = new Abort[1];
     Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-      // A signal: give the run up, and let it write what it has before the process ends.
+      // A signal: abort the run, and let it write its results before the process ends.
       if (abort[0] != null) {
         abort[0].set("interrupted by a signal");
         try {
-          finished.await(FAREWELL_SECONDS, TimeUnit.SECONDS);
+          finished.await(SHUTDOWN_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
         }
@@ -89,7 +88,7 @@ public final class Client {
    * @param args     the command line
    * @param results  gets the result lines
    * @param messages gets status lines and the error
-   * @param abort    its first element is set to what gives the run up, once there is something to give up
+   * @param abort    its first element is set to the run's {@link Abort} once there is a run
    * @return the exit code
    */
   static int run(String[] args, PrintStream results, PrintStream messages, Abort[] abort) {
@@ -132,9 +131,9 @@ public final class Client {
     }
     StartGate gate = new StartGate(run.settings());
     Reporter reporter = new Reporter(run, statistics, abort, messages);
-    Crew crew = new Crew(run, statistics, abort);
+    Workers workers = new Workers(run, statistics, abort);
     try {
-      crew.connect();
+      workers.connect();
       double connectSeconds = Duration.between(launched, Instant.now()).toNanos() / 1e9;
       messages.println("Starting test.");
       Instant agreed = gate.await(abort::isSet);
@@ -145,13 +144,13 @@ public final class Client {
       Warmup warmup = run.steady() && run.warmupSeconds() > 0 && !gate.isOpen()
           ? new Warmup(gate.folder(), window, statistics, abort) : null;
       reporter.begin(window);
-      crew.release(window);
-      Footprint footprint = watch(crew, reporter, window, warmup);
-      crew.observed();
-      Results.Timing timing = timing(crew, window, gate.isOpen() ? null : agreed, connectSeconds);
-      return report(new Results(run, reporter, statistics, timing, footprint, crew.cleanup()));
+      workers.release(window);
+      Footprint footprint = watch(workers, reporter, window, warmup);
+      workers.allowDisconnect();
+      Results.Timing timing = timing(workers, window, gate.isOpen() ? null : agreed, connectSeconds);
+      return report(new Results(run, reporter, statistics, timing, footprint, workers.cleanup()));
     } finally {
-      crew.dismiss();
+      workers.close();
     }
   }
 
@@ -162,8 +161,8 @@ public final class Client {
     return new Window(begin, measure, length);
   }
 
-  /** Ticks until all threads have ended; gives back what the window took, {@code null} if it never began. */
-  private Footprint watch(Crew crew, Reporter reporter, Window window, Warmup warmup)
+  /** Runs the reporter until all threads have ended; returns {@code null} if the window never began. */
+  private Footprint watch(Workers workers, Reporter reporter, Window window, Warmup warmup)
       throws IOException, InterruptedException {
     Footprint footprint = null;
     long next = window.measure();
@@ -172,19 +171,19 @@ public final class Client {
     Warmup open = warmup;
     while (!ended && (givenUp == 0 || System.nanoTime() - givenUp < TimeUnit.SECONDS.toNanos(ABORT_SECONDS))) {
       long longest = open != null ? Warmup.POLL_NANOS : TimeUnit.SECONDS.toNanos(TICK_SECONDS);
-      ended = crew.awaitEnd(Math.max(1, Math.min(next - System.nanoTime(), longest)));
-      if (open != null && (System.nanoTime() - window.measure() >= 0 || open.look())) {
+      ended = workers.awaitEnd(Math.max(1, Math.min(next - System.nanoTime(), longest)));
+      if (open != null && (System.nanoTime() - window.measure() >= 0 || open.poll())) {
         open.end();
         open = null;
-        crew.wake();
+        workers.wake();
         reporter.measure();
         next = window.measure();
       }
       long now = System.nanoTime();
       if (footprint == null && window.hasBegun(now)) {
-        footprint = new Footprint(crew.transports());
+        footprint = new Footprint(workers.transports());
       } else if (footprint != null && window.isOver(now)) {
-        footprint.see();
+        footprint.sample();
       }
       if (now - next >= 0) {
         next += TimeUnit.SECONDS.toNanos(TICK_SECONDS);
@@ -203,16 +202,16 @@ public final class Client {
     return footprint;
   }
 
-  private Results.Timing timing(Crew crew, Window window, Instant agreed, double connectSeconds) {
-    // A run bounded by time is as long as it was meant to be; one bounded by count or given up ends with its last
-    // answer.
-    boolean full = !abort.isSet() && crew.reachedEnd();
+  private Results.Timing timing(Workers workers, Window window, Instant agreed, double connectSeconds) {
+    // A run bounded by time has its configured length. One bounded by count, or aborted, ends with its last answer.
+    boolean full = !abort.isSet() && workers.reachedEnd();
     double measured = full ? run.measuredSeconds()
-        : Math.max(0, crew.lastFinished() - crew.firstMeasured()) / 1e9;
-    Double skew = agreed == null ? null : crew.skew() / 1e6;
-    Double finished = agreed == null || crew.lastFinished() == 0 ? null : (crew.lastFinished() - window.begin()) / 1e6;
+        : Math.max(0, workers.lastFinished() - workers.firstMeasured()) / 1e9;
+    Double skew = agreed == null ? null : workers.skew() / 1e6;
+    Double finished = agreed == null || workers.lastFinished() == 0 ? null
+        : (workers.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
-        (window.measure() - window.begin()) / 1e9, measured, crew.missed(),
+        (window.measure() - window.begin()) / 1e9, measured, workers.missed(),
         Utils.getGCTotalTime());
   }
 

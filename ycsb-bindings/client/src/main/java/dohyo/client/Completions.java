@@ -4,14 +4,14 @@ import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * Calls that have been answered, on whatever thread, until the logical client takes them. One thread at a time
- * takes, from {@link #own} to {@link #leave}.
+ * Queue of answered calls: any thread adds, the logical client takes. One thread at a time takes, from
+ * {@link #acquire} to {@link #release}.
  */
 final class Completions {
   private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
-  // Needs no barrier: a thread finds itself here only if it was the last of its own writes.
+  // Needs no barrier: a thread reads its own name here only if it wrote it last.
   private Thread owner;
 
   /** Makes the queue of one logical client; {@code wake} is called after each answer that another thread brings. */
@@ -19,19 +19,19 @@ final class Completions {
     this.wake = wake;
   }
 
-  /** From now on this thread takes. */
-  void own() {
+  /** This thread takes from now on. */
+  void acquire() {
     owner = Thread.currentThread();
   }
 
-  /** From now on this thread takes no more. */
-  void leave() {
+  /** This thread takes no more. */
+  void release() {
     owner = null;
   }
 
   void add(Call call) {
     if (Thread.currentThread() == owner) {
-      // A synchronous driver has answered before it returned: nobody else is involved.
+      // A synchronous driver has answered before it returned: no other thread is involved.
       atOnce.add(call);
       return;
     }

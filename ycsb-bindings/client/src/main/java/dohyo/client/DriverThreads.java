@@ -8,13 +8,13 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 /**
- * Runs many logical clients without threads of their own: each goes on within the driver's thread that brings its
- * answer, where the next operation is made and sent, so that no thread waits and none is woken. The one thread behind
- * them sends what is due at a time, and looks at every client now and then.
+ * Runs many logical clients without threads of their own. Each continues on the driver's thread that brings its answer,
+ * where the next operation is prepared and sent, so that no thread waits or is woken. One more thread sends operations
+ * of a target rate and checks every client for timeouts.
  */
 final class DriverThreads {
-  /** How often an answer that came meanwhile lets the same thread go on: its other work waits. */
-  private static final int MOST_ROUNDS = 16;
+  /** Limit on rounds for answers that came meanwhile: the thread has other work. */
+  private static final int MAX_ROUNDS = 16;
 
   private final Thread thread = Thread.currentThread();
   private final Abort abort;
@@ -22,7 +22,7 @@ final class DriverThreads {
   private final AtomicInteger working;
   private final PriorityQueue<Due> due = new PriorityQueue<>();
 
-  /** When a client is to go on, in {@link System#nanoTime}. */
+  /** When a client is to be resumed, in {@link System#nanoTime}. */
   private record Due(long time, Client client) implements Comparable<Due> {
     @Override
     public int compareTo(Due other) {
@@ -30,11 +30,11 @@ final class DriverThreads {
     }
   }
 
-  /** A logical client that at most one thread is at. */
+  /** A logical client that at most one thread runs at a time. */
   private final class Client {
-    private final Completions completions = new Completions(this::goOn);
+    private final Completions completions = new Completions(this::resume);
     private final Worker worker;
-    /** What has happened since a thread came to it; 0 while none is at it. */
+    /** Events since a thread began to run it; 0 while none does. */
     private final AtomicInteger events = new AtomicInteger();
     private long scheduled;
 
@@ -42,8 +42,8 @@ final class DriverThreads {
       worker = maker.apply(completions);
     }
 
-    /** Lets the client go on, on this thread or on the one that is at it. */
-    private void goOn() {
+    /** Resumes the client, on this thread or on the one that runs it. */
+    private void resume() {
       if (events.getAndIncrement() > 0) {
         return;
       }
@@ -54,29 +54,29 @@ final class DriverThreads {
         abort.died(e);
         ended = true;
       }
-      // There are events for ever, so that no thread comes to it any more.
+      // The count of events stays above 0, so that no thread runs it again.
       if (ended && working.decrementAndGet() == 0) {
         LockSupport.unpark(thread);
       }
     }
 
-    /** Goes on while something happens to the client, but not for long; true if the client has ended. */
+    /** Runs the client while there are events, for a limited number of rounds; true if it has ended. */
     private boolean advance() {
       for (int round = 1;; round++) {
         int seen = events.get();
-        completions.own();
+        completions.acquire();
         long wait = worker.advance();
-        completions.leave();
+        completions.release();
         if (worker.hasEnded()) {
           return true;
         }
-        if (wait == 0 || round == MOST_ROUNDS) {
+        if (wait == 0 || round == MAX_ROUNDS) {
           events.set(0);
           schedule(System.nanoTime(), this);
           return false;
         }
-        if (wait != Worker.ANSWER && worker.turn() != scheduled) {
-          scheduled = worker.turn();
+        if (wait != Worker.ANSWER && worker.nextDue() != scheduled) {
+          scheduled = worker.nextDue();
           schedule(scheduled, this);
         }
         if (events.compareAndSet(seen, 0)) {
@@ -86,7 +86,7 @@ final class DriverThreads {
     }
   }
 
-  /** Makes the clients; the calling thread is to {@link #run} them. */
+  /** Makes the clients; the calling thread then calls {@link #run}. */
   DriverThreads(List<Function<Completions, Worker>> makers, Abort abort) {
     this.abort = abort;
     makers.forEach(maker -> clients.add(new Client(maker)));
@@ -95,21 +95,21 @@ final class DriverThreads {
 
   /** Returns when all clients have ended. */
   void run() {
-    long glance = System.nanoTime();
+    long nextCheck = System.nanoTime();
     while (working.get() > 0) {
       long now = System.nanoTime();
-      if (now - glance >= 0) {
-        glance = now + Worker.GLANCE_NANOS;
-        clients.forEach(Client::goOn);
+      if (now - nextCheck >= 0) {
+        nextCheck = now + Worker.TIMEOUT_CHECK_NANOS;
+        clients.forEach(Client::resume);
       }
       for (Client client; (client = dueAt(now)) != null;) {
-        client.goOn();
+        client.resume();
       }
-      sleep(glance);
+      sleep(nextCheck);
     }
   }
 
-  /** Lets a client go on at that time, on the thread behind all. */
+  /** Has the common thread resume a client at that time. */
   private synchronized void schedule(long time, Client client) {
     Due added = new Due(time, client);
     due.add(added);
@@ -122,7 +122,7 @@ final class DriverThreads {
     return due.isEmpty() || due.peek().time - now > 0 ? null : due.poll().client;
   }
 
-  /** Sleeps until a client is to go on, and until that time at the most. */
+  /** Sleeps until a client is to be resumed, and until that time at the latest. */
   private void sleep(long until) {
     long wake = until;
     synchronized (this) {
@@ -131,7 +131,7 @@ final class DriverThreads {
       }
     }
     long wait = wake - System.nanoTime();
-    // Nothing is lost between: a client that is scheduled meanwhile has unparked this thread, which then does not park.
+    // No wake-up is lost: a client that is scheduled meanwhile has unparked this thread, which then does not park.
     if (wait > 0 && working.get() > 0) {
       LockSupport.parkNanos(this, wait);
     }

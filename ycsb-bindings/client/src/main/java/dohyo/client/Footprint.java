@@ -20,7 +20,7 @@ final class Footprint {
   private long begun;
   private long cpuAtBegin;
   private long retriesAtBegin;
-  private boolean isSeen;
+  private boolean isSampled;
   private String busiestThread;
   private double busiestShare;
   private int connections;
@@ -39,12 +39,12 @@ final class Footprint {
     begun = System.nanoTime();
   }
 
-  /** Looks at threads and connections once, when the window is over; all threads are still there. */
-  void see() {
-    if (isSeen) {
+  /** Samples threads and connections once, when the window is over and all threads still run. */
+  void sample() {
+    if (isSampled) {
       return;
     }
-    isSeen = true;
+    isSampled = true;
     long most = -1;
     long busiest = 0;
     for (long id : THREADS.getAllThreadIds()) {
@@ -63,7 +63,7 @@ final class Footprint {
 
   /** The end: the last answer has come. */
   void end() {
-    see();
+    sample();
     cpuSeconds = (SYSTEM.getProcessCpuTime() - cpuAtBegin) / 1e9;
     retries = retriesSoFar() - retriesAtBegin;
   }
@@ -77,7 +77,7 @@ final class Footprint {
     return cpuSeconds;
   }
 
-  /** Writes what was seen; what a binding does not tell is {@code null}. */
+  /** Writes the samples; {@code null} where a binding reports no transport. */
   void write(Map<String, Object> summary) {
     boolean isKnown = !transports.isEmpty();
     summary.put("connections", isKnown ? connections : null);

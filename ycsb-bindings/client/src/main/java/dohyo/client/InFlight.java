@@ -3,7 +3,7 @@ package dohyo.client;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The calls of one thread that are on their way: a fixed number of slots, found without searching. */
+/** The open calls of one logical client, in a fixed number of slots that are found without a search. */
 final class InFlight {
   private final Call[] slots;
   private final int[] free;
@@ -31,7 +31,7 @@ final class InFlight {
     call.slot(slot);
   }
 
-  /** Takes it out; false if it was not there any more. */
+  /** Removes a call; false if it was not there any more. */
   boolean remove(Call call) {
     int slot = call.slot();
     if (slots[slot] != call) {

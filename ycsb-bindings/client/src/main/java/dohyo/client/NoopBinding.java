@@ -8,7 +8,7 @@ import dohyo.binding.Settings;
 import java.util.concurrent.CompletableFuture;
 import site.ycsb.Status;
 
-/** No database at all: what is left is the client's own cost ({@code -db noop}). */
+/** No database, to measure the client's own cost ({@code -db noop}). */
 public final class NoopBinding extends Binding {
   private static final CompletableFuture<Status> OK = CompletableFuture.completedFuture(Status.OK);
 
@@ -24,7 +24,7 @@ public final class NoopBinding extends Binding {
 
   @Override
   protected void disconnect() {
-    // There is nothing to let go of.
+    // There is nothing to disconnect.
   }
 
   @Override

@@ -5,7 +5,7 @@ import java.util.function.Function;
 
 /**
  * Runs one logical client on a thread of its own, which sleeps until an answer comes, an operation is due or
- * the timeout of one has passed. Who gives the run up or moves the window wakes it ({@link Crew#wake}).
+ * one has timed out. An abort or a moved window wakes it ({@link Workers#wake}).
  */
 final class OwnThread {
   private final Completions completions = new Completions(this::wake);
@@ -18,7 +18,7 @@ final class OwnThread {
 
   /** Returns when the client has ended. */
   void run() {
-    completions.own();
+    completions.acquire();
     while (true) {
       long wait = worker.advance();
       if (worker.hasEnded()) {
@@ -26,7 +26,7 @@ final class OwnThread {
       }
       if (wait > 0) {
         waiting = Thread.currentThread();
-        // Whoever adds an answer from here on finds the thread.
+        // An answer that is added from here on wakes the thread.
         if (completions.isEmpty()) {
           LockSupport.parkNanos(this, Math.min(wait, worker.untilTimeout()));
         }

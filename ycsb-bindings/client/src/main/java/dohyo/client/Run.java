@@ -22,7 +22,7 @@ import dohyo.workload.RecordWorkload;
  * @param measuredSeconds length of the measured window, 0 where only the count bounds it
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load: its rows must be there
  * @param timeoutMillis   last bound on one operation
- * @param stallSeconds    time without any success after which the run is given up; with a target at least
+ * @param stallSeconds    time without any success after which the run is aborted; with a target at least
  *                        {@link #STALL_OPERATIONS}, of random arrivals {@link #STALL_ARRIVALS} times the mean time
  *                        between two operations of this client
  * @param retries         how often the binding may send again what has failed

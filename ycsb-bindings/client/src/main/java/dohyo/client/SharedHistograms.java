@@ -7,8 +7,8 @@ import org.HdrHistogram.Histogram;
 
 /**
  * Histograms that several threads share, one for each {@link Series}, in nanoseconds. A histogram takes up to 220 kB,
- * so a thread has none of its own but a small {@link Buffer}, which is emptied into them when it is full and when
- * somebody looks: on the hot path there is no lock and no counter that two threads write.
+ * so each thread writes to a small {@link Buffer} that is flushed to them when it is full and when they are read. The
+ * hot path has no lock and no counter with two writers.
  */
 final class SharedHistograms {
   /** Significant digits: values are exact to 0.1 %, as in stock YCSB. */
@@ -16,16 +16,16 @@ final class SharedHistograms {
   static final int NANOS_PER_MICRO = 1000;
 
   /** With more threads some share one. It is locked for some microseconds per full buffer. */
-  private static final int MOST = 16;
+  private static final int MAX_COUNT = 16;
 
   private final List<Buffer> buffers = new ArrayList<>();
   private Histogram[] active = new Histogram[Series.COUNT];
   private Histogram[] spare = new Histogram[Series.COUNT];
 
-  /** One for each thread, up to a number whose memory is small; thread i is to take the i-th, round and round. */
+  /** One for each thread, up to MAX_COUNT; threads share them round-robin. */
   static List<SharedHistograms> forThreads(int threads) {
     List<SharedHistograms> all = new ArrayList<>();
-    while (all.size() < Math.min(threads, MOST)) {
+    while (all.size() < Math.min(threads, MAX_COUNT)) {
       all.add(new SharedHistograms());
     }
     return all;
@@ -58,7 +58,7 @@ final class SharedHistograms {
       if (active[index] == null) {
         active[index] = histogram();
       }
-      active[index].recordValue(entry & Buffer.LONGEST);
+      active[index].recordValue(entry & Buffer.MAX_VALUE);
     }
     buffer.taken = next;
   }
@@ -84,12 +84,12 @@ final class SharedHistograms {
     }
   }
 
-  /** The latest latencies of one thread: the only one that writes, and whoever holds the lock takes out. */
+  /** The latest latencies of one thread, which is the only writer; readers hold the lock. */
   static final class Buffer {
     private static final int SIZE = 512;
     private static final int SERIES_SHIFT = 57;
-    /** What does not fit beside the number of the series: four years. */
-    private static final long LONGEST = (1L << SERIES_SHIFT) - 1;
+    /** Bits of a latency beside the number of the series: up to four years. */
+    private static final long MAX_VALUE = (1L << SERIES_SHIFT) - 1;
 
     private final SharedHistograms shared;
     private final long[] entries = new long[SIZE];
@@ -105,7 +105,7 @@ final class SharedHistograms {
       if (at - taken == SIZE) {
         shared.empty(this);
       }
-      entries[(int) at & SIZE - 1] = (long) series << SERIES_SHIFT | Math.min(Math.max(0, nanos), LONGEST);
+      entries[(int) at & SIZE - 1] = (long) series << SERIES_SHIFT | Math.min(Math.max(0, nanos), MAX_VALUE);
       written.setRelease(at + 1);
     }
   }

@@ -12,9 +12,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * How all clients of a run begin at one instant: this process says that it is ready by making the file {@code ready}
- * in the gate's folder, and finds the agreed instant, in milliseconds since 1970, in the file {@code start} that
- * whoever runs the experiment puts there. Without {@code startgate} the run begins at once.
+ * Starts all clients of a run at one instant. This process creates the file {@code ready} in the gate's folder, and
+ * waits there for the file {@code start} with the agreed instant, in milliseconds since 1970. Without {@code startgate}
+ * the run begins at once.
  */
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -23,7 +23,7 @@ final class StartGate {
   private static final long TOGETHER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private final Path folder;
-  private final Duration patience;
+  private final Duration timeout;
   private final boolean alone;
 
   /**
@@ -33,7 +33,7 @@ final class StartGate {
    */
   StartGate(Settings settings) {
     folder = settings.has("startgate") ? Path.of(settings.text("startgate", "")) : null;
-    patience = Duration.ofSeconds(settings.whole("startgate.timeout", 300, 1, 86_400));
+    timeout = Duration.ofSeconds(settings.whole("startgate.timeout", 300, 1, 86_400));
     alone = settings.whole("clients", 1, 1, 1_000_000) == 1;
     if (folder != null && !Files.isDirectory(folder)) {
       throw new SettingException("startgate=" + folder + ": there is no such folder");
@@ -45,10 +45,10 @@ final class StartGate {
   }
 
   /**
-   * Says ready and waits for the agreed instant to be known; it may lie in the future still. A client that is alone may
-   * learn of it too late: nobody else has begun meanwhile, and {@code skew_ms} says how late it was.
+   * Reports ready and waits for the agreed instant to be known; it may still be in the future. A single client may
+   * learn of it too late: no other client has begun meanwhile, and {@code skew_ms} says how late it was.
    *
-   * @param stopped tells whether to give up
+   * @param stopped returns whether to stop waiting
    * @return the agreed instant, now where there is no gate, or {@code null} if it was stopped
    * @throws RunInvalidException if no instant was agreed within {@code startgate.timeout}, or the others have begun
    */
@@ -58,16 +58,16 @@ final class StartGate {
     }
     Files.createFile(folder.resolve("ready"));
     Path start = folder.resolve("start");
-    Instant giveUp = Instant.now().plus(patience);
+    Instant giveUp = Instant.now().plus(timeout);
     while (!stopped.getAsBoolean()) {
-      // The file may be seen before its content is: an empty one is not there yet.
+      // The file may appear before its content: an empty one is ignored.
       String text = Files.exists(start) ? Files.readString(start).strip() : "";
       if (!text.isEmpty()) {
         return checked(text);
       }
       if (Instant.now().isAfter(giveUp)) {
         throw new RunInvalidException("no start instant came to " + start + " within startgate.timeout="
-            + patience.toSeconds() + " s");
+            + timeout.toSeconds() + " s");
       }
       java.util.concurrent.locks.LockSupport.parkNanos(POLL_NANOS);
     }

@@ -47,7 +47,7 @@ final class StockBinding extends Binding {
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     Map<String, ByteIterator> result = new HashMap<>();
     Status status = db.read(table, text(key), fields(columns), result);
-    hand(result, 0, sink);
+    emit(result, 0, sink);
     return CompletableFuture.completedFuture(status);
   }
 
@@ -71,7 +71,7 @@ final class StockBinding extends Binding {
     Vector<HashMap<String, ByteIterator>> result = new Vector<>();
     Status status = db.scan(table, text(key), count, fields(columns), result);
     for (int row = 0; row < result.size(); row++) {
-      hand(result.get(row), row, sink);
+      emit(result.get(row), row, sink);
     }
     return CompletableFuture.completedFuture(status);
   }
@@ -93,7 +93,7 @@ final class StockBinding extends Binding {
     return values;
   }
 
-  private static void hand(Map<String, ByteIterator> fields, int row, RowSink sink) {
+  private static void emit(Map<String, ByteIterator> fields, int row, RowSink sink) {
     fields.forEach((name, value) -> sink.field(row, name, ByteBuffer.wrap(value.toArray())));
   }
 }

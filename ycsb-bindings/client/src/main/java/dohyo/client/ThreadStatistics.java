@@ -10,8 +10,8 @@ import java.util.stream.IntStream;
 import site.ycsb.Status;
 
 /**
- * What one thread has measured. Only that thread writes; {@link Reporter} takes latencies out at any time, and reads
- * the counts once the thread has ended.
+ * Measurements of one thread. Only that thread writes. {@link Reporter} reads latencies at any time, and the counts
+ * once the thread has ended.
  */
 final class ThreadStatistics {
   private final boolean withIntended;
@@ -41,36 +41,36 @@ final class ThreadStatistics {
     add(warmups, 1);
   }
 
-  /** Counts what has failed of an operation that is sent again. */
+  /** Counts the failed records of an operation that is retried. */
   void retry(Call call) {
     add(retriedRecords, errors(call));
   }
 
-  /** Takes in a finished call. */
+  /** Records a finished call. */
   void record(Call call) {
     OperationType type = call.request().type();
     Status[] all = call.statuses();
     long finished = call.finished();
-    boolean ok = take(type, all, call.started(), finished, call.intended());
+    boolean ok = count(type, all, call.started(), finished, call.intended());
     if (type == OperationType.READ_MODIFY_WRITE) {
       // As in YCSB: a read-modify-write shows as a read, as an update, and as the two together.
       long read = call.readFinished();
       Status[] reads = call.reads();
-      take(OperationType.READ, reads, call.started(), read, call.intended());
-      carry(OperationType.READ, succeeded(reads));
+      count(OperationType.READ, reads, call.started(), read, call.intended());
+      addRecords(OperationType.READ, succeeded(reads));
       Status[] updates = updates(reads, all);
       if (updates.length > 0) {
-        take(OperationType.UPDATE, updates, read, finished, read);
-        carry(OperationType.UPDATE, succeeded(updates));
+        count(OperationType.UPDATE, updates, read, finished, read);
+        addRecords(OperationType.UPDATE, succeeded(updates));
       }
     }
     Status[] verified = call.verified();
     if (verified.length > 0) {
-      take(OperationType.VERIFY, verified, call.started(), finished, call.intended());
+      count(OperationType.VERIFY, verified, call.started(), finished, call.intended());
     }
-    long carried = type == OperationType.SCAN ? call.scannedRows() : succeeded(all);
-    carry(type, carried);
-    add(recordsDone, carried);
+    long done = type == OperationType.SCAN ? call.scannedRows() : succeeded(all);
+    addRecords(type, done);
+    add(recordsDone, done);
     add(attemptedRecords, all.length);
     add(failedRecords, errors(call));
     add(ok ? succeeded : failed, 1);
@@ -81,16 +81,16 @@ final class ThreadStatistics {
     counter.lazySet(counter.getPlain() + amount);
   }
 
-  private void carry(OperationType type, long carried) {
+  private void addRecords(OperationType type, long done) {
     long[] sum = records.get(type);
     if (sum == null) {
       sum = new long[1];
       records.put(type, sum);
     }
-    sum[0] += carried;
+    sum[0] += done;
   }
 
-  private boolean take(OperationType type, Status[] all, long from, long to, long intended) {
+  private boolean count(OperationType type, Status[] all, long from, long to, long intended) {
     boolean error = false;
     boolean found = false;
     Map<String, long[]> counts = statuses.get(type);
@@ -163,12 +163,12 @@ final class ThreadStatistics {
     return failed.get();
   }
 
-  /** Records carried by all operations, so far. */
+  /** Records done by all operations, so far. */
   long recordsDone() {
     return recordsDone.get();
   }
 
-  /** Records that the workload asked for, so far: each once, however it was carried; a scan is one. */
+  /** Records that the workload requested, so far: each counts once, with or without batches; a scan counts as one. */
   long attemptedRecords() {
     return attemptedRecords.get();
   }
@@ -188,7 +188,7 @@ final class ThreadStatistics {
     return failedWarmups.get();
   }
 
-  /** Records of the load that had an error and were sent again, so far; one that failed twice counts twice. */
+  /** Records of the load that failed and were retried, so far; one that failed twice counts twice. */
   long retriedRecords() {
     return retriedRecords.get();
   }
@@ -203,7 +203,7 @@ final class ThreadStatistics {
     return statuses;
   }
 
-  /** Per type of operation, how many records were carried; only after the thread has ended. */
+  /** Per type of operation, how many records were done; only after the thread has ended. */
   Map<OperationType, long[]> records() {
     return records;
   }

@@ -10,13 +10,13 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A warm-up that may end before {@code warmuptime} ({@code warmup=steady}). Whether the throughput of all clients is
- * steady only whoever runs them can tell: this client writes once a second to {@code warmup.txt} in the gate's folder
- * how many operations it has done, and finds there the file {@code measure} with the instant, in milliseconds since
- * 1970, at which the measured window is to begin.
+ * A warm-up that may end before {@code warmuptime} ({@code warmup=steady}). Only the process that runs
+ * all clients can decide whether their throughput is steady. This client writes the number of its operations to
+ * {@code warmup.txt} in the gate's folder once a second, and waits there for the file {@code measure} with the instant,
+ * in milliseconds since 1970, at which the measured window begins.
  */
 final class Warmup {
-  /** How often it looks for the instant. */
+  /** How often it checks for the file {@code measure}. */
   static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private static final long LINE_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -45,9 +45,9 @@ final class Warmup {
   /**
    * Writes a line when it is due, and sets the window's beginning once the agent has written the instant.
    *
-   * @return whether that was now; the run is given up if the instant has passed already
+   * @return whether that was now; the run is aborted if the instant has passed already
    */
-  boolean look() throws IOException {
+  boolean poll() throws IOException {
     long now = System.nanoTime();
     if (now - nextLine >= 0) {
       long done = threads.stream().mapToLong(ThreadStatistics::warmups).sum();
@@ -59,8 +59,8 @@ final class Warmup {
       return false;
     }
     try {
-      long told = StartGate.nanoTime(StartGate.instant(Files.readString(instant).strip(), "measure"));
-      if (told - System.nanoTime() <= 0 || !window.measureFrom(told)) {
+      long begin = StartGate.nanoTime(StartGate.instant(Files.readString(instant).strip(), "measure"));
+      if (begin - System.nanoTime() <= 0 || !window.measureFrom(begin)) {
         abort.set("the instant at which the measured window begins had passed before this client learned of it;"
             + " agree on a later one");
       }

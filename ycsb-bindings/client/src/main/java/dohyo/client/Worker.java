@@ -10,18 +10,18 @@ import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
- * One logical client: takes requests from its source, sends them when they are due, keeps up to {@code inflight} of
- * them on their way and records each when it has been answered. It has no thread: whoever has something for it calls
- * {@link #advance}, one thread at a time ({@link OwnThread}, {@link DriverThreads}).
+ * One logical client. It takes requests from its source, sends them when they are due, keeps up to {@code inflight} of
+ * them in flight and records each answer. It has no thread of its own: {@link OwnThread} or {@link DriverThreads} call
+ * {@link #advance}, from one thread at a time.
  */
 final class Worker {
   /** What {@link #advance} returns when there is nothing to do before the next answer. */
   static final long ANSWER = Long.MAX_VALUE;
-  /** How often {@link #advance} looks for operations that have been open for too long. */
-  static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+  /** How often {@link #advance} checks for operations that have timed out. */
+  static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** So many operations may be sent, and as many answers taken at a time, in one call: others wait for the thread. */
-  private static final int MOST_AT_ONCE = 64;
+  /** Limit on operations sent, and on answers taken, per call: other clients wait for the thread. */
+  private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
   private final Binding binding;
@@ -39,8 +39,8 @@ final class Worker {
   private boolean isSending = true;
   private boolean hasEnded;
   private long now = System.nanoTime();
-  private long turn;
-  private long nextGlance = now;
+  private long nextDue;
+  private long nextTimeoutCheck = now;
   private long measured;
   private long missed;
   private boolean hasSent;
@@ -71,16 +71,16 @@ final class Worker {
   }
 
   /**
-   * Takes what has been answered and sends what is due. Sends until the window is over, the count is reached or the run
-   * was given up, then waits for what is open; then it {@link #hasEnded}.
+   * Takes answers and sends due operations. It sends until the window is over, the count is reached or the run is
+   * aborted, then waits for open operations; then it {@link #hasEnded}.
    *
-   * @return after how many nanoseconds it is to be called again, unless an answer comes, {@link #untilTimeout} has
-   *         passed, the run is given up or the window is moved; 0 for at once, {@link #ANSWER} for not before
+   * @return nanoseconds until the next call; earlier if an answer comes, {@link #untilTimeout} has passed, the run is
+   *         aborted or the window is moved; 0 for an immediate call, {@link #ANSWER} for none before the next answer
    */
   long advance() {
     long wait = 0;
     now = System.nanoTime();
-    for (int sent = 0; wait == 0 && !hasEnded && sent < MOST_AT_ONCE; sent++) {
+    for (int sent = 0; wait == 0 && !hasEnded && sent < MAX_AT_ONCE; sent++) {
       expire();
       takeAnswered();
       wait = isSending ? sendNext() : ANSWER;
@@ -96,12 +96,12 @@ final class Worker {
   }
 
   /**
-   * Makes the next operation ahead of its time, and sends it if it is due and there is room.
+   * Prepares the next operation, and sends it if it is due and fewer than {@code inflight} are open.
    *
    * @return as {@link #advance}
    */
   private long sendNext() {
-    // One that is due after the window is not made: the end has come. A time of a moment ago is good enough for that.
+    // One that is due after the window is not prepared. A slightly old time is accurate enough for this check.
     if (next == null && !(pacer.hasTarget() && window.isOver(due()))) {
       Request request = measured < quota ? source.next() : null;
       if (request == null) {
@@ -118,14 +118,14 @@ final class Worker {
       return ANSWER;
     }
     now = System.nanoTime();
-    // Asked anew: the window may have begun since, or have been moved.
-    turn = window.earlier(due());
-    if (now - turn < 0) {
-      return turn - now;
+    // Computed again: the window may have begun since, or have been moved.
+    nextDue = window.earlier(due());
+    if (now - nextDue < 0) {
+      return nextDue - now;
     }
     if (window.isOver(now)) {
       reachedEnd = true;
-      // A key number that was handed out and never used would be missing in all later runs.
+      // A key number that was assigned but never used would be missing in all later runs.
       if (next != null && next.request() instanceof Request.Insert insert && insert.isNew()) {
         send(next);
       }
@@ -162,8 +162,8 @@ final class Worker {
   }
 
   /**
-   * When the next operation is due. They begin anew with the measured window, so that what a cold server has left
-   * undone in the warm-up is not measured.
+   * When the next operation is due. Due times restart with the measured window, so that the backlog of a cold server
+   * is not measured.
    */
   private long due() {
     if (!pacer.hasTarget()) {
@@ -171,7 +171,7 @@ final class Worker {
     }
     long measure = window.measure();
     if (pacer.begin() != measure && (window.hasBegun(now) || pacer.due() - measure >= 0)) {
-      // It has not sent even what was due first in the warm-up.
+      // Not even the first operation of the warm-up was sent in time.
       isLate = !hasSent && pacer.due() - measure < 0;
       firstDue = pacer.due();
       pacer.begin(measure);
@@ -193,29 +193,29 @@ final class Worker {
     return count;
   }
 
-  /** Gives up on what has been open for longer than the timeout, if it has not looked for that just before. */
+  /** Abandons operations that are open for longer than the timeout; checks at most every TIMEOUT_CHECK_NANOS. */
   private void expire() {
-    if (now - nextGlance >= 0) {
-      nextGlance = now + GLANCE_NANOS;
+    if (now - nextTimeoutCheck >= 0) {
+      nextTimeoutCheck = now + TIMEOUT_CHECK_NANOS;
       abandon(timeoutNanos);
     }
   }
 
-  /** After how many nanoseconds {@link #advance} finds the next operation that has been open for too long. */
+  /** Nanoseconds until {@link #advance} can find the next operation that has timed out. */
   long untilTimeout() {
     long time = System.nanoTime();
     long left = open.isEmpty() ? ANSWER : timeoutNanos - (time - open.oldest());
-    return Math.max(left, nextGlance - time);
+    return Math.max(left, nextTimeoutCheck - time);
   }
 
   private void takeAnswered() {
     Call answered;
-    for (int taken = 0; taken < MOST_AT_ONCE && (answered = completions.poll()) != null; taken++) {
+    for (int taken = 0; taken < MAX_AT_ONCE && (answered = completions.poll()) != null; taken++) {
       finish(answered);
     }
   }
 
-  /** Gives up on the operations that have been open for so long. */
+  /** Abandons the operations that have been open for that many nanoseconds. */
   private void abandon(long age) {
     for (Call call : open.sentBefore(System.nanoTime() - age)) {
       if (call.abandon()) {
@@ -229,13 +229,13 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // A driver that waits itself cannot be left, and an answer may come just before the next look.
+    // A blocking driver cannot be interrupted, and an answer may come just before the next check.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }
     if (call.retries() < run.insertRetries() && hasError(call) && !abort.isSet()) {
       statistics.retry(call);
-      Call again = call.again();
+      Call again = call.retry();
       open.add(again);
       again.start(binding, call.intended(), System.nanoTime(), whenDone);
       return;
@@ -258,17 +258,17 @@ final class Worker {
     return false;
   }
 
-  /** When the next operation is due, in {@link System#nanoTime}, if {@link #advance} has found that it is not yet. */
-  long turn() {
-    return turn;
+  /** When the next operation is due, in {@link System#nanoTime}; set by {@link #advance} if that is in the future. */
+  long nextDue() {
+    return nextDue;
   }
 
-  /** Whether nothing more will be sent, and everything was answered or given up; set by {@link #advance}. */
+  /** Whether everything was sent, and answered or abandoned; set by {@link #advance}. */
   boolean hasEnded() {
     return hasEnded;
   }
 
-  /** Whether it stopped because the window was over, and not because there was nothing more to do. */
+  /** Whether it stopped because the window was over, and not because its requests were. */
   boolean reachedEnd() {
     return reachedEnd;
   }
@@ -277,12 +277,12 @@ final class Worker {
     return hasSent;
   }
 
-  /** How much later than it should have been the first operation was sent, in nanoseconds. */
+  /** How late the first operation was sent, in nanoseconds. */
   long skew() {
     return skew;
   }
 
-  /** How many operations were due in the measured window, and not sent in it. */
+  /** How many operations were due in the measured window but not sent in it. */
   long missed() {
     return missed;
   }
@@ -292,7 +292,7 @@ final class Worker {
     return firstMeasured;
   }
 
-  /** When the last measured operation had been answered, in {@link System#nanoTime}; 0 if there was none. */
+  /** When the last measured operation was answered, in {@link System#nanoTime}; 0 if there was none. */
   long lastFinished() {
     return lastFinished;
   }

@@ -9,9 +9,9 @@ import java.math.BigInteger;
  * there are {@code clients}, and this one is {@code clientnumber}. With {@code tables=client} each works on its own
  * share of the {@code tablecount} tables alone.
  *
- * <p>New records are dealt round: with two clients the first inserts {@code recordcount}, {@code recordcount} + 2, …,
- * the second the ones between. {@link RecordLayout#tableOf} deals them to the tables in the same way, so where each
- * client has m tables of its own it takes m numbers at a time, which are those of its tables.
+ * <p>New records are numbered round-robin: with two clients the first inserts {@code recordcount}, {@code recordcount}
+ * + 2, …, the second the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way, so a client with
+ * m tables of its own takes m numbers at a time, which belong to its tables.
  */
 final class Division {
   private final int clients;
@@ -46,7 +46,7 @@ final class Division {
     ownTables = own ? tables : 1;
   }
 
-  /** First of the records that all clients together load and ask for ({@code insertstart}). */
+  /** First of the records that all clients together load and request ({@code insertstart}). */
   long first() {
     return first;
   }

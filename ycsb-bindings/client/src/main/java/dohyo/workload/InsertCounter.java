@@ -61,7 +61,7 @@ final class InsertCounter {
     last = begin - 1;
   }
 
-  /** The count of a new record; {@link #over} must follow. */
+  /** The count of a new record; {@link #completed} must follow. */
   long next() {
     return next.getAndIncrement();
   }
@@ -72,7 +72,7 @@ final class InsertCounter {
   }
 
   /** To be called once for each count. */
-  void over(long count) {
+  void completed(long count) {
     Page page = recent;
     if (count < page.begin) {
       page = first;

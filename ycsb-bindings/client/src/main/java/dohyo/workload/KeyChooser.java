@@ -14,13 +14,13 @@ import site.ycsb.generator.ScrambledZipfianGenerator;
  * One instance per thread.
  */
 final class KeyChooser {
-  /** So many draws in a row that bring nothing new are taken for a proof that nothing new is to come. */
-  private static final int MOST_DRAWS = 1_000_000;
+  /** After so many draws without a new record the distribution has no more. */
+  private static final int MAX_DRAWS = 1_000_000;
 
   /**
    * What all threads share: which keys are there, and the distributions that need one common state. New records are
    * counted from {@code recordcount} on by each client for itself; {@link Division#keynum} makes the count a key number
-   * that no other client uses. A later run of a trial goes on where the same client's earlier ones have ended
+   * that no other client uses. A later run of a trial continues where the same client's earlier ones have ended
    * ({@code inserted}), so that no key is inserted twice, and {@code latest} knows what they have inserted.
    */
   static final class Shared {
@@ -29,7 +29,7 @@ final class KeyChooser {
     private final Division division;
     private final InsertCounter inserted;
     private final long insertedBefore;
-    private final LongAdder handedOut = new LongAdder();
+    private final LongAdder issued = new LongAdder();
     private final LongAdder acknowledged = new LongAdder();
     private final AtomicLongArray turns;
     private final double hotRecords;
@@ -105,7 +105,7 @@ final class KeyChooser {
 
     /** The count of a new record, for {@link #keynum}; {@link #acknowledge} must follow. */
     long nextInsert() {
-      handedOut.increment();
+      issued.increment();
       return inserted.next();
     }
 
@@ -118,17 +118,17 @@ final class KeyChooser {
       if (done) {
         acknowledged.increment();
       }
-      inserted.over(count);
+      inserted.completed(count);
     }
 
     /** How many counts this client has used, in earlier runs and in this one. */
     long inserted() {
-      return insertedBefore + handedOut.sum();
+      return insertedBefore + issued.sum();
     }
 
     /** How many counts of this run the database has not acknowledged: such a record may be there or not. */
     long unacknowledged() {
-      return handedOut.sum() - acknowledged.sum();
+      return issued.sum() - acknowledged.sum();
     }
 
     long keynum(long count) {
@@ -190,7 +190,7 @@ final class KeyChooser {
       drawn.add(draw(table));
       draws = drawn.size() > before ? 0 : draws + 1;
       before = drawn.size();
-      if (draws == MOST_DRAWS) {
+      if (draws == MAX_DRAWS) {
         throw new SettingException("batchsize=" + count + ": requestdistribution=" + shared.distribution
             + " gives hardly more than " + before + " different records, which is less than a batch holds");
       }
@@ -218,7 +218,7 @@ final class KeyChooser {
   }
 
   private long popular(long first, long range) {
-    for (int draws = 0; draws < MOST_DRAWS; draws++) {
+    for (int draws = 0; draws < MAX_DRAWS; draws++) {
       // As in ScrambledZipfianGenerator, which cannot change the range that it scatters the numbers over.
       long rank = popularity.next(ScrambledZipfianGenerator.ITEM_COUNT + 1);
       long keynum = first + Utils.fnvhash64(rank) % range;

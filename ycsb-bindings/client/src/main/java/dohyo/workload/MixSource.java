@@ -51,7 +51,7 @@ final class MixSource implements RequestSource {
   }
 
   private Request insert() {
-    // Later inserts go round the tables, so a batch for one table would take every n-th number; it stays one record.
+    // Inserts go to the tables round-robin, so a batch for one table would take every n-th number; it stays one record.
     long[] counts = new long[layout.tableCount() == 1 ? batchSize : 1];
     long[] keynums = new long[counts.length];
     for (int i = 0; i < counts.length; i++) {

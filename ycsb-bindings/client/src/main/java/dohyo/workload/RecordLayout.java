@@ -11,13 +11,13 @@ import java.util.stream.LongStream;
 import site.ycsb.Utils;
 
 /**
- * Where records live and how they look: tables, key names, fields. One instance serves all threads.
+ * Tables, keys and fields of the records. One instance serves all threads.
  *
  * <p>Keys are those of YCSB: {@code user} and the key number, hashed with {@link Utils#hash} unless
  * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code keycolumns} they are
  * columns made from the key number ({@link KeyColumns}). With {@code tablecount} above one the key numbers from 0 to
  * {@code recordcount} are divided into contiguous ranges, one per table. Where the number is not divisible, the first
- * ranges are one record longer. Later inserts go round the tables.
+ * ranges are one record longer. Later inserts go to the tables round-robin.
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);

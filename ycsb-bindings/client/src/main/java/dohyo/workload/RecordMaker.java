@@ -8,7 +8,7 @@ import java.util.SplittableRandom;
 import java.util.function.IntSupplier;
 import site.ycsb.generator.HistogramGenerator;
 
-/** Makes the content of records for one thread, as {@code fieldlength…}, {@code valueentropy} and the like ask for. */
+/** Makes the content of records for one thread, according to {@code fieldlength…}, {@code valueentropy} and others. */
 final class RecordMaker {
   private final RecordLayout layout;
   private final SplittableRandom random;

@@ -15,7 +15,7 @@ public sealed interface Request {
   /** The workload's keys, one per record; a scan has the one that it starts from. */
   List<byte[]> keys();
 
-  /** Whether the batch verbs of the binding carry it, even if it has one record. */
+  /** Whether it uses the batch methods of the binding, even with one record. */
   boolean batched();
 
   /** A request that reads records by their keys. */
@@ -23,10 +23,10 @@ public sealed interface Request {
     /** Fields to read, {@code null} for all. */
     Columns readColumns();
 
-    /** Bytes that each value must have, and that are checked ({@code dataintegrity}); -1 where nobody checks. */
+    /** Bytes that each value must have, and that are checked ({@code dataintegrity}); -1 without a check. */
     int checkedLength();
 
-    /** Makes the check of one answer, {@code null} where nobody checks. */
+    /** Makes the check of one answer, {@code null} without a check. */
     default IntegrityCheck newCheck() {
       return checkedLength() < 0 ? null : new IntegrityCheck(keys(), readColumns(), checkedLength());
     }

@@ -8,7 +8,7 @@ public interface RequestSource {
   Request next();
 
   /**
-   * Tells the source that a request has come to its end, so that keys inserted become readable.
+   * Called when a request has finished, so that inserted keys become readable.
    *
    * @param request  one that {@link #next} made
    * @param statuses one per record

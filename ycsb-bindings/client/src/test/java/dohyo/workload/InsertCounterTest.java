@@ -15,10 +15,10 @@ class InsertCounterTest {
     assertEquals(999, inserts.last());
     long slow = inserts.next();
     for (int i = 0; i < 3_000_000; i++) {
-      inserts.over(inserts.next());
+      inserts.completed(inserts.next());
     }
     assertEquals(999, inserts.last());
-    inserts.over(slow);
+    inserts.completed(slow);
     assertEquals(3_001_000, inserts.last());
   }
 
@@ -35,7 +35,7 @@ class InsertCounterTest {
             open.add(inserts.next());
           }
           Collections.shuffle(open, random);
-          open.forEach(inserts::over);
+          open.forEach(inserts::completed);
           open.clear();
         }
       }));
@@ -46,7 +46,7 @@ class InsertCounterTest {
     for (Thread thread : threads) {
       thread.join();
     }
-    inserts.over(inserts.next());
+    inserts.completed(inserts.next());
     assertEquals(800_000, inserts.last());
   }
 }

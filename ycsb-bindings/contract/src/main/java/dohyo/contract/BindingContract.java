@@ -72,7 +72,7 @@ import site.ycsb.StringByteIterator;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 @Timeout(180)
 public abstract class BindingContract {
-  /** How the driver carries a batch. */
+  /** A way in which the driver sends a batch. */
   public record Mode(String name, Map<String, String> properties, boolean sharedFate) {
     @Override
     public String toString() {
@@ -103,7 +103,7 @@ public abstract class BindingContract {
   protected static final String TABLE = "contract";
   private static final int MEGABYTE = 1 << 20;
   /** Bound on anything that is expected to work. */
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration WORKS_WITHIN = Duration.ofSeconds(60);
   private static final int TIMEOUT_MILLIS = 3000;
   /** A last try may begin just before the time is up; the rest is for two busy cores. */
   private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
@@ -136,7 +136,7 @@ public abstract class BindingContract {
     return true;
   }
 
-  /** Those ways in which this binding carries a batch of records whose keys have several columns. */
+  /** The ways in which this binding sends a batch of records whose keys have several columns. */
   protected List<Mode> modesOfColumns() {
     return modes();
   }
@@ -144,7 +144,7 @@ public abstract class BindingContract {
   /** The server's own count of records of a table that were asked for. */
   protected abstract long readsServed(String table) throws Exception;
 
-  /** Every way in which this binding carries a batch. */
+  /** Every way in which this binding sends a batch. */
   protected abstract List<Mode> modes();
 
   /** Properties that every test gives to the binding. */
@@ -445,7 +445,7 @@ public abstract class BindingContract {
       Call call = new Call(workload.source(0, 1).next());
       CompletableFuture<Call> done = new CompletableFuture<>();
       call.start(db, 0, System.nanoTime(), done::complete);
-      done.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+      done.get(WORKS_WITHIN.toMillis(), TimeUnit.MILLISECONDS);
       assertEquals(batch, call.reads().length);
       for (int i = 0; i < batch; i++) {
         assertEquals(knowsItsTables(), Outcome.isError(call.reads()[i]), "" + call.reads()[i]);
@@ -657,9 +657,9 @@ public abstract class BindingContract {
     assertEquals(0, transport.retries());
   }
 
-  /** What a binding tells of its connections; one that tells nothing is not asked further. */
+  /** The transport that a binding reports; tests of a binding that reports none are skipped. */
   private static Transport transport(Binding db) {
-    assumeTrue(db.transport().isPresent(), "the binding does not tell how it is connected");
+    assumeTrue(db.transport().isPresent(), "the binding reports no transport");
     return db.transport().orElseThrow();
   }
 
@@ -728,7 +728,7 @@ public abstract class BindingContract {
   }
 
   private static void assertUsedAgain(Binding db, byte[] key) throws InterruptedException {
-    long end = System.nanoTime() + PATIENCE.toNanos();
+    long end = System.nanoTime() + WORKS_WITHIN.toNanos();
     Status status;
     do {
       status = result(db.readRow(TABLE, key, null, RowSink.DISCARD));
@@ -831,11 +831,11 @@ public abstract class BindingContract {
   private static List<Status> results(int count, CompletableFuture<Status[]> batch) {
     List<Status> statuses;
     try {
-      statuses = List.of(batch.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS));
+      statuses = List.of(batch.get(WORKS_WITHIN.toMillis(), TimeUnit.MILLISECONDS));
     } catch (ExecutionException e) {
       statuses = List.of(Outcome.each(Outcome.of(e), count));
     } catch (TimeoutException e) {
-      throw new AssertionError("no answer within " + PATIENCE, e);
+      throw new AssertionError("no answer within " + WORKS_WITHIN, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new AssertionError("interrupted", e);

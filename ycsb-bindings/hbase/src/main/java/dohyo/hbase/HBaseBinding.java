@@ -41,14 +41,14 @@ public final class HBaseBinding extends Binding {
   /** Rows per answer of a scan, so that a long one does not come as one answer of any size. */
   private static final int SCAN_PAGE = 1000;
 
-  private static final Shared<SharedConnection> CONNECTION = new Shared<>(SharedConnection::new);
+  private static final Shared<HBaseConnection> CONNECTION = new Shared<>(HBaseConnection::new);
 
   private final Map<Columns, Qualifiers> encoded = new ConcurrentHashMap<>();
-  private SharedConnection shared;
+  private HBaseConnection connection;
   private byte[] family;
   private Durability durability;
 
-  /** Column names as HBase wants them: in the order of the values, and sorted. */
+  /** Encoded column names: in the order of the values, and sorted. */
   private record Qualifiers(byte[][] inOrder, NavigableSet<byte[]> sorted) {
     static Qualifiers of(Columns columns) {
       byte[][] names = columns.names().stream().map(Bytes::toBytes).toArray(byte[][]::new);
@@ -68,30 +68,30 @@ public final class HBaseBinding extends Binding {
     family = settings.text("columnfamily", "family").getBytes(StandardCharsets.UTF_8);
     durability = Durability.valueOf(settings.choice("durability",
         "USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL"));
-    shared = CONNECTION.open(settings);
+    connection = CONNECTION.open(settings);
   }
 
   @Override
   protected void disconnect() {
-    if (shared != null) {
-      shared = null;
+    if (connection != null) {
+      connection = null;
       CONNECTION.release();
     }
   }
 
   @Override
   public Optional<Transport> transport() {
-    return Optional.ofNullable(shared);
+    return Optional.ofNullable(connection);
   }
 
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
-    return send(() -> shared.table(table).get(get(key, columns)).thenApply(found -> hand(found, 0, sink)));
+    return send(() -> connection.table(table).get(get(key, columns)).thenApply(found -> emit(found, 0, sink)));
   }
 
   @Override
   public CompletableFuture<Status> insertRow(Row row) {
-    return send(() -> shared.table(row.table()).put(put(row)).thenApply(done -> Status.OK));
+    return send(() -> connection.table(row.table()).put(put(row)).thenApply(done -> Status.OK));
   }
 
   @Override
@@ -101,7 +101,7 @@ public final class HBaseBinding extends Binding {
 
   @Override
   public CompletableFuture<Status> deleteRow(String table, byte[] key) {
-    return send(() -> shared.table(table).delete(new Delete(key).setDurability(durability))
+    return send(() -> connection.table(table).delete(new Delete(key).setDurability(durability))
         .thenApply(done -> Status.OK));
   }
 
@@ -110,9 +110,9 @@ public final class HBaseBinding extends Binding {
     return send(() -> {
       Scan scan = new Scan().withStartRow(key).setLimit(count).setCaching(Math.min(count, SCAN_PAGE));
       scan.getFamilyMap().put(family, wanted(columns));
-      return shared.table(table).scanAll(scan).thenApply(found -> {
+      return connection.table(table).scanAll(scan).thenApply(found -> {
         for (int i = 0; i < found.size(); i++) {
-          hand(found.get(i), i, sink);
+          emit(found.get(i), i, sink);
         }
         return Status.OK;
       });
@@ -126,7 +126,7 @@ public final class HBaseBinding extends Binding {
       for (byte[] key : keys) {
         gets.add(get(key, columns));
       }
-      return gather(gets, some -> shared.table(table).get(some), (i, found) -> hand(found, i, sink));
+      return send(gets, some -> connection.table(table).get(some), (i, found) -> emit(found, i, sink));
     } catch (IllegalArgumentException e) {
       return super.readRows(table, keys, columns, sink);
     }
@@ -139,7 +139,7 @@ public final class HBaseBinding extends Binding {
       for (Row row : rows) {
         puts.add(put(row));
       }
-      return gather(puts, some -> shared.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
+      return send(puts, some -> connection.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
     } catch (IllegalArgumentException e) {
       // For one record that is too large the driver refuses the whole batch, before it sends any of it.
       return super.insertRows(rows);
@@ -177,51 +177,38 @@ public final class HBaseBinding extends Binding {
     return columns == null ? null : encoded(columns).sorted();
   }
 
-  /** What the driver refuses at once (a key or value too large) fails like everything else. */
   private CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
-    try {
-      return shared.again().begin().send(request)
-          .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Retries.cause(failure)));
-    } catch (IllegalArgumentException e) {
-      return CompletableFuture.failedFuture(e);
-    }
+    return guarded(() -> connection.requests().begin().send(request))
+        .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Retries.cause(failure)));
   }
 
   /** Sends a batch, and keeps each record's own status. */
-  private <Q, T> CompletableFuture<Status[]> gather(List<Q> batch, Function<List<Q>, List<CompletableFuture<T>>> verb,
+  private <Q, T> CompletableFuture<Status[]> send(List<Q> batch, Function<List<Q>, List<CompletableFuture<T>>> verb,
       BiFunction<Integer, T, Status> decode) {
     Status[] statuses = new Status[batch.size()];
-    return gather(IntStream.range(0, statuses.length).boxed().toList(), batch, verb, decode, statuses,
-        shared.again().begin()).thenApply(done -> statuses);
+    return send(IntStream.range(0, statuses.length).boxed().toList(), batch, verb, decode, statuses,
+        connection.requests().begin()).thenApply(done -> statuses);
   }
 
-  /** Sends those records of a batch that are at these places; those that failed are sent again together. */
-  private static <Q, T> CompletableFuture<Void> gather(List<Integer> places, List<Q> batch,
+  /** Sends the records of a batch that have these indexes; those that fail are retried together. */
+  private static <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
       Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
       Retries.Tries tries) {
-    List<CompletableFuture<T>> answers = verb.apply(places.stream().map(batch::get).toList());
-    return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
-      List<Integer> again = new ArrayList<>();
-      for (int i = 0; i < answers.size(); i++) {
-        int place = places.get(i);
-        CompletableFuture<T> answer = answers.get(i);
-        if (!answer.isCompletedExceptionally()) {
-          statuses[place] = decode.apply(place, answer.join());
-          continue;
-        }
-        Throwable failure = answer.handle((none, why) -> why).join();
-        if (tries.allow(failure)) {
-          again.add(place);
-        } else {
-          statuses[place] = Outcome.of(Retries.cause(failure));
-        }
+    List<Integer> again = new ArrayList<>();
+    return gather(verb.apply(places.stream().map(batch::get).toList()), (i, found, failure) -> {
+      int place = places.get(i);
+      if (failure == null) {
+        statuses[place] = decode.apply(place, found);
+      } else if (tries.allow(failure)) {
+        again.add(place);
+      } else {
+        statuses[place] = Outcome.of(Retries.cause(failure));
       }
-      return again;
-    }).thenCompose(again -> again.isEmpty() ? CompletableFuture.completedFuture(null)
-        : tries.again(() -> gather(again, batch, verb, decode, statuses, tries)));
+    }).thenCompose(done -> again.isEmpty() ? CompletableFuture.completedFuture(null)
+        : tries.retry(() -> send(again, batch, verb, decode, statuses, tries)));
   }
 
-  private static Status hand(Result found, int row, RowSink sink) {
+  private static Status emit(Result found, int row, RowSink sink) {
     if (found.isEmpty()) {
       return Status.NOT_FOUND;
     }

@@ -13,23 +13,22 @@ import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.client.RetriesExhaustedException;
 
 /**
- * Sends requests again that have failed, as often as {@code retries} allows and before {@code operationtimeout} is
- * over, and counts them. The driver does not count its retries, so it makes a single try. The pauses are those of the
- * driver.
+ * Retries failed requests up to {@code retries} times within {@code operationtimeout}, and counts the retries. The
+ * driver does not count its own, so it makes a single try. The pauses are the driver's.
  */
 final class Retries {
-  private final int most;
+  private final int maxRetries;
   private final long timeoutMillis;
   private final long pauseMillis;
   private final LongAdder count = new LongAdder();
 
   Retries(Settings settings, Configuration configuration) {
-    most = Binding.retries(settings);
+    maxRetries = Binding.retries(settings);
     timeoutMillis = Binding.operationTimeout(settings);
     pauseMillis = configuration.getLong(HConstants.HBASE_CLIENT_PAUSE, HConstants.DEFAULT_HBASE_CLIENT_PAUSE);
   }
 
-  /** How many requests were sent again. */
+  /** The number of retries so far. */
   long count() {
     return count.sum();
   }
@@ -39,7 +38,7 @@ final class Retries {
     return new Tries();
   }
 
-  /** What the driver's exceptions are about: it wraps the last one of however many tries. */
+  /** The cause of a failure: the driver wraps the exception of its last try. */
   static Throwable cause(Throwable failure) {
     Throwable cause = failure;
     while ((cause instanceof CompletionException || cause instanceof RetriesExhaustedException)
@@ -49,15 +48,16 @@ final class Retries {
     return cause;
   }
 
-  /** How often one operation was sent again; one thread at a time. */
+  /** The retries of one operation; used by one thread at a time. */
   final class Tries {
     private final long begin = System.nanoTime();
     private int done;
 
-    /** Whether what has failed so may be sent again. */
+    /** Whether a request that failed like this may be retried. */
     boolean allow(Throwable failure) {
       Throwable cause = cause(failure);
-      return done < most && !(cause instanceof DoNotRetryIOException) && !(cause instanceof IllegalArgumentException)
+      return done < maxRetries
+          && !(cause instanceof DoNotRetryIOException) && !(cause instanceof IllegalArgumentException)
           && TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin) + pause() < timeoutMillis;
     }
 
@@ -65,8 +65,8 @@ final class Retries {
       return pauseMillis * HConstants.RETRY_BACKOFF[Math.min(done, HConstants.RETRY_BACKOFF.length - 1)];
     }
 
-    /** Sends again after a pause. */
-    <T> CompletableFuture<T> again(Supplier<CompletableFuture<T>> request) {
+    /** Retries after a pause. */
+    <T> CompletableFuture<T> retry(Supplier<CompletableFuture<T>> request) {
       long pause = pause();
       done++;
       count.increment();
@@ -74,11 +74,11 @@ final class Retries {
           .thenCompose(sent -> sent);
     }
 
-    /** Sends, and sends again while that is allowed. */
+    /** Sends a request, and retries it while that is allowed. */
     <T> CompletableFuture<T> send(Supplier<CompletableFuture<T>> request) {
       CompletableFuture<T> sent = request.get();
-      return most == 0 ? sent : sent.exceptionallyCompose(failure -> allow(failure)
-          ? again(() -> send(request)) : CompletableFuture.failedFuture(failure));
+      return maxRetries == 0 ? sent : sent.exceptionallyCompose(failure -> allow(failure)
+          ? retry(() -> send(request)) : CompletableFuture.failedFuture(failure));
     }
   }
 }

@@ -10,6 +10,7 @@ import dohyo.binding.Outcome;
 import dohyo.binding.Settings;
 import dohyo.binding.Transport;
 import dohyo.contract.BindingContract;
+import dohyo.hbase.admin.HBaseAdmin;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;

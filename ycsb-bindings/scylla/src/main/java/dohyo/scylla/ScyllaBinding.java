@@ -4,7 +4,7 @@ import com.datastax.driver.core.Cluster;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
 import dohyo.cassandra.CassandraBinding;
-import dohyo.cassandra.SharedSession;
+import dohyo.cassandra.CassandraConnection;
 
 /**
  * ScyllaDB through prepared CQL statements: the binding for Cassandra, with its properties, over ScyllaDB's own driver.
@@ -16,11 +16,11 @@ import dohyo.cassandra.SharedSession;
  * the way.
  */
 public final class ScyllaBinding extends CassandraBinding {
-  private static final Shared<SharedSession> SESSION = new Shared<>(
-      settings -> new SharedSession(settings, driver(settings)));
+  private static final Shared<CassandraConnection> CONNECTION = new Shared<>(
+      settings -> new CassandraConnection(settings, driver(settings)));
 
   public ScyllaBinding() {
-    super(SESSION);
+    super(CONNECTION);
   }
 
   /** The driver's builder with what only this driver knows. */

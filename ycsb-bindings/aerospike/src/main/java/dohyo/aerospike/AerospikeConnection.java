@@ -46,18 +46,18 @@ import java.util.function.Supplier;
 import site.ycsb.DBException;
 
 /**
- * The one client of this process, with the commands that the layouts need. Each command answers within
- * {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
+ * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command answers
+ * within {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
  *
  * <p>Where a logical client has a thread of its own and one operation in flight, the thread waits for the server
  * itself: the way to an event loop and back halves the rate. Everything else goes through the event loops.
  */
-final class Commands implements Shared.Connection, Transport {
+final class AerospikeConnection implements Shared.Connection, Transport {
   /** Above this a query counts as long for the server, which then schedules it beside the others. */
   private static final int SHORT_QUERY = 100;
-  /** Per node; a connection carries one command at a time, so that a loop needs many to be busy. */
+  /** Per node; a connection has one command in flight, so a loop needs many. */
   private static final int CONNECTIONS_PER_LOOP = 16;
-  private static final int LEAST_CONNECTIONS = 128;
+  private static final int MIN_CONNECTIONS = 128;
 
   private final boolean waits;
   private final long millis;
@@ -70,7 +70,7 @@ final class Commands implements Shared.Connection, Transport {
   private final AerospikeClient client;
   private final LongAdder conflicts = new LongAdder();
 
-  Commands(Settings settings) throws DBException {
+  AerospikeConnection(Settings settings) throws DBException {
     waits = settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1
         && settings.choice("client.loop", "threads", "events").equals("threads");
     millis = Binding.operationTimeout(settings);
@@ -85,13 +85,13 @@ final class Commands implements Shared.Connection, Transport {
     batchWrites.allowInlineSSD = inline;
     int threads = Transport.eventLoops(settings, "aerospike.eventloops");
     int connections = settings.number("aerospike.maxconnections",
-        Math.max(LEAST_CONNECTIONS, threads * CONNECTIONS_PER_LOOP), threads, 100_000);
+        Math.max(MIN_CONNECTIONS, threads * CONNECTIONS_PER_LOOP), threads, 100_000);
     Access access = new Access(settings);
     loops = loops(threads, connections, access.isEncrypted());
     client = connect(settings, connections, access);
   }
 
-  /** The time is shared out between the tries, so that the last one, too, has its part before the whole is over. */
+  /** The tries share the operation's time equally. */
   private void timeouts(Policy policy, Settings settings) {
     policy.maxRetries = Binding.retries(settings);
     policy.totalTimeout = (int) millis;
@@ -118,10 +118,10 @@ final class Commands implements Shared.Connection, Transport {
     // A thread that waits has a connection, and one that finds none is refused at once.
     policy.maxConnsPerNode = Math.max(connections, settings.number("threadcount", 1, 1, Integer.MAX_VALUE));
     policy.timeout = (int) Math.min(millis, policy.timeout);
-    // After 100 errors in a second the driver would answer by itself, without asking the server.
+    // After 100 errors in a second the driver would fail commands without sending them.
     policy.maxErrorRate = 0;
     try {
-      access.allow(policy);
+      access.configure(policy);
       return new AerospikeClient(policy, access.hosts());
     } catch (AerospikeException e) {
       loops.close();
@@ -165,7 +165,7 @@ final class Commands implements Shared.Connection, Transport {
     return client.getClusterStats().retryCount + conflicts.sum();
   }
 
-  /** Counts a write that begins again because somebody else has written the same block. */
+  /** Counts a write that is retried because another client has written the same block. */
   void conflict() {
     conflicts.increment();
   }
@@ -192,7 +192,7 @@ final class Commands implements Shared.Connection, Transport {
     if (waits) {
       return now(() -> bins == null ? client.get(reads, key) : client.get(reads, key, bins));
     }
-    Got answer = new Got();
+    ReadAnswer answer = new ReadAnswer();
     if (bins == null) {
       client.get(loops.next(), answer, reads, key);
     } else {
@@ -208,27 +208,23 @@ final class Commands implements Shared.Connection, Transport {
         return null;
       });
     }
-    Done answer = new Done();
+    WriteAnswer answer = new WriteAnswer();
     client.put(loops.next(), answer, policy, key, bins);
     return answer;
   }
 
-  /** Removes a record; tells whether there was one. */
+  /** Removes a record; returns whether there was one. */
   CompletableFuture<Boolean> delete(WritePolicy policy, Key key) {
     if (waits) {
       return now(() -> client.delete(policy, key));
     }
-    Deleted answer = new Deleted();
+    DeleteAnswer answer = new DeleteAnswer();
     client.delete(loops.next(), answer, policy, key);
     return answer;
   }
 
   private static <T> CompletableFuture<T> now(Supplier<T> command) {
-    try {
-      return CompletableFuture.completedFuture(command.get());
-    } catch (AerospikeException e) {
-      return CompletableFuture.failedFuture(e);
-    }
+    return Binding.guarded(() -> CompletableFuture.completedFuture(command.get()));
   }
 
   /** Reads a batch, one request per node; each record holds its own result code, and the future never fails. */
@@ -242,7 +238,7 @@ final class Commands implements Shared.Connection, Transport {
   }
 
   private <R extends BatchRecord> CompletableFuture<List<R>> operate(BatchPolicy policy, List<R> batch) {
-    Batch<R> answer = new Batch<>(batch);
+    BatchAnswer<R> answer = new BatchAnswer<>(batch);
     try {
       client.operate(loops.next(), answer, policy, answer.records);
     } catch (AerospikeException e) {
@@ -260,7 +256,7 @@ final class Commands implements Shared.Connection, Transport {
    */
   CompletableFuture<List<KeyRecord>> records(String namespace, String set, PartitionFilter filter, String[] bins,
       int count, long deadline) {
-    Found answer = new Found();
+    QueryAnswer answer = new QueryAnswer();
     long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
     if (left <= 0) {
       answer.onFailure(new AerospikeException.Timeout(reads, true));
@@ -277,58 +273,47 @@ final class Commands implements Shared.Connection, Transport {
     if (bins != null) {
       statement.setBinNames(bins);
     }
-    try {
+    return Binding.guarded(() -> {
       client.queryPartitions(loops.next(), answer, policy, statement, filter);
-    } catch (AerospikeException e) {
-      answer.onFailure(e);
-    }
-    return answer;
+      return answer;
+    });
   }
 
   // ---- the driver's listeners as futures, completed on its own threads: no thread hop per record ----
 
-  private static final class Got extends CompletableFuture<Record> implements RecordListener {
+  private static class Answer<T> extends CompletableFuture<T> {
+    public void onFailure(AerospikeException error) {
+      completeExceptionally(error);
+    }
+  }
+
+  private static final class ReadAnswer extends Answer<Record> implements RecordListener {
     @Override
     public void onSuccess(Key key, Record record) {
       complete(record);
     }
-
-    @Override
-    public void onFailure(AerospikeException error) {
-      completeExceptionally(error);
-    }
   }
 
-  private static final class Done extends CompletableFuture<Void> implements WriteListener {
+  private static final class WriteAnswer extends Answer<Void> implements WriteListener {
     @Override
     public void onSuccess(Key key) {
       complete(null);
     }
-
-    @Override
-    public void onFailure(AerospikeException error) {
-      completeExceptionally(error);
-    }
   }
 
-  private static final class Deleted extends CompletableFuture<Boolean> implements DeleteListener {
+  private static final class DeleteAnswer extends Answer<Boolean> implements DeleteListener {
     @Override
     public void onSuccess(Key key, boolean existed) {
       complete(existed);
     }
-
-    @Override
-    public void onFailure(AerospikeException error) {
-      completeExceptionally(error);
-    }
   }
 
-  private static final class Batch<R extends BatchRecord> extends CompletableFuture<List<R>>
+  private static final class BatchAnswer<R extends BatchRecord> extends CompletableFuture<List<R>>
       implements BatchOperateListListener {
     private final List<R> batch;
     private final List<BatchRecord> records;
 
-    Batch(List<R> batch) {
+    BatchAnswer(List<R> batch) {
       this.batch = batch;
       this.records = new ArrayList<>(batch);
     }
@@ -338,7 +323,7 @@ final class Commands implements Shared.Connection, Transport {
       complete(batch);
     }
 
-    /** What some node has not answered fails with that node's error; what the others have answered stands. */
+    /** Records without an answer fail with their node's error; the others keep theirs. */
     @Override
     public void onFailure(AerospikeException error) {
       for (R record : batch) {
@@ -350,7 +335,7 @@ final class Commands implements Shared.Connection, Transport {
     }
   }
 
-  private static final class Found extends CompletableFuture<List<KeyRecord>> implements RecordSequenceListener {
+  private static final class QueryAnswer extends Answer<List<KeyRecord>> implements RecordSequenceListener {
     private final List<KeyRecord> records = new ArrayList<>();
 
     @Override
@@ -361,11 +346,6 @@ final class Commands implements Shared.Connection, Transport {
     @Override
     public void onSuccess() {
       complete(records);
-    }
-
-    @Override
-    public void onFailure(AerospikeException error) {
-      completeExceptionally(error);
     }
   }
 }

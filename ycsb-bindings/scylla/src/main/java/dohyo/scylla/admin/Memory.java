@@ -1,4 +1,4 @@
-package dohyo.scylla;
+package dohyo.scylla.admin;
 
 import java.io.IOException;
 import java.util.List;

@@ -1,4 +1,4 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

@@ -1,4 +1,4 @@
-package dohyo.cassandra;
+package dohyo.cassandra.admin;
 
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ConsistencyLevel;
@@ -12,23 +12,22 @@ import dohyo.admin.Admin;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import dohyo.cassandra.Access;
+import dohyo.cassandra.Answers;
+import dohyo.cassandra.EventLoops;
+import dohyo.cassandra.Query;
 import java.io.IOException;
-import java.io.Reader;
 import java.net.InetSocketAddress;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Properties;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** What can be made of and asked from a server over CQL alone: as good for ScyllaDB as for Cassandra of any version. */
+/** Administration over CQL alone, for ScyllaDB and any version of Cassandra. */
 public final class CqlAdmin implements AutoCloseable {
   private static final int CONNECT_MILLIS = 20_000;
   private static final int ANSWER_MILLIS = 120_000;
@@ -51,7 +50,7 @@ public final class CqlAdmin implements AutoCloseable {
    * @throws SettingException if that file cannot be read
    */
   public CqlAdmin(Settings arguments) {
-    this(arguments, access(arguments));
+    this(arguments, Admin.properties(arguments, "connection"));
   }
 
   /**
@@ -68,7 +67,7 @@ public final class CqlAdmin implements AutoCloseable {
         .withNettyOptions(new EventLoops(1))
         .withSocketOptions(
             new SocketOptions().setConnectTimeoutMillis(CONNECT_MILLIS).setReadTimeoutMillis(ANSWER_MILLIS));
-    Access.grant(access, driver);
+    Access.configure(access, driver);
     cluster = driver.build();
     try {
       session = cluster.connect();
@@ -78,37 +77,24 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** What the file of the argument connection says; nothing where there is none. */
-  static Settings access(Settings arguments) {
-    Properties access = new Properties();
-    if (arguments.has("connection")) {
-      try (Reader file = Files.newBufferedReader(Path.of(arguments.required("connection")))) {
-        access.load(file);
-      } catch (IOException e) {
-        throw new SettingException("connection=" + arguments.required("connection") + ": cannot be read: " + e);
-      }
-    }
-    return new Settings(access);
-  }
-
   @Override
   public void close() {
     cluster.close();
   }
 
   /**
-   * Makes the keyspace, and those of the tables that are not there. Each has the trial in its comment.
+   * Creates the keyspace, and the tables that do not exist, each with the trial in its comment.
    *
    * @param compression makes the value of the table option of that name, in which products differ, of the class name of
    *                    a compressor, or of "" for none
-   * @throws IOException if the keyspace or a table is there, and the same trial has not made it; then none is made
+   * @throws IOException if the keyspace or a table exists that another trial has made; then none is created
    */
   public void createTables(UnaryOperator<String> compression) throws IOException {
     String mark = Admin.mark(arguments);
     Map<String, String> there = session.execute(
         "SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace()).all().stream()
         .collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
-    refuseForeign(there, mark);
+    requireOwn(there, mark);
     if (there.isEmpty()) {
       session.execute("CREATE KEYSPACE %s WITH replication = %s".formatted(Query.quoted(keyspace()),
           replication(arguments.required("strategy"), arguments.number("replication", 1, 1, Integer.MAX_VALUE))));
@@ -119,7 +105,7 @@ public final class CqlAdmin implements AutoCloseable {
         .mapToObj(field -> Query.quoted(prefix + field) + " " + type).collect(Collectors.joining(", "));
     String keyColumns = key.columns().stream().map(column -> Query.quoted(column.name()) + " " + cqlType(column))
         .collect(Collectors.joining(", "));
-    for (String table : tables()) {
+    for (String table : Admin.tables(arguments)) {
       if (!there.containsKey(table)) {
         session.execute("CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
             .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression.apply(compressor()))
@@ -129,9 +115,9 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  private void refuseForeign(Map<String, String> comments, String mark) throws IOException {
+  private void requireOwn(Map<String, String> comments, String mark) throws IOException {
     String another = "choose another keyspace (cassandra_keyspace, scylla_keyspace)";
-    for (String table : tables()) {
+    for (String table : Admin.tables(arguments)) {
       if (comments.containsKey(table) && !mark.equals(comments.get(table))) {
         throw Admin.foreign("the table " + keyspace() + "." + table + " is there, and", another);
       }
@@ -162,7 +148,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Reads back what CQL tells of the conditions: version, nodes, replication, write_acks, read_acks, write_copies,
+   * Reads the conditions back that CQL knows: version, nodes, replication, write_acks, read_acks, write_copies,
    * read_copies, compression, endpoints. The map can be added to.
    */
   public Map<String, Object> conditions() {
@@ -184,22 +170,31 @@ public final class CqlAdmin implements AutoCloseable {
     return conditions;
   }
 
-  /** How many copies a keyspace shall have, in the words of CQL. */
+  /** The replication of a keyspace in CQL. */
   private String replication(String strategy, int copies) {
     String where = strategy.equals("SimpleStrategy") ? "replication_factor"
         : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
     return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
-  /** Gives a keyspace of the server's own another number of copies; they are made by a repair. */
+  /** Changes the replication of a system keyspace; a repair makes the copies. */
   void copy(String systemKeyspace, int copies) {
     execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
         replication("NetworkTopologyStrategy", copies)));
   }
 
-  /** Carries out a statement that has no answer. */
+  /** Executes a statement that has no answer. */
   void execute(String statement) {
     session.execute(statement);
+  }
+
+  /** Where an acknowledged write is, by the server's {@code commitlog_sync}: only periodic comes before fsync. */
+  public static String durability(String sync) {
+    return switch (sync) {
+      case "periodic" -> "memory";
+      case "batch", "group" -> "disk";
+      default -> sync;
+    };
   }
 
   /** Names of the tables' compaction strategies. */
@@ -242,26 +237,23 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** Counts the rows of every table; does not and gives nothing where more were loaded than is worth counting. */
+  /** Rows by table; see {@link Admin#countRows}. */
   public Map<String, Long> countRows() {
-    Map<String, Long> rows = new LinkedHashMap<>();
-    if (whole("countlimit") < whole("recordcount")) {
-      return rows;
-    }
+    return Admin.countRows(arguments, this::countRows);
+  }
+
+  private long countRows(String table) {
     long width = Long.MIN_VALUE / SLICES * -2;
-    for (String table : tables()) {
-      long count = 0;
-      for (int slice = 0; slice < SLICES; slice++) {
-        long first = Long.MIN_VALUE + slice * width;
-        String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
-            .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
-        // One copy alone may not have yet what fewer than all of them have acknowledged.
-        count += Answers.next(session.execute(
-            new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
-      }
-      rows.put(table, count);
+    long count = 0;
+    for (int slice = 0; slice < SLICES; slice++) {
+      long first = Long.MIN_VALUE + slice * width;
+      String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
+          .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
+      // One copy alone may not have yet what fewer than all of them have acknowledged.
+      count += Answers.next(session.execute(
+          new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
     }
-    return rows;
+    return count;
   }
 
   /** How many copies must answer: the consistency level that the client sends with every request. */
@@ -300,13 +292,5 @@ public final class CqlAdmin implements AutoCloseable {
 
   private String keyspace() {
     return arguments.required("keyspace");
-  }
-
-  private List<String> tables() {
-    return List.of(arguments.required("tables").split(","));
-  }
-
-  private long whole(String key) {
-    return arguments.whole(key, 0, 0, Long.MAX_VALUE);
   }
 }

@@ -1,4 +1,4 @@
-package dohyo.aerospike;
+package dohyo.aerospike.admin;
 
 import com.aerospike.client.AerospikeClient;
 import com.aerospike.client.AerospikeException;
@@ -10,50 +10,47 @@ import com.aerospike.client.ResultCode;
 import com.aerospike.client.cluster.Node;
 import com.aerospike.client.policy.ClientPolicy;
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
+import dohyo.aerospike.Access;
+import dohyo.aerospike.Block;
 import dohyo.binding.Settings;
 import java.io.IOException;
-import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What Ansible asks of a running Aerospike, from 6.0 on, through its info protocol. Arguments of all verbs: hosts,
- * port and namespace as the binding's properties have them; access, where the servers ask for it, a file with the
+ * Administration of a running Aerospike, from 6.0 on, through its info protocol. Arguments of all verbs: hosts,
+ * port and namespace as the binding's properties have them; access, where the servers require it, a file with the
  * properties of {@link Access}, since a command line would show the password.
  */
 public final class AerospikeAdmin {
   /** User and password of the one account of a cluster that is new. */
   private static final String NEW_CLUSTER = "admin";
   private static final List<String> ROLES = List.of("read-write", "data-admin", "sys-admin");
-  private static final int SECOND_LOOKS = 3;
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
-  private static final long LOOK_MILLIS = 200;
   private static final int MEBIBYTE = 1 << 20;
 
   private AerospikeAdmin() {
   }
 
   /** Runs one verb: account, ready, schema, settle or stats. */
-  public static void main(String[] words) {
+  public static void main(String[] args) {
     Admin.main("Aerospike", Map.of("account", AerospikeAdmin::account, "ready", AerospikeAdmin::ready,
-        "schema", AerospikeAdmin::schema, "settle", AerospikeAdmin::settle, "stats", AerospikeAdmin::stats), words);
+        "schema", AerospikeAdmin::schema, "settle", AerospikeAdmin::settle, "stats", AerospikeAdmin::stats), args);
   }
 
   /**
-   * Makes the account of {@code access}, by means of the one that every new cluster has; that one's password is changed
-   * to the same. Argument: nodes, as for ready.
+   * Creates the account of {@code access} through the account that every new cluster has, and gives that one the same
+   * password. Argument: nodes, as for ready.
    */
   private static Map<String, ?> account(Settings arguments) throws IOException {
     Settings access = access(arguments);
@@ -62,7 +59,7 @@ public final class AerospikeAdmin {
     access.properties().setProperty("aerospike.user", NEW_CLUSTER);
     access.properties().setProperty("aerospike.password", NEW_CLUSTER);
     try (AerospikeClient client = client(access)) {
-      refuseMissing(client.getNodes(), arguments.number("nodes", 1, 1, 1000));
+      requireNodes(client.getNodes(), arguments.number("nodes", 1, 1, 1000));
       try {
         client.createUser(null, user, password, ROLES);
       } catch (AerospikeException e) {
@@ -76,15 +73,15 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Fails unless the cluster has all its nodes (argument nodes), has given each its partitions, and takes a write; an
-   * open port says nothing of that.
+   * Fails unless the cluster has all its nodes (argument nodes), no partition migrates, and a write succeeds. An open
+   * port proves none of that.
    */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
       int nodes = arguments.number("nodes", 1, 1, 1000);
-      refuseMissing(client.getNodes(), nodes);
+      requireNodes(client.getNodes(), nodes);
       String namespace = arguments.required("namespace");
-      admit(client.getNodes(), namespace);
+      setRoster(client.getNodes(), namespace);
       List<String> busy = busy(client, namespace, "migrate_partitions_remaining");
       if (!busy.isEmpty()) {
         throw new IOException("partitions migrate: " + String.join(", ", busy));
@@ -96,9 +93,9 @@ public final class AerospikeAdmin {
     }
   }
 
-  private static void refuseMissing(Node[] seen, int nodes) throws IOException {
+  private static void requireNodes(Node[] seen, int nodes) throws IOException {
     for (Node node : seen) {
-      String size = pairs(ask(node, "statistics"), ";").get("cluster_size");
+      String size = pairs(info(node, "statistics"), ";").get("cluster_size");
       if (seen.length != nodes || !size.equals(String.valueOf(nodes))) {
         throw new IOException("%s sees %s nodes and the client %d, not %d".formatted(node, size, seen.length, nodes));
       }
@@ -106,43 +103,43 @@ public final class AerospikeAdmin {
   }
 
   /** Puts all nodes on the roster, without which a namespace with strong consistency takes no writes. */
-  private static void admit(Node[] nodes, String namespace) throws IOException {
+  private static void setRoster(Node[] nodes, String namespace) throws IOException {
     if (!Boolean.parseBoolean(namespaceConfig(nodes[0], namespace).get("strong-consistency"))) {
       return;
     }
-    Map<String, String> roster = pairs(ask(nodes[0], "roster:namespace=" + namespace), ":");
+    Map<String, String> roster = pairs(info(nodes[0], "roster:namespace=" + namespace), ":");
     if (!roster.get("observed_nodes").equals(roster.get("roster"))) {
-      ask(nodes[0], "roster-set:namespace=" + namespace + ";nodes=" + roster.get("observed_nodes"));
+      info(nodes[0], "roster-set:namespace=" + namespace + ";nodes=" + roster.get("observed_nodes"));
       for (Node node : nodes) {
-        ask(node, "recluster:");
+        info(node, "recluster:");
       }
     }
   }
 
   /**
-   * Makes nothing, because sets come into being with their first record, and can carry no mark: refuses those that have
-   * records already. Then reads back from all nodes under which conditions the cluster works. Arguments: tables;
+   * Creates nothing: a set exists from its first record on, and cannot be marked. Sets that have records are refused.
+   * Then reads the conditions back from all nodes. Arguments: tables;
    * write_acks and read_acks, as asked of the client; layout, as the binding's property; pid, a file that begins with
    * the server's.
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
       Node node = client.getNodes()[0];
-      refuseDifferentNodes(client.getNodes(), arguments.required("namespace"));
-      for (String table : arguments.required("tables").split(",")) {
+      requireEqualNodes(client.getNodes(), arguments.required("namespace"));
+      for (String table : Admin.tables(arguments)) {
         if (objects(client, arguments.required("namespace"), table) > 0) {
           throw Admin.foreign("the set %s of the namespace %s has records, and".formatted(
               table, arguments.required("namespace")), "choose another namespace (aerospike_namespace)");
         }
       }
-      Map<String, String> namespace = pairs(ask(node, "namespace/" + arguments.required("namespace")), ";");
+      Map<String, String> namespace = pairs(info(node, "namespace/" + arguments.required("namespace")), ";");
       Map<String, String> config = namespaceConfig(node, arguments.required("namespace"));
       int replication = Integer.parseInt(namespace.get("effective_replication_factor"));
       boolean strong = Boolean.parseBoolean(config.get("strong-consistency"));
       boolean commits = Boolean.parseBoolean(config.getOrDefault("storage-engine.commit-to-device", "false"));
 
       Map<String, Object> conditions = new LinkedHashMap<>();
-      conditions.put("version", ask(node, "build"));
+      conditions.put("version", info(node, "build"));
       conditions.put("nodes", client.getNodes().length);
       conditions.put("replication", replication);
       conditions.put("write_acks", arguments.required("write_acks"));
@@ -151,7 +148,7 @@ public final class AerospikeAdmin {
       // Only while partitions migrate may a read ask further copies.
       conditions.put("read_copies", 1);
       if (!strong && client.getNodes().length > 1) {
-        // Parts of a cluster that lose sight of each other go on writing, each on its own copies.
+        // The parts of a partitioned cluster continue to write, each to its own copies.
         conditions.put("consistency", "available, not strongly consistent");
       }
       conditions.put("durability", commits ? "disk" : "memory");
@@ -160,25 +157,24 @@ public final class AerospikeAdmin {
       conditions.put("endpoints", Arrays.stream(client.getNodes()).map(Node::getHost)
           .map(host -> host.name + ":" + host.port).sorted().toList());
       conditions.put("notes", List.of(
-          ask(node, "edition"),
+          info(node, "edition"),
           "record layout: " + arguments.text("layout", "bins"),
           "storage engine: " + storage(config),
           "index: " + index(config),
           "namespace mode: " + (strong ? "SC" : "AP"),
           "commit to device: " + (commits ? "on" : "off")));
-      String pid = Files.readString(Path.of(arguments.required("pid"))).strip().split(" ")[0];
-      return Map.of("conditions", conditions, "pid", Long.parseLong(pid));
+      return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pid"));
     }
   }
 
-  /** What one node says holds for the cluster only if all say it; their files and sizes may differ. */
-  private static void refuseDifferentNodes(Node[] nodes, String namespace) throws IOException {
+  /** Fails unless all nodes report the same settings; their files and sizes may differ. */
+  private static void requireEqualNodes(Node[] nodes, String namespace) throws IOException {
     Map<String, List<String>> answers = new LinkedHashMap<>();
     for (Node node : nodes) {
-      Map<String, String> counters = pairs(ask(node, "statistics") + ";" + ask(node, "namespace/" + namespace), ";");
+      Map<String, String> counters = pairs(info(node, "statistics") + ";" + info(node, "namespace/" + namespace), ";");
       Map<String, String> config = namespaceConfig(node, namespace);
-      String answer = "%s %s, cluster_size=%s, effective_replication_factor=%s".formatted(ask(node, "edition"),
-          ask(node, "build"), counters.get("cluster_size"), counters.get("effective_replication_factor"))
+      String answer = "%s %s, cluster_size=%s, effective_replication_factor=%s".formatted(info(node, "edition"),
+          info(node, "build"), counters.get("cluster_size"), counters.get("effective_replication_factor"))
           + Stream.of("strong-consistency", "storage-engine", "storage-engine.commit-to-device",
               "storage-engine.compression", "index-type")
               .filter(config::containsKey).map(key -> ", " + key + "=" + config.get(key)).collect(Collectors.joining());
@@ -208,9 +204,9 @@ public final class AerospikeAdmin {
         + " for data, index in " + index(config);
   }
 
-  /** The name of the argument has changed with 7.0; an older server takes no notice of a name that it does not know. */
+  /** The argument's name changed with 7.0; older servers ignore the new one. */
   private static Map<String, String> namespaceConfig(Node node, String namespace) throws IOException {
-    return pairs(ask(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");
+    return pairs(info(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");
   }
 
   /**
@@ -218,18 +214,10 @@ public final class AerospikeAdmin {
    * Arguments: tables; layout, as the binding's property; timeout in seconds; recordcount and countlimit.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
-    Instant start = Instant.now();
-    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    Wait wait = new Wait(arguments, "aerospike_settle_timeout");
     try (AerospikeClient client = connect(arguments)) {
-      for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
-        List<String> busy = busy(client, arguments.required("namespace"), SETTLING);
-        quiet = busy.isEmpty() ? quiet + 1 : 0;
-        if (Instant.now().isAfter(end)) {
-          throw new IOException("still busy after %s s: %s; raise aerospike_settle_timeout"
-              .formatted(arguments.required("timeout"), String.join(", ", busy)));
-        }
-      }
-      long seconds = Duration.between(start, Instant.now()).toSeconds();
+      wait.untilQuiet(() -> String.join(", ", busy(client, arguments.required("namespace"), SETTLING)));
+      long seconds = wait.seconds();
       return Map.of("seconds", seconds, "rows", countRows(client, arguments));
     }
   }
@@ -238,7 +226,7 @@ public final class AerospikeAdmin {
   private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {
-      Map<String, String> counters = pairs(ask(node, "statistics") + ";" + ask(node, "namespace/" + namespace), ";");
+      Map<String, String> counters = pairs(info(node, "statistics") + ";" + info(node, "namespace/" + namespace), ";");
       counters.forEach((name, value) -> {
         if (name.matches(names) && !value.equals("0")) {
           busy.add(node.getHost() + " " + name + "=" + value);
@@ -248,40 +236,37 @@ public final class AerospikeAdmin {
     return busy;
   }
 
-  /** Rows by table; with packed records the blocks are read, because the server knows of no rows. */
+  /** Rows by table; with packed records the blocks are read, because the server does not count rows. */
   private static Map<String, Long> countRows(AerospikeClient client, Settings arguments) throws IOException {
-    Map<String, Long> rows = new LinkedHashMap<>();
-    boolean packed = arguments.text("layout", "bins").startsWith("packed");
-    if (packed && arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)
-        < arguments.whole("recordcount", 0, 0, Long.MAX_VALUE)) {
-      return rows;
-    }
     String namespace = arguments.required("namespace");
-    for (String table : arguments.required("tables").split(",")) {
-      rows.put(table, packed ? packedRows(client, namespace, table) : objects(client, namespace, table));
+    if (arguments.text("layout", "bins").startsWith("packed")) {
+      return Admin.countRows(arguments, table -> packedRows(client, namespace, table));
+    }
+    Map<String, Long> rows = new LinkedHashMap<>();
+    for (String table : Admin.tables(arguments)) {
+      rows.put(table, objects(client, namespace, table));
     }
     return rows;
   }
 
   private static long packedRows(AerospikeClient client, String namespace, String table) {
     LongAdder rows = new LongAdder();
-    client.scanAll(null, namespace, table,
-        (key, record) -> rows.add(Block.of((byte[]) record.getValue(Packed.BIN)).size()));
+    client.scanAll(null, namespace, table, (key, record) -> rows.add(Block.of(record).size()));
     return rows.sum();
   }
 
   private static long objects(AerospikeClient client, String namespace, String table) throws IOException {
     long copies = 0;
     for (Node node : client.getNodes()) {
-      copies += Long.parseLong(pairs(ask(node, "sets/" + namespace + "/" + table).replace(";", ""), ":")
+      copies += Long.parseLong(pairs(info(node, "sets/" + namespace + "/" + table).replace(";", ""), ":")
           .getOrDefault("objects", "0"));
     }
-    String replication = pairs(ask(client.getNodes()[0], "namespace/" + namespace), ";")
+    String replication = pairs(info(client.getNodes()[0], "namespace/" + namespace), ";")
         .get("effective_replication_factor");
     return copies / Integer.parseInt(replication);
   }
 
-  /** Writes this host's server's own view of itself into files of the given folder. */
+  /** Writes the statistics of this host's server to files in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
     String namespace = arguments.required("namespace");
@@ -309,7 +294,7 @@ public final class AerospikeAdmin {
     Access access = new Access(settings);
     ClientPolicy policy = new ClientPolicy();
     policy.timeout = 5000;
-    access.allow(policy);
+    access.configure(policy);
     try {
       return new AerospikeClient(policy, access.hosts());
     } catch (AerospikeException e) {
@@ -318,22 +303,17 @@ public final class AerospikeAdmin {
   }
 
   /** The binding's properties that lead to the servers. */
-  private static Settings access(Settings arguments) throws IOException {
-    Properties properties = new Properties();
-    if (arguments.has("access")) {
-      try (Reader file = Files.newBufferedReader(Path.of(arguments.required("access")))) {
-        properties.load(file);
-      }
-    }
+  private static Settings access(Settings arguments) {
+    Settings access = Admin.properties(arguments, "access");
     for (String key : List.of("hosts", "port")) {
       if (arguments.has(key)) {
-        properties.setProperty("aerospike." + key, arguments.required(key));
+        access.properties().setProperty("aerospike." + key, arguments.required(key));
       }
     }
-    return new Settings(properties);
+    return access;
   }
 
-  private static String ask(Node node, String command) throws IOException {
+  private static String info(Node node, String command) throws IOException {
     String answer = Info.request(node, command);
     if (answer == null || answer.startsWith("ERROR") || answer.startsWith("FAIL")) {
       throw new IOException(node + " answers " + answer + " to " + command);

@@ -1,26 +1,24 @@
-package dohyo.scylla;
+package dohyo.scylla.admin;
 
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
-import dohyo.cassandra.CqlAdmin;
+import dohyo.cassandra.admin.CqlAdmin;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 
 /**
- * What Ansible asks of a running ScyllaDB, over CQL and the web pages of the node. Arguments: those of
- * {@link CqlAdmin}; api and prometheus, where those pages are, as host:port; pidfile, in which the server's process
- * stands; timeout in seconds; folder for the statistics.
+ * Administration of a running ScyllaDB, over CQL and the node's HTTP pages. Arguments: those of {@link CqlAdmin}; api
+ * and prometheus, the addresses of those pages as host:port; pidfile, with the server's process id; timeout in seconds;
+ * folder for the statistics.
  */
 public final class ScyllaAdmin {
-  private static final int SECOND_LOOKS = 3;
-  private static final long LOOK_MILLIS = 200;
-  private static final Duration DROP_PATIENCE = Duration.ofMinutes(10);
-  /** What of the node's REST interface is kept as evidence, by file. */
+  private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
+  /** Pages of the node's REST interface that are kept, by file. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
       "stats-compactions.json", "/compaction_manager/compactions",
@@ -31,12 +29,12 @@ public final class ScyllaAdmin {
   }
 
   /** Runs one verb: ready, schema, settle, count, drop or stats. */
-  public static void main(String[] words) {
+  public static void main(String[] args) {
     Admin.main("ScyllaDB", Map.of("ready", ScyllaAdmin::ready, "schema", ScyllaAdmin::schema, "settle",
-        ScyllaAdmin::settle, "count", CqlAdmin::count, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), words);
+        ScyllaAdmin::settle, "count", CqlAdmin::count, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), args);
   }
 
-  /** Looks once whether this node sees as many as there should be; an error says which it does. */
+  /** Fails unless this node sees all nodes; the error says which it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     // The page is a list of addresses, as in ["10.0.0.1","10.0.0.2"].
@@ -47,19 +45,15 @@ public final class ScyllaAdmin {
     return Map.of("nodes", live);
   }
 
-  /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
+  /** Creates the keyspace and the tables, then reads the conditions back from the server. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       cql.createTables(ScyllaAdmin::compression);
-      // The values stand there as JSON.
+      // The values are JSON.
       Map<String, String> settings = cql.settings("system.config");
       settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
       String sync = settings.get("commitlog_sync");
-      String durability = switch (sync) {
-        case "periodic" -> "memory"; // acknowledged before the log is on disk
-        case "batch" -> "disk"; // acknowledged after fsync
-        default -> sync;
-      };
+      String durability = CqlAdmin.durability(sync);
       Memory memory = Memory.of(metrics(arguments));
       String tablets = cql.value("SELECT initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name = ?",
           arguments.required("keyspace")).isPresent() ? "tablets" : "vnodes";
@@ -77,36 +71,30 @@ public final class ScyllaAdmin {
           "data spread by " + tablets,
           "developer mode: " + settings.get("developer_mode"),
           "compaction: " + cql.compaction()));
-      return Map.of("conditions", conditions,
-          "pid", Long.parseLong(Files.readString(Path.of(arguments.required("pidfile"))).split(" ")[0]));
+      return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pidfile"));
     }
   }
 
   /** A compressor of no name is none. */
-  static String compression(String compressor) {
+  public static String compression(String compressor) {
     return "{'sstable_compression': '" + compressor + "'}";
   }
 
   /** Flushes unless flush=false, waits until no compaction is pending or running, then counts the rows. */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
-    Instant start = Instant.now();
-    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    Wait wait = new Wait(arguments, "scylla_settle_timeout");
     WebPages api = api(arguments);
     boolean flush = arguments.flag("flush", true);
     if (flush) {
-      api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), Duration.between(start, end));
+      api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), wait.timeout());
     }
-    // A flush needs a moment to hand in its compaction.
-    for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
+    wait.untilQuiet(() -> {
       String pending = api.get("/compaction_manager/metrics/pending_tasks").strip();
       String running = api.get("/compaction_manager/compactions").strip();
-      quiet = pending.equals("0") && running.equals("[]") ? quiet + 1 : 0;
-      if (Instant.now().isAfter(end)) {
-        throw new IOException("compactions pending %s, running %s after %s s; raise scylla_settle_timeout"
-            .formatted(pending, running, arguments.required("timeout")));
-      }
-    }
-    long seconds = Duration.between(start, Instant.now()).toSeconds();
+      return pending.equals("0") && running.equals("[]") ? ""
+          : "compactions pending %s, running %s".formatted(pending, running);
+    });
+    long seconds = wait.seconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "notes", flush ? List.of()
           : List.of("settle.flush=false: what ScyllaDB has not flushed by itself is in memtables"));
@@ -115,11 +103,11 @@ public final class ScyllaAdmin {
 
   /** Empties the row cache and the cache of SSTables' indexes of this node. */
   private static Map<String, ?> drop(Settings arguments) throws IOException {
-    api(arguments).post("/system/drop_sstable_caches", DROP_PATIENCE);
+    api(arguments).post("/system/drop_sstable_caches", DROP_TIMEOUT);
     return Map.of("notes", List.of("settle.cache=drop: the row cache was emptied"));
   }
 
-  /** Writes the server's own view of itself into files of the given folder. */
+  /** Writes the server's statistics to files in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
     Files.writeString(folder.resolve("stats-metrics.txt"), metrics(arguments));

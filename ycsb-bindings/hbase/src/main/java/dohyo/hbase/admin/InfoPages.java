@@ -1,4 +1,4 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -15,12 +15,12 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
 
-/** The web pages on which a server of HBase or Hadoop tells of itself. */
+/** The status pages of a server of HBase or Hadoop. */
 final class InfoPages {
   private final String address;
 
   /**
-   * Asks nothing yet.
+   * Does not connect yet.
    *
    * @param address as in http://127.0.0.1:16030
    */
@@ -28,7 +28,7 @@ final class InfoPages {
     this.address = address;
   }
 
-  /** What the conditions say of its JVM: heap, jdk, gc. */
+  /** The conditions of its JVM: heap, jdk, gc. */
   Map<String, String> conditions() throws IOException {
     long heap = beans("java.lang:type=Memory").get(0).getAsJsonObject().getAsJsonObject("HeapMemoryUsage").get("max")
         .getAsLong();
@@ -51,7 +51,7 @@ final class InfoPages {
     return running;
   }
 
-  /** Keeps a page; one that this version does not have yet (/prometheus came with 2.6) leaves no file. */
+  /** Saves a page; one that this version does not have (/prometheus came with 2.6) leaves no file. */
   void save(String page, Path file) throws IOException {
     try (InputStream in = get(page)) {
       Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);

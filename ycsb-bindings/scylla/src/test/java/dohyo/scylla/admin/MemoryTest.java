@@ -1,4 +1,4 @@
-package dohyo.scylla;
+package dohyo.scylla.admin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

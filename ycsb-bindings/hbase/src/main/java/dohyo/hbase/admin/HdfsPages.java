@@ -1,4 +1,4 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
-/** What the web pages of a NameNode tell of HDFS: so no client of HDFS is needed. */
+/** HDFS through the status pages of its NameNode, so that no client of HDFS is needed. */
 final class HdfsPages {
   /** As in {@code /hbase/WALs/… 83 bytes, replicated: replication=3, 1 block(s), OPENFORWRITE:}. */
   private static final Pattern FILE = Pattern.compile("^/.* bytes, replicated: replication=(\\d+),");
@@ -33,7 +33,7 @@ final class HdfsPages {
   }
 
   /**
-   * Asks nothing yet.
+   * Does not connect yet.
    *
    * @param address as in http://127.0.0.1:9870
    */
@@ -63,7 +63,7 @@ final class HdfsPages {
     return files;
   }
 
-  /** What the conditions say of it: DataNodes, blocks with fewer copies than they ought to have, its settings. */
+  /** A note for the conditions: DataNodes, under-replicated blocks, settings. */
   String note() throws IOException {
     JsonObject state = new JsonObject();
     for (JsonElement bean : pages.beans("Hadoop:service=NameNode,name=FSNamesystem*")) {

@@ -1,4 +1,4 @@
-package dohyo.cassandra;
+package dohyo.cassandra.admin;
 
 import java.io.IOException;
 import java.lang.management.GarbageCollectorMXBean;
@@ -43,7 +43,7 @@ final class ServerJvm implements AutoCloseable {
     return Long.parseLong(runtime().getName().split("@")[0]);
   }
 
-  /** What the conditions say of it: heap, jdk, gc. */
+  /** Its conditions: heap, jdk, gc. */
   Map<String, String> conditions() throws IOException {
     long heap = bean(ManagementFactory.MEMORY_MXBEAN_NAME, MemoryMXBean.class).getHeapMemoryUsage().getMax();
     String collectors = ManagementFactory.getPlatformMXBeans(beans, GarbageCollectorMXBean.class).stream()
@@ -53,7 +53,7 @@ final class ServerJvm implements AutoCloseable {
         "gc", collectors);
   }
 
-  /** Nodes that this one takes for alive, itself among them. */
+  /** Nodes that this one considers alive, including itself. */
   int liveNodes() throws IOException, JMException {
     return ((Collection<?>) beans.getAttribute(
         new ObjectName("org.apache.cassandra.db:type=StorageService"), "LiveNodes")).size();
@@ -100,7 +100,7 @@ final class ServerJvm implements AutoCloseable {
   }
 
   /**
-   * What the server has counted: for every bean, in the order of their names, its attributes that are numbers or texts.
+   * The server's metrics: for every bean, in the order of their names, its attributes that are numbers or texts.
    *
    * @param patterns names of beans, with the wildcards of {@link ObjectName}
    */
@@ -118,7 +118,7 @@ final class ServerJvm implements AutoCloseable {
         for (Attribute attribute : beans.getAttributes(name, attributes.get(bean.getClassName())).asList()) {
           Object value = attribute.getValue();
           if (value instanceof Number number && Double.isNaN(number.doubleValue())) {
-            continue; // of nothing counted; JSON has no word for it
+            continue; // no values yet; JSON has no NaN
           }
           if (value instanceof Number || value instanceof String) {
             values.put(attribute.getName(), value);

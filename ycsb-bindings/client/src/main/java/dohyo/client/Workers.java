@@ -27,15 +27,15 @@ import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
 
 /**
- * The logical clients and the threads that serve them, one each or a few for all: all connect, all wait, all work, all
- * disconnect.
+ * The logical clients and their threads, one per client or a few for all. All connect, wait for the start, work and
+ * disconnect together.
  */
-final class Crew {
-  /** How long a thread may take to let go of its connection before it is left behind. */
-  private static final long LEAVE_SECONDS = 15;
-  /** The same after the run was given up: who gave it up waits no more than 10 s for all of it. */
-  private static final long ABORTED_LEAVE_SECONDS = 3;
-  /** Made ahead: there may be no memory to make it. */
+final class Workers {
+  /** How long a thread may take to disconnect before it is abandoned. */
+  private static final long DISCONNECT_SECONDS = 15;
+  /** The same after an abort: the shutdown hook waits 10 s for everything. */
+  private static final long ABORTED_DISCONNECT_SECONDS = 3;
+  /** Made in advance: later there may be no memory for it. */
   private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
       + " set a lower threadcount, or give the client more heap (client_heap)");
 
@@ -48,25 +48,25 @@ final class Crew {
   private final AtomicReferenceArray<Transport> transports;
   private final CountDownLatch connected;
   private final CountDownLatch ended;
-  private final CountDownLatch observed = new CountDownLatch(1);
-  private final CountDownLatch left;
+  private final CountDownLatch disconnectAllowed = new CountDownLatch(1);
+  private final CountDownLatch disconnected;
   private final CompletableFuture<Window> released = new CompletableFuture<>();
   private final CompletableFuture<Exception> failure = new CompletableFuture<>();
   private final Histogram cleanup = new ConcurrentHistogram(SharedHistograms.DIGITS);
   private List<Pacer> pacers;
-  private long leaveUntil;
+  private long disconnectDeadline;
 
-  Crew(Run run, List<ThreadStatistics> statistics, Abort abort) {
+  Workers(Run run, List<ThreadStatistics> statistics, Abort abort) {
     this.run = run;
     this.statistics = statistics;
     this.abort = abort;
-    // As many as a driver has event loops by default: they make what is due at a time.
+    // As many as a driver has event loops by default: they send the operations of a target rate.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     workers = new AtomicReferenceArray<>(run.threads());
     transports = new AtomicReferenceArray<>(run.threads());
     connected = new CountDownLatch(run.threads());
     ended = new CountDownLatch(threads);
-    left = new CountDownLatch(threads);
+    disconnected = new CountDownLatch(threads);
     abort.whenSet(this::wake);
   }
 
@@ -79,7 +79,7 @@ final class Crew {
   void connect() throws DBException, InterruptedException {
     for (int i = 0; i < threads; i++) {
       int number = i;
-      Thread thread = new Thread(() -> live(number), "client-" + number);
+      Thread thread = new Thread(() -> serve(number), "client-" + number);
       // A thread stuck in a driver must not keep the process from ending.
       thread.setDaemon(true);
       try {
@@ -115,56 +115,56 @@ final class Crew {
     released.complete(window);
   }
 
-  /** Lets each thread see what has changed: the window was moved, or the run given up. */
+  /** Wakes each thread after a change: the window was moved, or the run aborted. */
   void wake() {
     started.forEach(LockSupport::unpark);
   }
 
-  /** Waits for all threads to end their work; false if they have not within that many nanoseconds. */
+  /** Waits up to that many nanoseconds for all threads to finish; false if they have not. */
   boolean awaitEnd(long nanos) throws InterruptedException {
     return ended.await(nanos, TimeUnit.NANOSECONDS);
   }
 
-  /** Lets the threads that have ended disconnect. */
-  void observed() {
-    observed.countDown();
+  /** Lets the threads that have finished disconnect. */
+  void allowDisconnect() {
+    disconnectAllowed.countDown();
   }
 
-  /** How the bindings reach their servers, each once; empty where they do not tell. */
+  /** The transports of all bindings, each once; empty where bindings do not report them. */
   Set<Transport> transports() {
     Set<Transport> each = Collections.newSetFromMap(new IdentityHashMap<>());
     IntStream.range(0, transports.length()).mapToObj(transports::get).filter(Objects::nonNull).forEach(each::add);
     return each;
   }
 
-  /** Sends all threads home, released or not, and waits a bounded time until all have disconnected. */
-  void dismiss() throws InterruptedException {
+  /** Ends all threads, released or not, and waits a bounded time until all have disconnected. */
+  void close() throws InterruptedException {
     released.cancel(false);
-    // After an error of this process they may still be at work.
-    abort.set("dismissed");
-    observed();
+    // After an error of this process they may still be running.
+    abort.set("closed");
+    allowDisconnect();
     if (!failure.isDone() || connected.getCount() == 0) {
-      awaitLeft();
+      awaitDisconnected();
     }
   }
 
   /** How long each thread took to disconnect, in nanoseconds. */
   Histogram cleanup() throws InterruptedException {
-    awaitLeft();
+    awaitDisconnected();
     return cleanup;
   }
 
-  /** Waits a bounded time until all have disconnected; when that has passed once, no more. */
-  private void awaitLeft() throws InterruptedException {
-    if (leaveUntil == 0) {
-      leaveUntil = System.nanoTime()
-          + TimeUnit.SECONDS.toNanos(abort.isSet() ? ABORTED_LEAVE_SECONDS : LEAVE_SECONDS);
+  /** Waits until all have disconnected, up to one deadline for all calls. */
+  private void awaitDisconnected() throws InterruptedException {
+    if (disconnectDeadline == 0) {
+      disconnectDeadline = System.nanoTime()
+          + TimeUnit.SECONDS.toNanos(abort.isSet() ? ABORTED_DISCONNECT_SECONDS : DISCONNECT_SECONDS);
     }
-    left.await(leaveUntil - System.nanoTime(), TimeUnit.NANOSECONDS);
+    disconnected.await(disconnectDeadline - System.nanoTime(), TimeUnit.NANOSECONDS);
   }
 
-  /** What a thread does: it serves its logical client and every {@code threads}-th after it. */
-  private void live(int first) {
+  /** Body of a thread: runs its logical client and every {@code threads}-th after it. */
+  private void serve(int first) {
     List<Binding> bindings = new ArrayList<>();
     try {
       for (int number = first; number < run.threads(); number += threads) {
@@ -179,8 +179,8 @@ final class Crew {
         work(first, bindings);
       } finally {
         ended.countDown();
-        // What the threads have used, and how they were connected, is seen while they are.
-        observed.await();
+        // Processor time and connections are sampled while the threads are there.
+        disconnectAllowed.await();
       }
     } catch (OutOfMemoryError e) {
       failure.complete(OUT_OF_MEMORY);
@@ -190,7 +190,7 @@ final class Crew {
       }
     } finally {
       disconnect(bindings);
-      left.countDown();
+      disconnected.countDown();
     }
   }
 
@@ -212,7 +212,7 @@ final class Crew {
     try {
       window = released.join();
     } catch (CancellationException e) {
-      // Dismissed before the run began.
+      // Closed before the run began.
       return;
     }
     List<Function<Completions, Worker>> makers = new ArrayList<>();
@@ -242,12 +242,12 @@ final class Crew {
     return workers().anyMatch(Worker::reachedEnd);
   }
 
-  /** How much later than it should have been a first operation was sent, in nanoseconds: that of the best thread. */
+  /** How late the first operation was sent, in nanoseconds; the minimum over all threads. */
   long skew() {
     return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
   }
 
-  /** How many operations were due in the measured window, and not sent in it. */
+  /** How many operations were due in the measured window but not sent in it. */
   long missed() {
     return workers().mapToLong(Worker::missed).sum();
   }
@@ -257,7 +257,7 @@ final class Crew {
     return times(Worker::firstMeasured).reduce((a, b) -> a - b <= 0 ? a : b).orElse(0);
   }
 
-  /** When the last measured operation of all had been answered, in {@link System#nanoTime}. */
+  /** When the last measured operation of all was answered, in {@link System#nanoTime}. */
   long lastFinished() {
     return times(Worker::lastFinished).reduce((a, b) -> a - b >= 0 ? a : b).orElse(0);
   }

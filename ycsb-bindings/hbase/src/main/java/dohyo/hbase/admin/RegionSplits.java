@@ -1,4 +1,4 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import dohyo.binding.Settings;
 import dohyo.workload.RecordLayout;

@@ -1,4 +1,4 @@
-package dohyo.scylla;
+package dohyo.scylla.admin;
 
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -8,16 +8,16 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 
-/** The pages that a node shows to its own host. */
-final class WebPages {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+/** The HTTP pages that a node serves to its own host. */
+public final class WebPages {
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
-      .connectTimeout(PATIENCE).build();
+      .connectTimeout(TIMEOUT).build();
   private final String server;
 
-  /** Of the node that shows them at this host:port. */
-  WebPages(String place) {
+  /** Those of the node at this host:port. */
+  public WebPages(String place) {
     server = "http://" + place;
   }
 
@@ -26,19 +26,18 @@ final class WebPages {
    *
    * @throws IOException if it is not there
    */
-  String get(String path) throws IOException {
-    return send(request(path).timeout(PATIENCE).GET().build());
+  public String get(String path) throws IOException {
+    return send(request(path).timeout(TIMEOUT).GET().build());
   }
 
   /**
-   * Has something done.
+   * Posts a request without a body.
    *
-   * @param path     names it
-   * @param patience until the answer
-   * @throws IOException if it was not done
+   * @param timeout until the answer
+   * @throws IOException if it fails
    */
-  void post(String path, Duration patience) throws IOException {
-    send(request(path).timeout(patience).POST(HttpRequest.BodyPublishers.noBody()).build());
+  void post(String path, Duration timeout) throws IOException {
+    send(request(path).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody()).build());
   }
 
   private HttpRequest.Builder request(String path) {

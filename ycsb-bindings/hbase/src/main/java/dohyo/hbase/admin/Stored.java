@@ -1,4 +1,4 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import java.util.Collection;
 import org.apache.hadoop.hbase.RegionMetrics;
@@ -17,7 +17,7 @@ record Stored(int files, long memstoreMegabytes) {
         regions.stream().mapToLong(region -> (long) region.getMemStoreSize().get(Size.Unit.MEGABYTE)).sum());
   }
 
-  /** For a reader of the results: where reads come from if nothing is flushed. */
+  /** A note for the report: where reads come from if nothing is flushed. */
   String unflushed() {
     return "settle.flush=false: " + (files == 0
         ? "all records are in memstores, none in files"

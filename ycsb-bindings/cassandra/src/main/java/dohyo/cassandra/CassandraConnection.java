@@ -24,8 +24,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import site.ycsb.DBException;
 
-/** The one session of this process, with its prepared statements. */
-public final class SharedSession implements Shared.Connection, Transport {
+/** The one connection of this process, with its prepared statements. */
+public final class CassandraConnection implements Shared.Connection, Transport {
   /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
@@ -47,7 +47,7 @@ public final class SharedSession implements Shared.Connection, Transport {
    * @param driver   holds nothing but options that only this product's driver knows
    * @throws DBException if there is no server, or no such keyspace
    */
-  public SharedSession(Settings settings, Cluster.Builder driver) throws DBException {
+  public CassandraConnection(Settings settings, Cluster.Builder driver) throws DBException {
     key = KeyColumns.of(settings, Query.KEY);
     reads = consistency(settings, "cassandra.readconsistencylevel");
     writes = consistency(settings, "cassandra.writeconsistencylevel");
@@ -137,7 +137,7 @@ public final class SharedSession implements Shared.Connection, Transport {
         .withSocketOptions(sockets)
         .withNettyOptions(new EventLoops(eventLoops))
         .withoutJMXReporting();
-    Access.grant(settings, driver);
+    Access.configure(settings, driver);
     try {
       return driver.addContactPoints(hosts).build();
     } catch (IllegalArgumentException e) {

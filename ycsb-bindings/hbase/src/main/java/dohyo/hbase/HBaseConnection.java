@@ -28,7 +28,7 @@ import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
 /** The one connection of this process, with its tables. */
-final class SharedConnection implements Shared.Connection, Transport {
+public final class HBaseConnection implements Shared.Connection, Transport {
   /** Before there are operations. Waits grow from one to the next: time ends them and not their number. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
@@ -39,7 +39,7 @@ final class SharedConnection implements Shared.Connection, Transport {
   private final AsyncConnection connection;
   private final ConcurrentMap<String, AsyncTable<AdvancedScanResultConsumer>> tables = new ConcurrentHashMap<>();
 
-  SharedConnection(Settings settings) throws DBException {
+  HBaseConnection(Settings settings) throws DBException {
     long millis = Binding.operationTimeout(settings);
     Configuration configuration = configuration(settings, millis);
     int loops = Transport.eventLoops(settings, EVENT_LOOPS);
@@ -52,8 +52,8 @@ final class SharedConnection implements Shared.Connection, Transport {
         configuration.setInt(HConstants.HBASE_CLIENT_IPC_POOL_SIZE,
             Transport.connectionsPerServer(loops, regionServers(configuration, millis)));
       }
-      // An operation is sent once, and Retries sends again what failed. Even then the driver forgets where a region was
-      // that was not found there.
+      // The driver sends an operation once; Retries retries it. The driver still forgets the location of a region that
+      // was not found there.
       configuration.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, 0);
       connection = connect(configuration, millis);
     } catch (DBException e) {
@@ -64,11 +64,11 @@ final class SharedConnection implements Shared.Connection, Transport {
 
   /** Asked through a connection of its own: the driver fixes the number of channels when it makes a connection. */
   private static int regionServers(Configuration configuration, long millis) throws DBException {
-    AsyncConnection asking = connect(configuration, millis);
+    AsyncConnection connection = connect(configuration, millis);
     try {
-      return Math.max(1, of(asking.getAdmin().getRegionServers(), configuration, millis).size());
+      return Math.max(1, of(connection.getAdmin().getRegionServers(), configuration, millis).size());
     } finally {
-      close(asking);
+      close(connection);
     }
   }
 
@@ -77,7 +77,7 @@ final class SharedConnection implements Shared.Connection, Transport {
     try {
       return of(opening, configuration, millis);
     } catch (DBException e) {
-      opening.thenAccept(SharedConnection::close);
+      opening.thenAccept(HBaseConnection::close);
       throw e;
     }
   }
@@ -122,7 +122,7 @@ final class SharedConnection implements Shared.Connection, Transport {
     return retries.count();
   }
 
-  Retries again() {
+  Retries requests() {
     return retries;
   }
 
@@ -135,19 +135,20 @@ final class SharedConnection implements Shared.Connection, Transport {
     try {
       connection.close();
     } catch (IOException e) {
-      // The process is about to end or the server is gone: there is nothing left to save.
+      // The process is about to end, or the server is gone.
     }
   }
 
-  static Configuration configuration(Settings settings, long millis) {
+  /** The driver's configuration, with a bound on one operation. */
+  public static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
-    // Whatever happens to the server, an operation is answered in time: a value or an error. The tries share that time.
-    String ofOneTry = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
-    configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, ofOneTry);
-    configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, ofOneTry);
-    configuration.set(HConstants.HBASE_RPC_TIMEOUT_KEY, ofOneTry);
-    configuration.set(HConstants.HBASE_CLIENT_SCANNER_TIMEOUT_PERIOD, ofOneTry);
+    // Every operation ends in time, with a value or an error, whatever the server does. The tries share that time.
+    String tryMillis = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
+    configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, tryMillis);
+    configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, tryMillis);
+    configuration.set(HConstants.HBASE_RPC_TIMEOUT_KEY, tryMillis);
+    configuration.set(HConstants.HBASE_CLIENT_SCANNER_TIMEOUT_PERIOD, tryMillis);
     configuration.set(HConstants.HBASE_CLIENT_RETRIES_NUMBER, RETRIES);
     configuration.set(HConstants.ZK_SESSION_TIMEOUT, bound);
     configuration.set("zookeeper.registry.async.get.timeout", bound);

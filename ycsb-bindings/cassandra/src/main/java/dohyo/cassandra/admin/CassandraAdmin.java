@@ -1,13 +1,13 @@
-package dohyo.cassandra;
+package dohyo.cassandra.admin;
 
 import com.datastax.driver.core.exceptions.AuthenticationException;
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
+import dohyo.cassandra.Query;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -18,8 +18,8 @@ import javax.management.JMException;
 import org.codehaus.jackson.map.ObjectMapper;
 
 /**
- * What Ansible asks of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
- * jmx, its port on this host; log, the server's own, in which 3.11 says how it is set; timeout in seconds;
+ * Administration of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
+ * jmx, its port on this host; log, the server's, to which 3.11 writes its settings; timeout in seconds;
  * folder, for the statistics.
  */
 public final class CassandraAdmin {
@@ -35,20 +35,18 @@ public final class CassandraAdmin {
       "PendingCompactions", "CompactionBytesWritten", "PendingFlushes", "BytesFlushed", "MemtableSwitchCount",
       "MemtableLiveDataSize", "WaitingOnFreeMemtableSpace", "TombstoneScannedHistogram", "BloomFilterFalseRatio",
       "KeyCacheHitRate", "MaxPartitionSize", "SpeculativeRetries");
-  private static final int SECOND_LOOKS = 3;
-  private static final long LOOK_MILLIS = 200;
 
   private CassandraAdmin() {
   }
 
   /** Runs one verb: ready, user, schema, settle, count, drop or stats. */
-  public static void main(String[] words) {
+  public static void main(String[] args) {
     Admin.main("Cassandra", Map.of("ready", CassandraAdmin::ready, "user", CassandraAdmin::user, "schema",
         CassandraAdmin::schema, "settle", CassandraAdmin::settle, "count", CqlAdmin::count, "drop",
-        CassandraAdmin::drop, "stats", CassandraAdmin::stats), words);
+        CassandraAdmin::drop, "stats", CassandraAdmin::stats), args);
   }
 
-  /** Looks once whether this node sees as many as there should be; an error says how many it does. */
+  /** Fails unless this node sees all nodes; the error says how many it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException, JMException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     try (ServerJvm jvm = jvm(arguments)) {
@@ -61,12 +59,11 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Puts the user of connection in the place of the one that a new Cassandra begins with, whose password everybody
-   * knows, and asks for a copy of the users on every one of the nodes. Fails until the server has made the first user,
-   * some seconds after its start.
+   * Replaces the default user, whose password is public, with the user of connection, and gives every node a copy of
+   * the users. Fails until the server has created the default user, some seconds after its start.
    */
   private static Map<String, ?> user(Settings arguments) {
-    Settings access = CqlAdmin.access(arguments);
+    Settings access = Admin.properties(arguments, "connection");
     String user = access.required("cassandra.username");
     Properties known = new Properties();
     known.putAll(access.properties());
@@ -75,7 +72,7 @@ public final class CassandraAdmin {
       first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true"
           .formatted(Query.quoted(user), Query.literal(access.required("cassandra.password"))));
     } catch (AuthenticationException e) {
-      // Either it is not there yet, and then ours is not either, or it was removed below.
+      // It does not exist yet, and then ours does not either, or it was removed below.
     }
     try (CqlAdmin own = new CqlAdmin(arguments, access)) {
       own.execute("DROP ROLE IF EXISTS " + FIRST_USER);
@@ -87,7 +84,7 @@ public final class CassandraAdmin {
     return Map.of("user", user);
   }
 
-  /** Makes the keyspace and the tables, then reads back from the server under which conditions it works. */
+  /** Creates the keyspace and the tables, then reads the conditions back from the server. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments); ServerJvm jvm = jvm(arguments)) {
       cql.createTables(name -> name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'}");
@@ -95,11 +92,7 @@ public final class CassandraAdmin {
       Map<String, String> settings = conditions.get("version").toString().startsWith("3.")
           ? loggedSettings(Path.of(arguments.required("log"))) : cql.settings("system_views.settings");
       String sync = settings.get("commitlog_sync");
-      String durability = switch (sync) {
-        case "periodic" -> "memory"; // acknowledged before the log is on disk
-        case "batch", "group" -> "disk"; // acknowledged after fsync
-        default -> sync;
-      };
+      String durability = CqlAdmin.durability(sync);
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
       conditions.put("notes", Stream.concat(protection(settings), Stream.of(
@@ -112,7 +105,7 @@ public final class CassandraAdmin {
     }
   }
 
-  /** What costs time and other systems may not do. */
+  /** Protection that costs time and that other systems may not have. */
   private static Stream<String> protection(Map<String, String> settings) {
     return Stream.of(
         settings.getOrDefault("authenticator", "").contains("PasswordAuthenticator") ? "users have passwords" : "",
@@ -127,7 +120,7 @@ public final class CassandraAdmin {
     return settings.getOrDefault("commitlog_sync_period", millis + "ms");
   }
 
-  /** What 3.11 writes into its log when it starts: {@code … Node configuration:[name=value; name=value; …]}. */
+  /** The settings in the log of 3.11: {@code … Node configuration:[name=value; name=value; …]}. */
   private static Map<String, String> loggedSettings(Path log) throws IOException {
     try (Stream<String> lines = Files.lines(log)) {
       String settings = lines.filter(line -> line.contains("Node configuration:[")).findFirst()
@@ -141,8 +134,7 @@ public final class CassandraAdmin {
 
   /** Flushes unless flush=false, waits until no compaction is pending or active, then counts the rows. */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
-    Instant start = Instant.now();
-    Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+    Wait wait = new Wait(arguments, "cassandra_settle_timeout");
     boolean flush = arguments.flag("flush", true);
     long files;
     long memtableBytes;
@@ -151,20 +143,15 @@ public final class CassandraAdmin {
       if (flush) {
         jvm.flush(keyspace);
       }
-      // A flush needs a moment to hand in its compaction.
-      for (int quiet = 0; quiet < SECOND_LOOKS; Thread.sleep(LOOK_MILLIS)) {
+      wait.untilQuiet(() -> {
         int pending = jvm.pendingCompactions();
         int active = jvm.activeCompactions();
-        quiet = pending + active == 0 ? quiet + 1 : 0;
-        if (Instant.now().isAfter(end)) {
-          throw new IOException("%d compactions pending and %d active after %s s; raise cassandra_settle_timeout"
-              .formatted(pending, active, arguments.required("timeout")));
-        }
-      }
+        return pending + active == 0 ? "" : "%d compactions pending and %d active".formatted(pending, active);
+      });
       files = jvm.ofTables(keyspace, "LiveSSTableCount");
       memtableBytes = jvm.ofTables(keyspace, "MemtableLiveDataSize");
     }
-    long seconds = Duration.between(start, Instant.now()).toSeconds();
+    long seconds = wait.seconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "sstables", files,
           "memtable_mb", memtableBytes >> 20, "notes", flush ? List.of() : List.of(unflushed(files)));
@@ -177,7 +164,7 @@ public final class CassandraAdmin {
             + "cassandra_heap, or load fewer records");
   }
 
-  /** Empties the caches of this node that can be emptied; of the chunk cache it tells that it cannot. */
+  /** Empties the key cache and the row cache of this node; the chunk cache can only be reported. */
   private static Map<String, ?> drop(Settings arguments) throws IOException, JMException {
     try (ServerJvm jvm = jvm(arguments)) {
       jvm.dropCaches();
@@ -188,7 +175,7 @@ public final class CassandraAdmin {
     }
   }
 
-  /** Writes what this host's server has counted into a file of the given folder. */
+  /** Writes the metrics of this host's server to a file in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException, JMException {
     String ofTable = "Table,keyspace=" + arguments.required("keyspace") + ",name=";
     List<String> metrics = Stream.concat(METRICS.stream(), TABLE_METRICS.stream().map(name -> ofTable + name + ",*"))

@@ -1,7 +1,9 @@
-package dohyo.hbase;
+package dohyo.hbase.admin;
 
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
+import dohyo.hbase.HBaseConnection;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -46,15 +48,13 @@ import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * What Ansible asks of a running HBase 2: arguments are the binding's own properties (hbase.zookeeper.quorum, …), info
+ * Administration of a running HBase 2. Arguments are the binding's own properties (hbase.zookeeper.quorum, …), info
  * (address of the web pages of this host's region server), hdfs (the same of the NameNode; empty on a local file
  * system), tables, recordcount, and what each verb reads below.
  */
 public final class HBaseAdmin implements AutoCloseable {
   /** A bound for single calls, which each end by themselves far sooner. */
   private static final long CALL_MILLIS = 120_000;
-  private static final long LOOK_MILLIS = 200;
-  private static final int SECOND_LOOKS = 3;
   private static final int ROWS_PER_CALL = 10_000;
   /** The value of a table's description that says which trial made it. */
   private static final String MARK = "DOHYO";
@@ -67,9 +67,10 @@ public final class HBaseAdmin implements AutoCloseable {
   private final org.apache.hadoop.hbase.client.Admin admin;
   private final Optional<HdfsPages> hdfs;
 
-  HBaseAdmin(Settings arguments) throws IOException {
+  /** Connects; with the arguments above. */
+  public HBaseAdmin(Settings arguments) throws IOException {
     this.arguments = arguments;
-    connection = ConnectionFactory.createConnection(SharedConnection.configuration(arguments, CALL_MILLIS));
+    connection = ConnectionFactory.createConnection(HBaseConnection.configuration(arguments, CALL_MILLIS));
     admin = connection.getAdmin();
     hdfs = Optional.of(arguments.text("hdfs", "")).filter(address -> !address.isEmpty()).map(HdfsPages::new);
   }
@@ -80,37 +81,36 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** Runs one verb: schema, settle, count, drop or stats. */
-  public static void main(String[] words) {
+  public static void main(String[] args) {
     Admin.main("HBase", Map.of("schema", HBaseAdmin::schema, "settle", HBaseAdmin::settle, "count", HBaseAdmin::count,
-        "drop", HBaseAdmin::drop, "stats", HBaseAdmin::stats), words);
+        "drop", HBaseAdmin::drop, "stats", HBaseAdmin::stats), args);
   }
 
-  /** Makes the tables, then reads back from the servers under which conditions they work. */
+  /** Creates the tables, then reads the conditions back from the servers. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       hbase.createTables();
-      // Nothing shall move in mid-run; the regions of a new table are spread evenly.
+      // Regions must not move during a run; the regions of a new table are spread evenly.
       hbase.admin.balancerSwitch(false, true);
       return Map.of("conditions", hbase.conditions(), "pid", new InfoPages(arguments.required("info")).pid());
     }
   }
 
   /**
-   * Flushes and compacts every table to one file per region, or with flush=false only waits for what is under way; with
-   * prefetch=true waits until the files are in the block cache; then counts the rows. Compacting in HDFS also brings
-   * every file to its region's host, which the answer tells.
+   * Flushes and compacts every table to one file per region, or with flush=false only waits for running flushes and
+   * compactions; with prefetch=true waits until the files are in the block cache; then counts the rows. Compacting in
+   * HDFS also moves every file to its region's host, which the answer reports as locality.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
-      Instant start = Instant.now();
-      Instant end = start.plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
+      Wait wait = new Wait(arguments, "hbase_settle_timeout");
       boolean flush = arguments.flag("flush", true);
-      Stored stored = flush ? hbase.compact(end) : hbase.rest(end);
+      Stored stored = flush ? hbase.compact(wait) : hbase.awaitIdle(wait);
       Map<String, Object> answer = new LinkedHashMap<>();
       if (flush && arguments.flag("prefetch", false)) {
-        answer.put("block_cache_mb", hbase.fillCache(end) >> 20);
+        answer.put("block_cache_mb", hbase.fillCache(wait) >> 20);
       }
-      answer.put("seconds", Duration.between(start, Instant.now()).toSeconds());
+      answer.put("seconds", wait.seconds());
       answer.put("flushed", flush);
       answer.put("store_files", stored.files());
       answer.put("memstore_mb", stored.memstoreMegabytes());
@@ -150,7 +150,7 @@ public final class HBaseAdmin implements AutoCloseable {
     }
   }
 
-  /** Writes the view that this host's servers have of themselves into files of the given folder. */
+  /** Writes the statistics of this host's servers to files in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
     InfoPages pages = new InfoPages(arguments.required("info"));
@@ -167,11 +167,11 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Makes those of the tables that are not there.
+   * Creates the tables that do not exist.
    *
-   * @throws IOException if one is there that the same trial has not made; then none is made
+   * @throws IOException if one exists that another trial has made; then none is created
    */
-  void createTables() throws IOException {
+  public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
     List<TableName> missing = new ArrayList<>();
     for (TableName name : tables()) {
@@ -208,11 +208,11 @@ public final class HBaseAdmin implements AutoCloseable {
     Map<String, Object> conditions = new LinkedHashMap<>();
     for (ServerMetrics server : servers.values()) {
       InfoPages pages = pages(server);
-      pages.conditions().forEach((key, value) -> conditions.merge(key, value, HBaseAdmin::both));
+      pages.conditions().forEach((key, value) -> conditions.merge(key, value, HBaseAdmin::merged));
       running.add(pages.configuration());
     }
     boolean fsync = running.stream().allMatch(server -> server.getBoolean("hbase.wal.hsync", false));
-    // Of a file's copies that are there every one acknowledges an entry of the log, and a region has one server.
+    // All copies of the log acknowledge an entry, and a region has one server.
     int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
     conditions.put("version", cluster.getHBaseVersion());
@@ -233,7 +233,7 @@ public final class HBaseAdmin implements AutoCloseable {
             distinct(running.stream().map(server -> server.get("hbase.wal.provider"))),
             hdfs.isPresent() ? "HDFS" : running.get(0).get("fs.file.impl", "LocalFileSystem").replaceAll(".*\\.", "")),
         "block encoding " + families(tables, ColumnFamilyDescriptor::getDataBlockEncoding),
-        "regions per table: " + distinct(tables().stream().map(this::spread))));
+        "regions per table: " + distinct(tables().stream().map(this::regionCounts))));
     if (families(tables, ColumnFamilyDescriptor::isPrefetchBlocksOnOpen).contains("true")) {
       notes.add("files are read into the block cache when they are opened (PREFETCH_BLOCKS_ON_OPEN)");
     }
@@ -254,7 +254,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return new InfoPages("http://%s:%d".formatted(server.getServerName().getHostname(), server.getInfoServerPort()));
   }
 
-  private static Object both(Object one, Object other) {
+  private static Object merged(Object one, Object other) {
     return distinct(Stream.of(one, other));
   }
 
@@ -267,7 +267,7 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** The number of a table's regions, on all servers and on each of them. */
-  private String spread(TableName table) {
+  private String regionCounts(TableName table) {
     try (RegionLocator locator = connection.getRegionLocator(table)) {
       Map<ServerName, Long> regions = locator.getAllRegionLocations().stream()
           .collect(Collectors.groupingBy(HRegionLocation::getServerName, TreeMap::new, Collectors.counting()));
@@ -283,7 +283,7 @@ public final class HBaseAdmin implements AutoCloseable {
    * Flushes and compacts; afterwards all records are in files, one per region. What is so already, as in the copy of a
    * load that has settled, is not written anew; in HDFS it is, as a start may have moved regions to other hosts.
    */
-  private Stored compact(Instant end) throws IOException, InterruptedException {
+  private Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {
       Stored before = Stored.of(regions(List.of(table)));
       admin.flush(table);
@@ -293,10 +293,12 @@ public final class HBaseAdmin implements AutoCloseable {
       }
     }
     for (TableName table : tables()) {
-      while (admin.getCompactionState(table) != CompactionState.NONE || mostStoreFiles(table) > 1) {
-        refuseAfter(end, "table %s is not compacted: state %s, %d files in a region"
-            .formatted(table, admin.getCompactionState(table), mostStoreFiles(table)));
-      }
+      wait.until(() -> {
+        CompactionState state = admin.getCompactionState(table);
+        int files = mostStoreFiles(table);
+        return state == CompactionState.NONE && files <= 1 ? ""
+            : "table %s is not compacted: state %s, %d files in a region".formatted(table, state, files);
+      });
     }
     Stored stored = Stored.of(regions(tables()));
     if (stored.files() == 0 || stored.memstoreMegabytes() > 0) {
@@ -306,20 +308,19 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** Waits until no compaction runs, and no flush that HBase itself has begun writes another file. */
-  private Stored rest(Instant end) throws IOException, InterruptedException {
-    Stored stored = Stored.of(regions(tables()));
-    for (int quiet = 0; quiet < SECOND_LOOKS;) {
+  private Stored awaitIdle(Wait wait) throws Exception {
+    Stored[] stored = {Stored.of(regions(tables()))};
+    wait.untilQuiet(() -> {
       List<CompactionState> states = new ArrayList<>();
       for (TableName table : tables()) {
         states.add(admin.getCompactionState(table));
       }
       Stored now = Stored.of(regions(tables()));
-      boolean same = now.equals(stored) && states.stream().allMatch(CompactionState.NONE::equals);
-      quiet = same ? quiet + 1 : 0;
-      stored = now;
-      refuseAfter(end, "compactions or flushes are under way: states %s, %s".formatted(states, stored));
-    }
-    return stored;
+      boolean same = now.equals(stored[0]) && states.stream().allMatch(CompactionState.NONE::equals);
+      stored[0] = now;
+      return same ? "" : "compactions or flushes are under way: states %s, %s".formatted(states, now);
+    });
+    return stored[0];
   }
 
   /**
@@ -327,7 +328,7 @@ public final class HBaseAdmin implements AutoCloseable {
    *
    * @return bytes in the block caches of all region servers
    */
-  private long fillCache(Instant end) throws IOException, InterruptedException {
+  private long fillCache(Wait wait) throws IOException, InterruptedException {
     long bytes = blockCacheBytes();
     for (Instant grown = Instant.now(); Instant.now().isBefore(grown.plus(FILLED_AFTER));) {
       long now = blockCacheBytes();
@@ -335,7 +336,7 @@ public final class HBaseAdmin implements AutoCloseable {
         bytes = now;
         grown = Instant.now();
       }
-      refuseAfter(end, "files are still being read into the block cache, which has %d bytes".formatted(bytes));
+      wait.pause("files are still being read into the block cache, which has %d bytes".formatted(bytes));
     }
     return bytes;
   }
@@ -346,13 +347,6 @@ public final class HBaseAdmin implements AutoCloseable {
       bytes += pages(server).beans(SERVER_BEAN).get(0).getAsJsonObject().get("blockCacheSize").getAsLong();
     }
     return bytes;
-  }
-
-  private void refuseAfter(Instant end, String what) throws IOException, InterruptedException {
-    if (Instant.now().isAfter(end)) {
-      throw new IOException("%s after %s s; raise hbase_settle_timeout".formatted(what, arguments.required("timeout")));
-    }
-    Thread.sleep(LOOK_MILLIS);
   }
 
   private int mostStoreFiles(TableName table) throws IOException {
@@ -371,14 +365,7 @@ public final class HBaseAdmin implements AutoCloseable {
 
   /** Rows by table; none where more were loaded than is worth counting. */
   private Map<String, Long> countRows() throws IOException {
-    Map<String, Long> rows = new LinkedHashMap<>();
-    long records = arguments.whole("recordcount", 0, 0, Long.MAX_VALUE);
-    if (records <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
-      for (TableName table : tables()) {
-        rows.put(table.getNameAsString(), countRows(table));
-      }
-    }
-    return rows;
+    return Admin.countRows(arguments, table -> countRows(TableName.valueOf(table)));
   }
 
   private long countRows(TableName name) throws IOException {
@@ -394,6 +381,6 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   private List<TableName> tables() {
-    return Arrays.stream(arguments.required("tables").split(",")).map(TableName::valueOf).toList();
+    return Admin.tables(arguments).stream().map(TableName::valueOf).toList();
   }
 }
