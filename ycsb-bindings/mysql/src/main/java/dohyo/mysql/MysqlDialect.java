@@ -5,7 +5,7 @@ import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 
 /** The SQL that MariaDB and MySQL share. */
-final class MysqlDialect implements Dialect {
+public final class MysqlDialect implements Dialect {
   /** ER_LOCK_WAIT_TIMEOUT, which the driver has no class for. */
   private static final int LOCK_WAIT_TIMEOUT = 1205;
 
@@ -20,7 +20,7 @@ final class MysqlDialect implements Dialect {
   }
 
   /** A text as SQL has it, for statements that take no variables; in the SQL mode that {@link MysqlLogin} sets. */
-  static String literal(String text) {
+  public static String literal(String text) {
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'";
   }
 

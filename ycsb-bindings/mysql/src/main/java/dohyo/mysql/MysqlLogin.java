@@ -11,7 +11,7 @@ import java.util.Properties;
 import org.mariadb.jdbc.Driver;
 
 /** Where the server is, and how to open a connection to it. */
-final class MysqlLogin implements Login {
+public final class MysqlLogin implements Login {
   private static final String PREFIX = "jdbc:mariadb://";
 
   private final Settings settings;
@@ -23,7 +23,7 @@ final class MysqlLogin implements Login {
    *
    * @throws SettingException if the URL is not one of the driver's
    */
-  MysqlLogin(Settings settings) {
+  public MysqlLogin(Settings settings) {
     this(settings, settings.text("mysql.url", PREFIX + "127.0.0.1:3306/ycsb"));
   }
 
@@ -59,7 +59,7 @@ final class MysqlLogin implements Login {
   }
 
   /** The same database and account on another server, {@code HOST:PORT}. */
-  MysqlLogin at(String server) {
+  public MysqlLogin at(String server) {
     return new MysqlLogin(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
   }
 

@@ -9,6 +9,8 @@ import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.contract.JdbcContract;
+import dohyo.mysql.admin.MysqlServer;
+import dohyo.mysql.admin.Schema;
 import java.io.IOException;
 import java.sql.Connection;
 import java.sql.ResultSet;

@@ -9,6 +9,7 @@ import dohyo.binding.Settings;
 import dohyo.jdbc.Key;
 import dohyo.jdbc.Sql;
 import dohyo.jdbc.Sql.Verb;
+import dohyo.mysql.admin.Schema;
 import java.net.SocketTimeoutException;
 import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLSyntaxErrorException;

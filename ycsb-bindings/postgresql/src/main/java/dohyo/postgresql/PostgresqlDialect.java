@@ -5,7 +5,7 @@ import java.sql.SQLException;
 import java.util.Set;
 
 /** PostgreSQL's SQL. */
-final class PostgresqlDialect implements Dialect {
+public final class PostgresqlDialect implements Dialect {
   /** serialization_failure, deadlock_detected, lock_not_available (PostgreSQL's manual, appendix A). */
   private static final Set<String> ROLLED_BACK = Set.of("40001", "40P01", "55P03");
 
@@ -20,7 +20,7 @@ final class PostgresqlDialect implements Dialect {
   }
 
   /** A text as SQL has it, for statements that take no variables. */
-  static String literal(String text) {
+  public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }
 

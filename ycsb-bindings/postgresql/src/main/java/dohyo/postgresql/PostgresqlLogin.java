@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.postgresql.Driver;
 
 /** Where the server is, and how to open a connection to it. */
-final class PostgresqlLogin implements Login {
+public final class PostgresqlLogin implements Login {
   private static final String PREFIX = "jdbc:postgresql://";
 
   private final Settings settings;
@@ -25,7 +25,7 @@ final class PostgresqlLogin implements Login {
    *
    * @throws SettingException if the URL is not one of the driver's
    */
-  PostgresqlLogin(Settings settings) {
+  public PostgresqlLogin(Settings settings) {
     this(settings, settings.text("postgresql.url", PREFIX + "127.0.0.1:5432/ycsb"));
   }
 
@@ -56,7 +56,7 @@ final class PostgresqlLogin implements Login {
   }
 
   /** The same database and account on another server, {@code HOST:PORT}. */
-  PostgresqlLogin at(String server) {
+  public PostgresqlLogin at(String server) {
     return new PostgresqlLogin(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
   }
 

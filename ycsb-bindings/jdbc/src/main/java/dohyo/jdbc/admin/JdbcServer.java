@@ -1,5 +1,6 @@
-package dohyo.jdbc;
+package dohyo.jdbc.admin;
 
+import dohyo.jdbc.Login;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;

@@ -1,11 +1,14 @@
-package dohyo.postgresql;
+package dohyo.postgresql.admin;
 
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
-import dohyo.jdbc.JdbcAdmin;
-import dohyo.jdbc.JdbcServer;
 import dohyo.jdbc.Key;
+import dohyo.jdbc.admin.JdbcAdmin;
+import dohyo.jdbc.admin.JdbcServer;
+import dohyo.postgresql.PostgresqlDialect;
+import dohyo.postgresql.PostgresqlLogin;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,7 +17,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -37,14 +39,14 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   private static final String NOT_COPIED = "^\\./(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots"
       + "|pg_stat_tmp|pg_subtrans)/|^\\./postmaster\\.|/pgsql_tmp";
 
-  private PostgresqlAdmin(Settings arguments) throws IOException, SQLException {
+  private PostgresqlAdmin(Settings arguments) throws SQLException {
     super(arguments, DIALECT, new JdbcServer(login(arguments)));
     for (String place : replicaPlaces()) {
       replicas().add(new JdbcServer(login(arguments).at(place)));
     }
   }
 
-  private static PostgresqlLogin login(Settings arguments) throws IOException {
+  private static PostgresqlLogin login(Settings arguments) {
     return new PostgresqlLogin(connection(arguments));
   }
 
@@ -121,7 +123,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     }
     boolean lz4 = arguments().text("compression", "none").equals("lz4") && number(
         "SELECT count(*) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)") == 1;
-    for (String table : arguments().required("tables").split(",")) {
+    for (String table : Admin.tables(arguments())) {
       if (!there.containsKey(table)) {
         // Sent as one message, the statements are one transaction.
         primary().execute(statements(arguments(), table, lz4));
@@ -130,7 +132,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   }
 
   /** The statements that make a table. */
-  static String statements(Settings arguments, String table, boolean lz4) {
+  public static String statements(Settings arguments, String table, boolean lz4) {
     KeyColumns key = KeyColumns.of(arguments, Key.SINGLE);
     String prefix = arguments.text("fieldnameprefix", "field");
     List<String> fields = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
@@ -229,30 +231,28 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   }
 
   @Override
-  protected void waitForCopies(Instant end) throws Exception {
+  protected void waitForCopies(Wait wait) throws Exception {
     String position = replicas().isEmpty() ? "" : primary().value("SELECT pg_current_wal_flush_lsn()");
     for (JdbcServer replica : replicas()) {
-      String missing = "SELECT %s::pg_lsn - pg_last_wal_replay_lsn()".formatted(PostgresqlDialect.literal(position));
-      String bytes;
-      while ((bytes = replica.value(missing)) == null || !bytes.startsWith("-") && !bytes.equals("0")) {
-        if (Instant.now().isAfter(end)) {
-          throw new IOException("the standby %s lacks %s bytes of the primary's log; raise postgresql_settle_timeout"
-              .formatted(replica.place(), bytes));
-        }
-        Thread.sleep(LOOK_MILLIS);
-      }
+      String missing = "SELECT greatest(0, %s::pg_lsn - pg_last_wal_replay_lsn())"
+          .formatted(PostgresqlDialect.literal(position));
+      wait.until(() -> {
+        String bytes = replica.value(missing);
+        return "0".equals(bytes) ? "" : "the standby %s lacks %s bytes of the primary's log".formatted(
+            replica.place(), bytes);
+      });
     }
   }
 
   /** Does what autovacuum would do after a load, and writes everything to disk; standbys wait until they have it. */
   @Override
-  protected void flush(JdbcServer server, Instant end) throws Exception {
+  protected void flush(JdbcServer server, Wait wait) throws Exception {
     if (server == primary()) {
-      for (String table : arguments().required("tables").split(",")) {
+      for (String table : Admin.tables(arguments())) {
         server.execute("VACUUM (ANALYZE) " + DIALECT.quoted(table));
       }
     } else {
-      waitForCopies(end);
+      waitForCopies(wait);
     }
     server.execute("CHECKPOINT");
   }

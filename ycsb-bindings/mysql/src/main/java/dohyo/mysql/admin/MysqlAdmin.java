@@ -1,13 +1,15 @@
-package dohyo.mysql;
+package dohyo.mysql.admin;
 
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
-import dohyo.jdbc.JdbcAdmin;
+import dohyo.jdbc.admin.JdbcAdmin;
+import dohyo.mysql.MysqlDialect;
+import dohyo.mysql.MysqlLogin;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.SQLException;
-import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -39,14 +41,14 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /** Connects to the server of {@code connection}, and with the same account to all of {@code replicas}. */
-  private MysqlAdmin(Settings arguments) throws IOException, SQLException {
+  private MysqlAdmin(Settings arguments) throws SQLException {
     super(arguments, new MysqlDialect(), new MysqlServer(login(arguments)));
     for (String place : replicaPlaces()) {
       replicas().add(new MysqlServer(login(arguments).at(place)));
     }
   }
 
-  private static MysqlLogin login(Settings arguments) throws IOException {
+  private static MysqlLogin login(Settings arguments) {
     return new MysqlLogin(connection(arguments));
   }
 
@@ -59,10 +61,10 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
 
   /** Makes this server a replica of the one that the file {@code primary} names: host, port, user, password. */
   private static Map<String, ?> follow(Settings arguments) throws Exception {
-    Settings source = new Settings(properties(arguments.required("primary")));
+    Settings source = Admin.properties(arguments, "primary");
     try (MysqlServer replica = new MysqlServer(login(arguments))) {
       replica.follow(source.required("host"), source.number("port", 3306, 1, 65_535), source.required("user"),
-          source.required("password"), end(arguments));
+          source.required("password"), new Wait(arguments, "mysql_replica_timeout"));
     }
     return Map.of();
   }
@@ -79,10 +81,10 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   @Override
-  protected void waitForCopies(Instant end) throws Exception {
+  protected void waitForCopies(Wait wait) throws Exception {
     String position = replicas().isEmpty() ? "" : primary().position();
     for (MysqlServer replica : replicas()) {
-      replica.waitFor(position, end);
+      replica.waitFor(position, wait);
     }
   }
 
@@ -199,7 +201,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
 
   /** InnoDB writes its pages at leisure, unless hardly any may wait and it may write as many as the disk takes. */
   @Override
-  protected void flush(MysqlServer server, Instant end) throws Exception {
+  protected void flush(MysqlServer server, Wait wait) throws Exception {
     server.execute("FLUSH LOCAL TABLES");
     Deque<String> undo = new ArrayDeque<>();
     try {
@@ -207,15 +209,11 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
         undo.push(new Variable(variable.name, server.value("SELECT @@GLOBAL." + variable.name)).assignment());
         server.execute(variable.assignment());
       }
-      String pages;
-      while (!(pages = server.pairs("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
-          .get("Innodb_buffer_pool_pages_dirty")).equals("0")) {
-        if (Instant.now().isAfter(end)) {
-          throw new IOException("%s pages of %s are not written after %s s; raise mysql_settle_timeout"
-              .formatted(pages, server.place(), arguments().required("timeout")));
-        }
-        Thread.sleep(LOOK_MILLIS);
-      }
+      wait.until(() -> {
+        String pages = server.pairs("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
+            .get("Innodb_buffer_pool_pages_dirty");
+        return pages.equals("0") ? "" : pages + " pages of " + server.place() + " are not written";
+      });
     } finally {
       for (String statement : undo) {
         server.execute(statement);

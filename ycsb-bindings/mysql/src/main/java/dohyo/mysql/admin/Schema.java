@@ -1,9 +1,10 @@
-package dohyo.mysql;
+package dohyo.mysql.admin;
 
 import dohyo.admin.Admin;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.jdbc.Key;
+import dohyo.mysql.MysqlDialect;
 import java.io.IOException;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -16,7 +17,7 @@ import java.util.stream.IntStream;
  * The tables of YCSB's records: keys and values are bytes; or keys are columns, and a timestamp is milliseconds
  * since 1970. The comment of each says which trial made it.
  */
-final class Schema {
+public final class Schema {
   private static final Map<String, String> MARIADB = Map.of("gz", " PAGE_COMPRESSED=1");
   private static final Map<String, String> MYSQL = Map.of("gz", " COMPRESSION='zlib'", "lz4", " COMPRESSION='lz4'");
 
@@ -31,7 +32,7 @@ final class Schema {
    * @param arguments trial, tables, keycolumns, fieldcount, fieldnameprefix, fieldlength (the longest field in bytes;
    *                  0 for any length), engine, compression
    */
-  Schema(Settings arguments) {
+  public Schema(Settings arguments) {
     this.arguments = arguments;
     mark = Admin.mark(arguments);
   }
@@ -41,7 +42,7 @@ final class Schema {
    *
    * @throws IOException if the database has a table that the same trial has not made; then none is made
    */
-  void create(MysqlServer server) throws SQLException, IOException {
+  public void create(MysqlServer server) throws SQLException, IOException {
     Map<String, String> there = server.pairs(
         "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()");
     for (Map.Entry<String, String> table : there.entrySet()) {
@@ -58,7 +59,7 @@ final class Schema {
   }
 
   /** The statement that makes a table. */
-  String statement(String table, boolean mariaDb) {
+  public String statement(String table, boolean mariaDb) {
     KeyColumns key = KeyColumns.of(arguments, Key.SINGLE);
     String type = columnType();
     String prefix = arguments.text("fieldnameprefix", "field");

@@ -1,14 +1,13 @@
-package dohyo.jdbc;
+package dohyo.jdbc.admin;
 
 import dohyo.admin.Admin;
+import dohyo.admin.Wait;
 import dohyo.binding.Settings;
+import dohyo.jdbc.Dialect;
 import java.io.IOException;
-import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.SQLException;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,7 +23,6 @@ import java.util.stream.Stream;
  * @param <S> a server
  */
 public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
-  protected static final long LOOK_MILLIS = 200;
   /** A bound for single statements; the longest counts the rows of a table. */
   private static final int CALL_MILLIS = 600_000;
 
@@ -46,18 +44,11 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   }
 
   /** The binding's properties, from the file that the arguments name. */
-  protected static Settings connection(Settings arguments) throws IOException {
-    Properties properties = properties(arguments.required("connection"));
+  protected static Settings connection(Settings arguments) {
+    arguments.required("connection");
+    Properties properties = Admin.properties(arguments, "connection").properties();
     properties.setProperty("operationtimeout", Integer.toString(CALL_MILLIS));
     return new Settings(properties);
-  }
-
-  protected static Properties properties(String file) throws IOException {
-    Properties properties = new Properties();
-    try (Reader reader = Files.newBufferedReader(Path.of(file))) {
-      properties.load(reader);
-    }
-    return properties;
   }
 
   /** The verbs that all such systems have. */
@@ -121,10 +112,10 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   protected abstract long pid() throws Exception;
 
   /** Waits until every replica has what the primary has by now. */
-  protected abstract void waitForCopies(Instant end) throws Exception;
+  protected abstract void waitForCopies(Wait wait) throws Exception;
 
   /** Writes to disk what a server has in memory only. */
-  protected abstract void flush(S server, Instant end) throws Exception;
+  protected abstract void flush(S server, Wait wait) throws Exception;
 
   /** Refuses a server that has worked under other conditions than it states. */
   protected void check(S server) throws Exception {
@@ -135,34 +126,29 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
 
   /** Waits for the replicas, makes the tables, then reads the conditions back. */
   private Map<String, ?> schema() throws Exception {
-    Instant end = end(arguments);
-    while (connected() < replicas.size()) {
-      if (Instant.now().isAfter(end)) {
-        throw new IOException("%d of %d replicas have connected to the primary %s; their logs say why"
-            .formatted(connected(), replicas.size(), primary.place()));
-      }
-      Thread.sleep(LOOK_MILLIS);
-    }
+    new Wait(arguments, dialect.name() + "_replica_timeout").until(() -> {
+      int here = connected();
+      return here >= replicas.size() ? "" : "%d of %d replicas have connected to the primary %s; their logs say why"
+          .formatted(here, replicas.size(), primary.place());
+    });
     create();
     return Map.of("conditions", conditions(), "pid", pid());
   }
 
   /** Has everything on all copies, and written what is in memory only; then counts the rows of {@code tables}. */
   private Map<String, ?> settle() throws Exception {
-    Instant start = Instant.now();
-    Instant end = end(arguments);
-    waitForCopies(end);
+    Wait wait = new Wait(arguments, dialect.name() + "_settle_timeout");
+    waitForCopies(wait);
     for (S server : servers()) {
-      flush(server, end);
+      flush(server, wait);
     }
     check(primary);
-    long seconds = Duration.between(start, Instant.now()).toSeconds();
-    return Map.of("seconds", seconds, "rows", countRows());
+    return Map.of("seconds", wait.seconds(), "rows", countRows());
   }
 
   /** Counts the rows of {@code tables} on all copies, once each has all of them. */
   private Map<String, ?> count() throws Exception {
-    waitForCopies(end(arguments));
+    waitForCopies(new Wait(arguments, dialect.name() + "_settle_timeout"));
     return Map.of("rows", countRows());
   }
 
@@ -174,10 +160,6 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     }
     check(primary);
     return Map.of();
-  }
-
-  protected static Instant end(Settings arguments) {
-    return Instant.now().plusSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
   }
 
   /**
@@ -221,24 +203,23 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
         .orElse("%d of %d".formatted(copies, replication));
   }
 
-  /** Rows by table, the same on every copy; none where more were loaded than is worth counting. */
+  /** Rows by table, the same on every copy. */
   private Map<String, Long> countRows() throws SQLException, IOException {
-    Map<String, Long> rows = new LinkedHashMap<>();
-    long records = arguments.whole("recordcount", 0, 0, Long.MAX_VALUE);
-    if (records <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
-      for (String table : arguments.required("tables").split(",")) {
-        String count = "SELECT COUNT(*) FROM " + dialect.quoted(table);
-        rows.put(table, Long.parseLong(primary.value(count)));
-        for (S replica : replicas) {
-          long copied = Long.parseLong(replica.value(count));
-          if (copied != rows.get(table)) {
-            throw new IOException("the replica %s has %d rows in %s, the primary %s has %d".formatted(
-                replica.place(), copied, table, primary.place(), rows.get(table)));
-          }
+    Map<String, Long> rows = Admin.countRows(arguments, table -> count(primary, table));
+    for (Map.Entry<String, Long> table : rows.entrySet()) {
+      for (S replica : replicas) {
+        long copied = count(replica, table.getKey());
+        if (copied != table.getValue()) {
+          throw new IOException("the replica %s has %d rows in %s, the primary %s has %d".formatted(
+              replica.place(), copied, table.getKey(), primary.place(), table.getValue()));
         }
       }
     }
     return rows;
+  }
+
+  private long count(S server, String table) throws SQLException {
+    return Long.parseLong(server.value("SELECT COUNT(*) FROM " + dialect.quoted(table)));
   }
 
   private static List<String> lines(List<Map<String, String>> rows) {

@@ -1,19 +1,19 @@
-package dohyo.mysql;
+package dohyo.mysql.admin;
 
-import dohyo.jdbc.JdbcServer;
+import dohyo.admin.Wait;
 import dohyo.jdbc.Login;
+import dohyo.jdbc.admin.JdbcServer;
+import dohyo.mysql.MysqlDialect;
 import java.io.IOException;
 import java.sql.SQLException;
-import java.time.Instant;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
 /** One running MariaDB or MySQL, as its administrator sees it: the primary, or a replica. */
-final class MysqlServer extends JdbcServer {
-  private static final long LOOK_MILLIS = 200;
-
-  MysqlServer(Login login) throws SQLException {
+public final class MysqlServer extends JdbcServer {
+  /** Connects. */
+  public MysqlServer(Login login) throws SQLException {
     super(login);
   }
 
@@ -32,7 +32,7 @@ final class MysqlServer extends JdbcServer {
   // ---- replication: MariaDB says master and slave, MySQL source and replica ----
 
   /** Follows a primary from the first of its transactions on, and waits until that works. */
-  void follow(String host, int port, String user, String password, Instant end) throws Exception {
+  void follow(String host, int port, String user, String password, Wait timeout) throws Exception {
     String[] words = isMariaDb()
         ? new String[] {"CHANGE MASTER TO MASTER_", "MASTER_", "MASTER_USE_GTID = slave_pos"}
         : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
@@ -41,12 +41,7 @@ final class MysqlServer extends JdbcServer {
         + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], MysqlDialect.literal(host), port,
         MysqlDialect.literal(user), MysqlDialect.literal(password)));
     execute("START REPLICA");
-    while (!follows()) {
-      if (Instant.now().isAfter(end)) {
-        throw new IOException("%s does not follow %s:%d: %s".formatted(place(), host, port, replication()));
-      }
-      Thread.sleep(LOOK_MILLIS);
-    }
+    timeout.until(() -> follows() ? "" : "%s does not follow %s:%d: %s".formatted(place(), host, port, replication()));
   }
 
   private boolean follows() throws SQLException {
@@ -79,17 +74,17 @@ final class MysqlServer extends JdbcServer {
    *
    * @throws IOException if it has stopped to follow, or if that takes too long
    */
-  void waitFor(String position, Instant end) throws SQLException, IOException {
+  void waitFor(String position, Wait timeout) throws Exception {
     String wait = isMariaDb() ? "SELECT MASTER_GTID_WAIT(%s, 1)" : "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 1)";
-    while (!"0".equals(value(wait.formatted(MysqlDialect.literal(position))))) {
+    timeout.until(() -> {
+      if ("0".equals(value(wait.formatted(MysqlDialect.literal(position))))) {
+        return "";
+      }
       if (!follows()) {
         throw new IOException("the replica %s has stopped to follow the primary: %s".formatted(place(), replication()));
       }
-      if (Instant.now().isAfter(end)) {
-        throw new IOException("the replica %s has not caught up with the primary (%s); raise mysql_settle_timeout"
-            .formatted(place(), replication()));
-      }
-    }
+      return "the replica %s has not caught up with the primary (%s)".formatted(place(), replication());
+    });
   }
 
   /** How many replicas receive from this primary. */
