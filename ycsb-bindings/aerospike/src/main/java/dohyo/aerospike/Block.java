@@ -28,8 +28,9 @@ public final class Block {
   /** Decodes a block; {@code null} is an empty one. */
   public static Block of(Record found) {
     Block block = new Block();
-    if (found != null) {
-      ByteBuffer from = ByteBuffer.wrap((byte[]) found.getValue(BIN));
+    byte[] bytes = found == null ? null : (byte[]) found.getValue(BIN);
+    if (bytes != null) {
+      ByteBuffer from = ByteBuffer.wrap(bytes);
       while (from.hasRemaining()) {
         byte[] key = new byte[from.getShort() & MAX_KEY_LENGTH];
         from.get(key);
