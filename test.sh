@@ -223,7 +223,7 @@ run_run() {
 
 # The testbed's own test comes first, as it wants none; the others share one, and what the second deploys to its hosts.
 run_cluster() {
-    local tests="$root/ansible/tests/cluster" name names=(deploy clients cassandra faults hbase mysql aerospike harm destroy clock)
+    local tests="$root/ansible/tests/cluster" name names=(deploy clients cassandra faults hbase mysql postgresql aerospike harm destroy clock)
     if ((${#only[@]})); then
         names=("${only[@]/%-*/}")
     else
