@@ -52,3 +52,15 @@ def test_the_architecture_names_files_that_are_there() -> None:
     assert results == ["results/ID/raw"]
     assert len(files) > 20
     assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+# Words that documentation of such software does without.
+STILTED = re.compile(
+    r"\b(can(not)? be had|stands? in|is told|are told|likewise|what there is|of which|further ado|at the most|shall)\b",
+    re.I,
+)
+
+
+@pytest.mark.parametrize("page", tracked("*.md"), ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_use_the_usual_words(page: Path) -> None:
+    assert [match.group() for match in STILTED.finditer(page.read_text("utf-8"))] == []
