@@ -38,6 +38,11 @@ def is_failure(name: str) -> bool:
     return name.endswith("-FAILED")
 
 
+def is_success(name: str) -> bool:
+    """Whether the name stands for calls that neither failed nor found nothing."""
+    return is_call(name) and not name.endswith(("-FAILED", "-NOT_FOUND"))
+
+
 def is_known(name: str) -> bool:
     """Whether it is known how the name's count relates to the workload's operations."""
     return is_call(name) or name.startswith((INTENDED, "VERIFY"))

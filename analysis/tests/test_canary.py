@@ -12,7 +12,7 @@ from evidence import edit_json, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence import canary
-from dohyo.evidence.canary import Canary, Comparison, Drift, Figure, compare, read
+from dohyo.evidence.canary import Canary, CanaryFigure, Comparison, Drift, compare, read
 from dohyo.planning import plan, sizing
 from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario.hosts import Hosts
@@ -140,7 +140,7 @@ def test_damaged_evidence_is_left_out() -> None:
     assert read(damaged) == Canary(None)
     found = read(content(memory=[0, 5e9]))
     assert found is not None
-    assert found.figures == [Figure("host1", "memory", None, "B/s", 5e9, 5e9, 5e9, 1)]
+    assert found.figures == [CanaryFigure("host1", "memory", None, "B/s", 5e9, 5e9, 5e9, 1)]
 
 
 def rendered(experiment: Path) -> str:
@@ -192,7 +192,7 @@ def test_rounds_have_a_canary_each_and_what_is_merged_none(tmp_path: Path) -> No
 
 def test_every_field_is_documented() -> None:
     documented = (Path(__file__).parents[2] / "docs/summary-json.md").read_text(encoding="utf-8")
-    for of in (Canary, Figure, Comparison, Drift):
+    for of in (Canary, CanaryFigure, Comparison, Drift):
         for each in fields(of):
             assert f"`{each.name}`" in documented, f"{of.__name__}.{each.name} is not in docs/summary-json.md"
 

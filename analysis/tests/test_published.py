@@ -16,7 +16,7 @@ from dohyo.figures import milliseconds
 from dohyo.places import WORKLOADS
 from dohyo.running import experiment
 from dohyo.scenario import published, scenario
-from dohyo.scenario.published import FOLDER, Figure, Published, Table
+from dohyo.scenario.published import FOLDER, Published, PublishedFigure, Table
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 
@@ -170,7 +170,7 @@ def test_no_statistic_of_ours_takes_them_in(tmp_path: Path) -> None:
     assert shown["figures"][0]["ops_per_second"] == 50.5
     assert shown["figures"][0]["p99_ms"] is None
     documented = (WORKLOADS.parent / "docs" / "summary-json.md").read_text(encoding="utf-8")
-    for of in (Published, Figure, Table):
+    for of in (Published, PublishedFigure, Table):
         for each in fields(of):
             assert f"`{each.name}`" in documented
 

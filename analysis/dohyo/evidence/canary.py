@@ -30,7 +30,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class CanaryFigure:
     """One figure of a host before a trial.
 
     :ivar name: as in `_WORDS`
@@ -70,7 +70,7 @@ class Canary:
     """
 
     at: str | None
-    figures: list[Figure] = field(default_factory=list)
+    figures: list[CanaryFigure] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -145,14 +145,14 @@ def read(content: Mapping[str, Any]) -> Canary | None:
     )
 
 
-def _figure(host: str, content: Mapping[str, Any]) -> Figure | None:
+def _figure(host: str, content: Mapping[str, Any]) -> CanaryFigure | None:
     name, known = text(content.get("name")), [number(value) for value in listing(content.get("slices"))]
     slices = [value for value in known if value is not None and value > 0]
     if name not in _WORDS or not slices:
         return None
     middle = statistics.median(slices)
     of, unit = text(content.get("of")) or None, text(content.get("unit"))
-    return Figure(host, name, of, unit, middle, min(slices), max(slices), len(slices))
+    return CanaryFigure(host, name, of, unit, middle, min(slices), max(slices), len(slices))
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
@@ -161,7 +161,7 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
     :param canaries: by trial, in the order of measuring
     """
     there = {trial: canary for trial, canary in canaries.items() if canary is not None}
-    figures: dict[tuple[str, str, str | None], dict[str, Figure]] = {}
+    figures: dict[tuple[str, str, str | None], dict[str, CanaryFigure]] = {}
     for trial, canary in there.items():
         for figure in canary.figures:
             figures.setdefault((figure.host, figure.name, figure.of), {})[trial] = figure
@@ -184,7 +184,7 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
     )
 
 
-def _drifts(of_trials: Mapping[str, Figure]) -> list[Drift]:
+def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
     """One figure of one host before each trial, against what is usual for it."""
     figures = list(of_trials.values())
     # In the middle of all trials, so that an odd one neither hides nor makes a drift. Of two in the middle the better
@@ -200,7 +200,7 @@ def _drifts(of_trials: Mapping[str, Figure]) -> list[Drift]:
     return [_drift(trial, figure, usual, list(of_trials)) for trial, figure in of_trials.items()]
 
 
-def _drift(trial: str, figure: Figure, usual: Figure, trials: Sequence[str]) -> Drift:
+def _drift(trial: str, figure: CanaryFigure, usual: CanaryFigure, trials: Sequence[str]) -> Drift:
     change = figure.median / usual.median - 1
     more, less = ("longer", "shorter") if figure.unit == "ms" else ("faster", "slower")
     other = f"before {trials[1 - trials.index(trial)]}" if len(trials) == 2 else f"the median of {len(trials)} trials"

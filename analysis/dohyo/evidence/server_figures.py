@@ -73,7 +73,7 @@ def _matches(key: str, parts: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ServerFigure:
     """One entry of a role's figures.yml."""
 
     name: str
@@ -149,7 +149,7 @@ def is_kept(folder: Path) -> bool:
     return (folder / "figures.yml").is_file()
 
 
-def figures_of(system: str, folder: Path, warn: Warn) -> tuple[Figure, ...]:
+def figures_of(system: str, folder: Path, warn: Warn) -> tuple[ServerFigure, ...]:
     """The figures of a system, in the order in which they are shown; none for one that says nothing or is not known.
 
     :param folder: see :func:`definition`; a damaged file is a warning
@@ -165,7 +165,7 @@ def figures_of(system: str, folder: Path, warn: Warn) -> tuple[Figure, ...]:
         return ()
 
 
-def _figure(name: str, entry: Any) -> Figure:
+def _figure(name: str, entry: Any) -> ServerFigure:
     if not isinstance(entry, dict) or not entry.keys() >= {"file", "keys"}:
         raise BadInputError(f"{name}: must be a mapping with file and keys")
     if entry.keys() - {"file", "keys", "less", "per", "scale", "take", "counter", "note"}:
@@ -175,7 +175,7 @@ def _figure(name: str, entry: Any) -> Figure:
     scale = number(entry.get("scale", 1))
     if scale is None or not isinstance(entry.get("note", ""), str):
         raise BadInputError(f"{name}: scale must be a number, and note a text")
-    return Figure(
+    return ServerFigure(
         name=name,
         file=entry["file"],
         keys=_keys(name, entry["keys"]),

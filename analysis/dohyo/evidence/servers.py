@@ -18,7 +18,7 @@ from typing import NamedTuple
 from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
-from dohyo.evidence.server_figures import Figure, Values, figures_of, is_kept, pairs
+from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, is_kept, pairs
 from dohyo.evidence.server_log import Kind, Patterns, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
@@ -420,7 +420,7 @@ def _which(process: str | None) -> str:
     return f"GC pause of the {process}" if process else "GC pause"
 
 
-def _told(figure: Figure, values: Mapping[str, float]) -> Iterable[str]:
+def _told(figure: ServerFigure, values: Mapping[str, float]) -> Iterable[str]:
     ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
     told = [f"{host} {named(figure.name, value)}" for host, value in ordered[:_MOST_HOSTS_TOLD]]
     more = [f"{len(ordered) - _MOST_HOSTS_TOLD} more"] if len(ordered) > _MOST_HOSTS_TOLD else []

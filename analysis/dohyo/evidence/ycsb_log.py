@@ -86,7 +86,7 @@ class Operation:
 
 
 @dataclass
-class Progress:
+class StatusLines:
     """How many operations a client had done by when, from its status lines; bounded, however many there are.
 
     :ivar points: seconds that the client had counted, and operations since it began
@@ -125,7 +125,7 @@ class ClientLog:
     status_operations: int | None = None  # from the last status line
     status_records: int | None = None  # from the last status line
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
-    progress: Progress = field(default_factory=Progress)  # summed over all status lines
+    progress: StatusLines = field(default_factory=StatusLines)  # summed over all status lines
     command: str | None = None
     cut: str | None = None  # why something is missing
     exception: str | None = None  # the first one that Java named

@@ -19,7 +19,7 @@ CANARY_SECONDS = 3
 
 
 @dataclass(frozen=True)
-class Trial:
+class PlannedTrial:
     """One system, started fresh, loaded once and taken through its phases ``repeats`` times.
 
     :ivar scenario: at the trial's point of the matrix
@@ -43,7 +43,7 @@ def canary_seconds(scenario: Scenario) -> int:
     return CANARY_SECONDS if scenario["canary"] == "true" else 0
 
 
-def trials(scenario: Scenario, rounds: int | None = None) -> list[Trial]:
+def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
     """The trials in the order of measuring; the number in the name keeps folders in that order.
 
     Each round begins with the next system: what changes on the hosts in the course of a round shall not favour the same
@@ -63,7 +63,7 @@ def trials(scenario: Scenario, rounds: int | None = None) -> list[Trial]:
         for system, point in [*systems[begin:], *systems[:begin]]
     ]
     return [
-        Trial(_folder(f"{number:0{width}d}-{system}", point), system, point, turn)
+        PlannedTrial(_folder(f"{number:0{width}d}-{system}", point), system, point, turn)
         for number, (system, point, turn) in enumerate(planned, start=1)
     ]
 
@@ -128,7 +128,7 @@ _NOT_OF_THE_LOAD = {
 }  # fmt: skip
 
 
-def shared_loads(trials: Sequence[Trial], folder: Path) -> dict[str, str]:
+def shared_loads(trials: Sequence[PlannedTrial], folder: Path) -> dict[str, str]:
     """By name of a trial what tells its load from others, of those that share it with another one.
 
     :param folder: the experiment's; two experiments share nothing
@@ -145,7 +145,7 @@ def shared_loads(trials: Sequence[Trial], folder: Path) -> dict[str, str]:
     return {name: load for name, load in loads.items() if load and several[load] > 1}
 
 
-def load_of(trial: Trial, folder: Path) -> str:
+def load_of(trial: PlannedTrial, folder: Path) -> str:
     """What a trial's data depend on, as 16 digits; empty where they are not to be reused."""
     if trial.scenario["reuse"] != "data" or not trial.scenario.phases:
         return ""
@@ -164,7 +164,7 @@ def _is_of_a_load(key: str) -> bool:
 
 
 def variables(
-    trial: Trial, folder: Path, keep: bool, load: str = "", targets: Mapping[str, float] | None = None
+    trial: PlannedTrial, folder: Path, keep: bool, load: str = "", targets: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
     """The extra variables of ``ansible-playbook trial.yml``.
 

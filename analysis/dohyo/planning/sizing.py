@@ -397,7 +397,7 @@ def _caches(scenario: Scenario) -> str:
     )
 
 
-def _count_trials(scenario: Scenario, trials: Sequence[plan.Trial]) -> str:
+def _count_trials(scenario: Scenario, trials: Sequence[plan.PlannedTrial]) -> str:
     rounds = scenario.number("rounds")
     points = Counter(trial.system for trial in trials)
     systems = ", ".join(f"{system} at {_count(count // rounds, 'point')}" for system, count in points.items())

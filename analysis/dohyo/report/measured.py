@@ -16,7 +16,7 @@ from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.over_time import Slot
 from dohyo.evidence.rows import LOAD, Run
 from dohyo.figures import point_name
-from dohyo.operations import INTENDED, is_call, is_failure
+from dohyo.operations import INTENDED, is_success
 from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
@@ -138,8 +138,7 @@ def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list
 
 
 def _has_curve(operation: str) -> bool:
-    plain = operation.removeprefix(INTENDED)
-    return is_call(plain) and not is_failure(operation) and not operation.endswith("-NOT_FOUND")
+    return is_success(operation.removeprefix(INTENDED))
 
 
 def _values(latencies: Latencies) -> list[tuple[float, float]]:

@@ -55,7 +55,7 @@ class Experiment:
     scenario: Scenario
 
     @property
-    def trials(self) -> list[plan.Trial]:
+    def trials(self) -> list[plan.PlannedTrial]:
         """The planned trials in order; those of rounds beyond the first `rounds` from then on that they are begun."""
         planned = read_json(self.folder / experiment_folder.FACTS).get("plan")
         if planned is None:
@@ -63,11 +63,11 @@ class Experiment:
         return [trial for trial in self.possible if trial.name in planned]
 
     @property
-    def possible(self) -> list[plan.Trial]:
+    def possible(self) -> list[plan.PlannedTrial]:
         """All trials that there may be, also those of rounds that turn out not to be needed."""
         return plan.trials(self.scenario, self.scenario.most_rounds)
 
-    def add(self, trials: Sequence[plan.Trial]) -> None:
+    def add(self, trials: Sequence[plan.PlannedTrial]) -> None:
         """Plans trials after those that are planned."""
         for trial in trials:
             self.trial_folder(trial).mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class Experiment:
         stated = json_values.mapping(read_json(self.folder / experiment_folder.FACTS).get("equal_targets"))
         return {point: rate for point, each in stated.items() if (rate := json_values.number(each)) and rate > 0}
 
-    def seconds(self, trial: plan.Trial) -> float | None:
+    def seconds(self, trial: plan.PlannedTrial) -> float | None:
         """How long a trial took; None where it did not come to its end."""
         state = read_json(self.trial_folder(trial) / "state.json")
         try:
@@ -97,16 +97,16 @@ class Experiment:
             return None
         return (ended - began).total_seconds() if state.get("status") == "done" else None
 
-    def trial_folder(self, trial: plan.Trial) -> Path:
+    def trial_folder(self, trial: plan.PlannedTrial) -> Path:
         """Where the evidence of a trial is."""
         return self.folder / "raw" / trial.name
 
-    def state(self, trial: plan.Trial) -> Status:
+    def state(self, trial: plan.PlannedTrial) -> Status:
         """How far a trial came."""
         status: Status = read_json(self.trial_folder(trial) / "state.json").get("status") or "pending"
         return status
 
-    def mark(self, trial: plan.Trial, status: Status, reason: str | None = None) -> None:
+    def mark(self, trial: plan.PlannedTrial, status: Status, reason: str | None = None) -> None:
         """Writes down how far a trial came, and why not further."""
         file = self.trial_folder(trial) / "state.json"
         before = read_json(file)
@@ -115,12 +115,12 @@ class Experiment:
         state = {"status": status, "reason": reason, "started": started, "finished": finished}
         write_json(file, {**before, **state})
 
-    def seal(self, trial: plan.Trial) -> None:
+    def seal(self, trial: plan.PlannedTrial) -> None:
         """Writes the manifest of a trial to whose evidence nothing will be added any more."""
         file = self.trial_folder(trial) / "state.json"
         write_json(file, {**read_json(file), "manifest": manifest.write(self.trial_folder(trial))})
 
-    def set_aside(self, trial: plan.Trial) -> None:
+    def set_aside(self, trial: plan.PlannedTrial) -> None:
         """Moves what an unfinished trial left to attempts/, so that its repetition starts with an empty folder."""
         folder = self.trial_folder(trial)
         if (folder / "ansible.log").exists():
@@ -154,7 +154,7 @@ class Experiment:
         """The effective scenario."""
         return self.folder / "scenario.properties"
 
-    def variables(self, trial: plan.Trial, keep: bool, load: str = "") -> dict[str, Any]:
+    def variables(self, trial: plan.PlannedTrial, keep: bool, load: str = "") -> dict[str, Any]:
         """What Ansible is asked for in a trial; parameters as of :func:`plan.variables`."""
         return plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
 
@@ -225,7 +225,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
     return experiment
 
 
-def _facts(trial: plan.Trial) -> dict[str, Any]:
+def _facts(trial: plan.PlannedTrial) -> dict[str, Any]:
     return {
         "name": trial.name,
         "system": trial.system,

@@ -16,7 +16,7 @@ from dohyo.ansible.playbook import Event
 from dohyo.evidence.hdr_log import IntervalTail, Second
 from dohyo.evidence.rows import PROBE
 from dohyo.places import LOCAL_HOME
-from dohyo.planning.plan import Trial, canary_seconds, load_of
+from dohyo.planning.plan import PlannedTrial, canary_seconds, load_of
 from dohyo.planning.sizing import LOAD_RATE
 from dohyo.scenario import phases, search
 from dohyo.scenario.scenario import Scenario
@@ -56,7 +56,7 @@ class Forecast:
     """How long things take: guesses first, then what was seen of the system, or of another one, in proportion to the
     guesses."""
 
-    def __init__(self, trials: Sequence[Trial]) -> None:
+    def __init__(self, trials: Sequence[PlannedTrial]) -> None:
         self._ratios: dict[tuple[str, str], float] = {}  # seen / guessed, by system and phase; "": of the last system
         self._here: list[tuple[_Step, float]] = [(("deploy", 0), _GUESSES["deploy"])]
         self._system = ""
@@ -64,13 +64,13 @@ class Forecast:
         self._loaded: set[str] = set()  # loads that trials share and one of them has begun with
         self._after = self._of_all(trials)
 
-    def begin(self, trials: Sequence[Trial]) -> None:
+    def begin(self, trials: Sequence[PlannedTrial]) -> None:
         """The first of these trials begins; the others are still to come."""
         (self._system, self._here), *self._after = self._of_all(trials)
         self._loaded.add(load_of(trials[0], Path()))
         self._position = 0
 
-    def _of_all(self, trials: Sequence[Trial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
+    def _of_all(self, trials: Sequence[PlannedTrial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
         """The system and the steps of each; of trials that share a load the first one has it."""
         loaded = set(self._loaded)
         found = []
@@ -134,7 +134,7 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
 class Progress:
     """A live display on a terminal, a line every ten seconds elsewhere. Used as a context manager."""
 
-    def __init__(self, trials: Sequence[Trial], console: Console) -> None:
+    def __init__(self, trials: Sequence[PlannedTrial], console: Console) -> None:
         self._trials = trials
         self._console = console
         self._forecast = Forecast(trials)
@@ -182,7 +182,7 @@ class Progress:
         else:
             self._table = Text.assemble((f"\n{heading}\n", "bold cyan"), table(self._console.width))
 
-    def trial(self, number: int, trials: Sequence[Trial]) -> None:
+    def trial(self, number: int, trials: Sequence[PlannedTrial]) -> None:
         """The trial of that number, from 1, begins."""
         self._number, self._trials = number, trials
         self._enter("start", 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dohyo.figures import percent, point_name
-from dohyo.planning.plan import Trial
+from dohyo.planning.plan import PlannedTrial
 from dohyo.running.experiment import Experiment
 from dohyo.scenario import phases
 from dohyo.scenario.scenario import Scenario
@@ -14,7 +14,7 @@ from dohyo.summary.results import Ended, Summary
 from dohyo.summary.summary import summarise
 
 
-def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> list[Trial]:
+def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> list[PlannedTrial]:
     """The trials of the round that comes next. Without one, why is written down in experiment.json, so that --resume
     does not ask again.
 
@@ -46,7 +46,7 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
     return following
 
 
-def fix_equal_targets(experiment: Experiment, trial: Trial) -> None:
+def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
     """Fixes the rate of the phase `equal`, for good, as soon as it is known: at each point a share of what the slowest
     of the systems did that have a valid rate. It is written into experiment.json.
 
@@ -76,7 +76,7 @@ def fix_equal_targets(experiment: Experiment, trial: Trial) -> None:
     experiment.update(equal_targets=found | known)
 
 
-def _expected(experiment: Experiment, following: list[Trial]) -> float:
+def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
     """Seconds that trials will take: each what it took at the most until now."""
     longest: dict[tuple[str, str], float] = {}
     for trial in experiment.trials:

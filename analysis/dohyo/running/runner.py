@@ -23,7 +23,7 @@ from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execut
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, SETUP, shown
 from dohyo.planning import sizing
-from dohyo.planning.plan import Trial, course, shared_loads
+from dohyo.planning.plan import PlannedTrial, course, shared_loads
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
 from dohyo.running import rounds
@@ -194,7 +194,7 @@ class _Measurement:
     """Carries out an experiment."""
 
     def __init__(
-        self, experiment: Experiment, todo: list[Trial], options: Options, signals: Signals, console: Console
+        self, experiment: Experiment, todo: list[PlannedTrial], options: Options, signals: Signals, console: Console
     ) -> None:
         self.experiment = experiment
         self.todo = todo
@@ -211,7 +211,7 @@ class _Measurement:
         # When the first trial began, on the monotonic clock.
         self.began: float | None = None
         # The last trial, if its servers stay up.
-        self.kept: Trial | None = None
+        self.kept: PlannedTrial | None = None
         # Why nothing more can be measured: a file could not be written.
         self.unwritten = ""
         self.loads = shared_loads(experiment.possible, experiment.folder)
@@ -298,7 +298,7 @@ class _Measurement:
             self._show_kept(self.kept)
         self.signals.check()
 
-    def _measure_all(self, ready: list[Trial]) -> None:
+    def _measure_all(self, ready: list[PlannedTrial]) -> None:
         """Measures one trial after the other, with the rounds that are added on the way."""
         left_by = ""
         for number, trial in enumerate(ready, start=1):
@@ -321,7 +321,7 @@ class _Measurement:
             elif ready[number].round > trial.round:
                 self._after_round(trial.round, is_last=False)
 
-    def _after_round(self, number: int, *, is_last: bool) -> list[Trial]:
+    def _after_round(self, number: int, *, is_last: bool) -> list[PlannedTrial]:
         """Shows what is known after that round, where another one follows.
 
         :param is_last: of those that are planned
@@ -330,7 +330,7 @@ class _Measurement:
         experiment = self.experiment
         if experiment.scenario.most_rounds == 1 or not experiment.is_there():
             return []
-        further: list[Trial] = []
+        further: list[PlannedTrial] = []
         try:
             complete = {trial.name for trial in experiment.trials if trial.round <= number}
             summary = summarise(experiment.folder, only=complete)
@@ -347,15 +347,15 @@ class _Measurement:
             self._say(self._unexpected(error))
         return further
 
-    def _in_state(self, *statuses: Status) -> list[Trial]:
+    def _in_state(self, *statuses: Status) -> list[PlannedTrial]:
         """The trials to do that are in one of these states."""
         return [trial for trial in self.todo if self.experiment.state(trial) in statuses]
 
-    def _provisioned(self) -> list[Trial]:
+    def _provisioned(self) -> list[PlannedTrial]:
         """Installs what the trials need on the hosts; returns the trials whose system is there."""
-        ready: list[Trial] = []
+        ready: list[PlannedTrial] = []
         # What is installed depends on the roles' variables, which may be dimensions of the matrix.
-        by_variables: dict[str, list[Trial]] = {}
+        by_variables: dict[str, list[PlannedTrial]] = {}
         for trial in self.todo:
             by_variables.setdefault(repr(sorted(trial.scenario.role_variables.items())), []).append(trial)
         # The first trial's come last, so that it finds them in place.
@@ -363,7 +363,7 @@ class _Measurement:
             ready += self._installed(trials)
         return [trial for trial in self.todo if trial in ready]
 
-    def _installed(self, trials: list[Trial]) -> list[Trial]:
+    def _installed(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
         """The trials, alike in their roles' variables, whose system could be installed."""
         failure = self._whatever_happens(partial(self._deploy, trials))
         if failure is None:
@@ -379,7 +379,7 @@ class _Measurement:
             ready += self._installed([trial for trial in trials if trial.system == system])
         return ready
 
-    def _available(self, trials: list[Trial]) -> list[Trial]:
+    def _available(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
         """The trials whose system is available; the others are skipped."""
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
@@ -389,7 +389,7 @@ class _Measurement:
                     self.progress.say(f"{trial.system} skipped: {reason}", "yellow")
         return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
-    def _deploy(self, trials: list[Trial]) -> Failure | None:
+    def _deploy(self, trials: list[PlannedTrial]) -> Failure | None:
         """Installs the systems of trials that are alike in their roles' variables."""
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
@@ -402,7 +402,7 @@ class _Measurement:
         self.deployed |= {all_systems()[name].role: largest.role_variables for name in names}
         return self._play("deploy.yml", folder, asked)
 
-    def _trial(self, trial: Trial, keep: bool) -> Failure | None:
+    def _trial(self, trial: PlannedTrial, keep: bool) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
         rounds.fix_equal_targets(self.experiment, trial)
         asked = self._write_variables(trial, keep)
@@ -419,7 +419,7 @@ class _Measurement:
             self.progress.say(f"{trial.label}: measured in {clock(time.monotonic() - began)}", "green")
         return failure
 
-    def _write_variables(self, trial: Trial, keep: bool) -> dict[str, Any]:
+    def _write_variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
         """Writes down what Ansible is asked for; the file is evidence, which nothing is played with."""
         asked = self.experiment.variables(trial, keep, self.loads.get(trial.name, ""))
         write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
@@ -451,7 +451,7 @@ class _Measurement:
         self.progress.say(str(failure), "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
-    def _mark(self, trial: Trial, status: Status, reason: str | None) -> None:
+    def _mark(self, trial: PlannedTrial, status: Status, reason: str | None) -> None:
         self._write(partial(self.experiment.mark, trial, status, reason))
 
     def _write(self, write: Callable[[], object]) -> None:
@@ -466,7 +466,7 @@ class _Measurement:
             except OSError as again:
                 self.progress.say(f"cannot be written: {named(again)}", "red")
 
-    def _failed(self, trial: Trial, failure: Failure) -> None:
+    def _failed(self, trial: PlannedTrial, failure: Failure) -> None:
         self._mark(trial, "failed", f"{self.failed_while}: {failure}")
         self.progress.say(f"{trial.label} failed while {self.failed_while}: {failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
@@ -526,7 +526,7 @@ class _Measurement:
             self.progress.say(f"{what}: {failure}", "red")
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
 
-    def _show_kept(self, trial: Trial) -> None:
+    def _show_kept(self, trial: PlannedTrial) -> None:
         conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
         endpoints = ", ".join(map(str, conditions.get("endpoints", [])))
         self.progress.say(f"{trial.label} stays up at {endpoints}; stop it with: {self._stop_command()}")

@@ -27,7 +27,7 @@ _ASCENDING = ("p50_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms")
 
 
 @dataclass(frozen=True)
-class Figure:
+class PublishedFigure:
     """One published line. None: not published; nothing is computed from what is.
 
     :ivar of: what was measured, such as "A, 40 GB"
@@ -88,7 +88,7 @@ class Published:
     versions: str
     conditions: str = ""
     tables: list[Table] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
+    figures: list[PublishedFigure] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
 
     @property
@@ -96,7 +96,7 @@ class Published:
         """What a reader must know before the first number."""
         return f"published, on other hardware: {self.hardware} · {self.versions}"
 
-    def table_of(self, figure: Figure) -> Table | None:
+    def table_of(self, figure: PublishedFigure) -> Table | None:
         """The first table whose rows are told apart by all that says where the figure stands."""
         return next((table for table in self.tables if figure.at and figure.at.keys() <= set(table.rows)), None)
 
@@ -161,9 +161,9 @@ def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
     return found
 
 
-def _figure(line: Any, number: int) -> Figure:
+def _figure(line: Any, number: int) -> PublishedFigure:
     try:
-        _known(line, Figure, optional=(*_NUMBERS, *_RATIOS, "at"))
+        _known(line, PublishedFigure, optional=(*_NUMBERS, *_RATIOS, "at"))
         if not line.keys() & {*_NUMBERS, *_RATIOS}:
             raise BadInputError("has no number; a sentence belongs to the facts")
         for key in line.keys() & set(_NUMBERS):
@@ -175,7 +175,7 @@ def _figure(line: Any, number: int) -> Figure:
         ascending = [line[key] for key in _ASCENDING if key in line]
         if ascending != sorted(ascending) or line.get("mean_ms", 0) > line.get("max_ms", math.inf):
             raise BadInputError(f"{', '.join(key for key in _ASCENDING if key in line)} do not ascend")
-        return Figure(
+        return PublishedFigure(
             _text(line, "of"),
             _text(line, "system"),
             **{key: line[key] for key in _NUMBERS if key in line},

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from dohyo import statistics
 from dohyo.evidence.rows import PROBE, Row, Samples, sampled
 from dohyo.figures import point_name, rate
-from dohyo.operations import INTENDED, OVERALL, is_call
+from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.statistics import Estimate
 from dohyo.summary.knee import TOLERANCE
@@ -191,8 +191,7 @@ def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:
     plain = row.operation.removeprefix(INTENDED)
     # With a target rate it is what a user waits for that counts.
     superseded = row.operation == plain and (row.phase, INTENDED + plain) in names
-    succeeded = is_call(plain) and not plain.endswith(("-FAILED", "-NOT_FOUND"))
-    if row.p99_ms and row.p99_ms_samples and succeeded and not superseded:
+    if row.p99_ms and row.p99_ms_samples and is_success(plain) and not superseded:
         yield row.phase, row.operation, "p99_ms"
 
 

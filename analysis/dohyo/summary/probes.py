@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.evidence.json_values import mapping, number, text, whole
 from dohyo.evidence.rows import Row
-from dohyo.operations import INTENDED, OVERALL, is_call, is_failure
+from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario import slo
 from dohyo.scenario.search import Settings
 from dohyo.summary import knee
@@ -86,7 +86,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredProbe:
     """What a run or a probe has left: its rows, or why they do not count.
 
     :ivar doubts: why a probe says nothing of its rate unless it held: none of them makes a system faster
@@ -104,7 +104,7 @@ class Measured:
         return next((row.ops_per_second for row in self.rows if row.operation == OVERALL), None)
 
 
-def result(settings: Settings, runs: Measured, probes: Sequence[Measured]) -> Search:
+def result(settings: Settings, runs: MeasuredProbe, probes: Sequence[MeasuredProbe]) -> Search:
     """What the search has come to, and what is to be tried next.
 
     :param runs: what was measured before, without a target rate
@@ -144,7 +144,7 @@ def result(settings: Settings, runs: Measured, probes: Sequence[Measured]) -> Se
     )
 
 
-def _judged(settings: Settings, probe: Measured) -> Probe:
+def _judged(settings: Settings, probe: MeasuredProbe) -> Probe:
     held: bool | None = None
     reason: str | None = None
     if probe.problems:
@@ -167,6 +167,6 @@ def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
     found = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)
-        if name != row.operation and is_call(name) and not is_failure(name) and not name.endswith("-NOT_FOUND"):
+        if name != row.operation and is_success(name):
             found[name] = {percentile: getattr(row, of) for percentile, of in FIELDS.items()}
     return found

@@ -795,8 +795,8 @@ class _Evidence:
             # Each client was given its share of it.
             target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
             doubts = [*phase.broken(self._warmup(phase), True, None, 1.0, {}), *self._disturbed(phase, taken)]
-            tried.append(probes.Measured(measured, phase.problems, phase.number or 0, target, doubts))
-        before = probes.Measured(
+            tried.append(probes.MeasuredProbe(measured, phase.problems, phase.number or 0, target, doubts))
+        before = probes.MeasuredProbe(
             rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
         )
         return probes.result(settings, before, tried)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.rows import RUN, Row
 from dohyo.figures import UNKNOWN, milliseconds, rate, whole
-from dohyo.operations import OVERALL, is_call, is_failure, order
+from dohyo.operations import OVERALL, is_success, order
 from dohyo.summary.results import Trial
 
 # Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
@@ -102,11 +102,7 @@ def _operations(trials: Sequence[Trial]) -> list[_Operation]:
         (row.phase, row.operation) for trial in trials for row in trial.rows if not trial.is_aside(row)
     )
     phases = _phases(names)
-    plain = [
-        (phase, name)
-        for phase, name in names
-        if is_call(name) and not is_failure(name) and not name.endswith("-NOT_FOUND")
-    ]
+    plain = [(phase, name) for phase, name in names if is_success(name)]
     return sorted(plain, key=lambda each: (phases.index(each[0]), order(each[1])))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from dohyo.evidence.rows import LOAD, Row
 from dohyo.figures import COLUMNS, UNKNOWN, named, rate
-from dohyo.operations import OVERALL, is_call, is_failure
-from dohyo.scenario.published import Figure, Published, Table
+from dohyo.operations import OVERALL, is_success
+from dohyo.scenario.published import Published, PublishedFigure, Table
 from dohyo.summary.results import Summary, Trial
 from dohyo.tables.cluster_table import Grid
 
@@ -30,7 +30,7 @@ def grids(published: Published, summary: Summary) -> list[Grid]:
     return [*(grid for grid in found if grid.lines), *([_list(published, rest)] if rest else [])]
 
 
-def _list(published: Published, figures: Sequence[Figure]) -> Grid:
+def _list(published: Published, figures: Sequence[PublishedFigure]) -> Grid:
     """In those columns of our own table in which any has a number."""
     columns = {**{head: name for head, (name, _) in COLUMNS.items()}, "seconds": "seconds"}
     known = {head: name for head, name in columns.items() if any(getattr(each, name, None) for each in figures)}
@@ -38,16 +38,16 @@ def _list(published: Published, figures: Sequence[Figure]) -> Grid:
     return Grid(published.heading, ["published", "system", *known], lines)
 
 
-def _beside(published: Published, table: Table, figures: Sequence[Figure], summary: Summary) -> Grid:
+def _beside(published: Published, table: Table, figures: Sequence[PublishedFigure], summary: Summary) -> Grid:
     """Our rows in our order, each with what was published of it, then what was published of others."""
     others = _varied(summary, table)
     names = table.rows if table.highest else [*table.rows, *others]
     ours = _places(table, names, summary)
     known = [column for column in table.columns if any(_theirs(each, column) != UNKNOWN for each in figures)]
     lines: list[list[str]] = []
-    beside: list[Figure] = []
+    beside: list[PublishedFigure] = []
 
-    def add(key: Sequence[str], place: _Place | None, figure: Figure | None) -> None:
+    def add(key: Sequence[str], place: _Place | None, figure: PublishedFigure | None) -> None:
         cells = [" ".join(key), _of(figure, figures)]
         for column in table.columns:
             cells.append(UNKNOWN if place is None else _ours(column, table, *place))
@@ -110,7 +110,7 @@ def _ours(column: str, table: Table, trial: Trial, phase: str) -> str:
         of_phase = [each.figures for server in trial.servers[-1:] for each in server.phases if each.phase == phase]
         return named(name, of_phase[0].get(name) if of_phase else None)
     if not operation and name.endswith("_ms"):
-        calls = [each for each in rows if is_call(each) and not is_failure(each) and not each.endswith("-NOT_FOUND")]
+        calls = [each for each in rows if is_success(each)]
         operation = table.operation if table.operation in calls else calls[0] if len(calls) == 1 else UNKNOWN
     row: Any = rows.get(operation or OVERALL)
     return UNKNOWN if row is None else _HEADS[name][1](getattr(row, name))
@@ -123,7 +123,7 @@ def _seconds(row: Row | None) -> float | None:
     return row.operations / row.repeats / row.ops_per_second
 
 
-def _theirs(figure: Figure | None, name: str) -> str:
+def _theirs(figure: PublishedFigure | None, name: str) -> str:
     """A number as it was published: digits of ours would claim, or lose, some of theirs."""
     number = getattr(figure, name, None)
     if isinstance(number, list):
@@ -131,7 +131,7 @@ def _theirs(figure: Figure | None, name: str) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
-def _of(figure: Figure | None, figures: Sequence[Figure]) -> str:
+def _of(figure: PublishedFigure | None, figures: Sequence[PublishedFigure]) -> str:
     if figure is None:
         return UNKNOWN
     return figure.of if len({each.system for each in figures}) == 1 else f"{figure.of} · {figure.system}"

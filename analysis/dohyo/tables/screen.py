@@ -18,7 +18,7 @@ from rich.text import Text
 
 from dohyo.evidence.rows import LOAD, PROBE, Row
 from dohyo.figures import UNKNOWN, half_interval, point_name, rate, size, whole
-from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call, is_failure, order
+from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
 from dohyo.scenario.phases import EQUAL
 from dohyo.summary.comparison import at_points, latencies_at, searches_of
 from dohyo.summary.probes import intended
@@ -407,8 +407,7 @@ def _with_failures(row: Row, others: Sequence[Row]) -> Row:
 
 
 def _is_shown(row: Row) -> bool:
-    plain = row.operation.removeprefix(INTENDED)
-    return is_call(plain) and not is_failure(plain) and not plain.endswith("-NOT_FOUND")
+    return is_success(row.operation.removeprefix(INTENDED))
 
 
 def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:

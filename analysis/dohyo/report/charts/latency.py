@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
-from dohyo.operations import INTENDED, is_call, is_failure
+from dohyo.operations import INTENDED, is_success
 from dohyo.report.grammar import GREY, ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
@@ -44,10 +44,7 @@ def _operations(material: Material, phase: str) -> list[str]:
     return [
         name
         for name in dict.fromkeys(names)
-        if is_call(name.removeprefix(INTENDED))
-        and not is_failure(name)
-        and not name.endswith("-NOT_FOUND")
-        and _rows(material, phase, name)
+        if is_success(name.removeprefix(INTENDED)) and _rows(material, phase, name)
     ]
 
 
