@@ -24,7 +24,7 @@ from dohyo.planning import sizing
 from dohyo.report import files, foreign, measured, page, site
 from dohyo.running import comparing, doctor, runner
 from dohyo.running.experiment import reopen
-from dohyo.scenario import properties, scenario, systems
+from dohyo.scenario import loading, properties, systems
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.summary import kept, regression
 from dohyo.summary.summary import is_experiment, read_trial, summarise
@@ -128,7 +128,7 @@ def run(
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details)
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
-    changes = scenario.overrides(
+    changes = loading.overrides(
         assignments,
         {
             "systems": systems_,
@@ -140,7 +140,7 @@ def run(
             "strict_conditions": "true" if strict else None,
         },
     )
-    chosen = scenario.load(scenario.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
+    chosen = loading.load(loading.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
     options = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,
@@ -347,11 +347,11 @@ def _folder(name: str | None) -> Path:
 
 
 def _list(inventory: Path | None, console: Console) -> None:
-    files = scenario.scenario_files()
+    files = loading.scenario_files()
     width = max(map(len, [*files, *systems.all_systems()])) + 2
     console.print("scenarios (workloads/):", highlight=False)
     for name, path in files.items():
-        console.print(f"  {name:{width}}{scenario.description(path)}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"  {name:{width}}{loading.description(path)}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
     reasons = available.ask(inventory)
     for name, system in systems.all_systems().items():

@@ -12,14 +12,14 @@ from rich.console import Console
 from dohyo.places import ROOT
 from dohyo.running import doctor
 from dohyo.running.doctor import Alone, Wanted
-from dohyo.scenario import scenario
+from dohyo.scenario import loading, scenario
 
 SAMPLE = ROOT / "docs/sample"
 ALONE = Alone("host1", "run", 8, ops=300_000, records=600_000, cpu=20e-6)
 
 
 def load(name: str = "workloadA", **changes: str) -> scenario.Scenario:
-    return scenario.load(scenario.find(name), changes)
+    return loading.load(loading.find(name), changes)
 
 
 def show(found: list[Alone], wanted: list[Wanted]) -> tuple[int, str]:

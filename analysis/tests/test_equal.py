@@ -18,7 +18,7 @@ from dohyo.report.charts import latency, percentiles, ranking
 from dohyo.report.material import Material
 from dohyo.report.measured import Measured
 from dohyo.running import experiment, runner
-from dohyo.scenario import scenario
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import regression
 from dohyo.summary.results import Summary
@@ -288,7 +288,7 @@ def test_servers_and_loads_are_the_same_in_all_rounds(tmp_path: Path) -> None:
 def test_a_file_s_phases_take_their_share_along(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("recordcount=10\nduration=3\nphases=max,equal\nequal.share=50%\nrounds=2\nmax.other.cpu=10%\n")
-    left = scenario.load(file, {"phases": "read"})
+    left = loading.load(file, {"phases": "read"})
     assert (left["equal.share"], left["max.other.cpu"]) == ("70%", "10%")
 
 

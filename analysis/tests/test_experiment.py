@@ -10,7 +10,8 @@ import pytest
 from dohyo.bad_input import BadInputError
 from dohyo.planning import plan
 from dohyo.running import experiment
-from dohyo.scenario.scenario import Scenario, load
+from dohyo.scenario.loading import load
+from dohyo.scenario.scenario import Scenario
 
 SCENARIO = Scenario(
     "small", {"recordcount": "1000", "operationcount": "1000", "systems": "hbase,cassandra"}, {"cassandra_heap": "2g"}

@@ -27,7 +27,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import FIGURES, FILE, HostUse, Samples, Use, busy, read
 from dohyo.places import ANSIBLE
 from dohyo.planning import plan
-from dohyo.scenario.scenario import load
+from dohyo.scenario.loading import load
 from dohyo.summary import trust
 from dohyo.summary.asked import asked as asked_of
 from dohyo.summary.results import Summary, Trial

@@ -9,7 +9,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan
 from dohyo.running import experiment
-from dohyo.scenario import phases, scenario
+from dohyo.scenario import loading, phases, scenario
 from dohyo.scenario.hosts import Hosts
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
@@ -20,13 +20,13 @@ def load(
 ) -> scenario.Scenario:
     file = folder / "small"
     file.write_text(text)
-    return scenario.load(file, scenario.overrides(assignments, {}), hosts=hosts, full=full)
+    return loading.load(file, loading.overrides(assignments, {}), hosts=hosts, full=full)
 
 
 def again(folder: Path, chosen: scenario.Scenario) -> scenario.Scenario:
     file = folder / "again"
     file.write_text(chosen.text())
-    return scenario.load(file, name=chosen.name)
+    return loading.load(file, name=chosen.name)
 
 
 # ---- phases ---------------------------------------------------------------------------------------------------------
@@ -409,8 +409,8 @@ def test_variants_that_nobody_measures_are_an_error(tmp_path: Path) -> None:
 
 
 def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
-    file = scenario.find("insert-race")
-    small, full = scenario.load(file), scenario.load(file, full=True)
+    file = loading.find("insert-race")
+    small, full = loading.load(file), loading.load(file, full=True)
     assert {point.number("recordcount") for _, point in small.points} == {90_000}
     assert {point.number("recordcount") for _, point in full.points} == {900_000}
     for chosen in (small, full):
@@ -428,7 +428,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
         assert {trial.scenario["insertorder"] for trial in trials} == {"ordered"}
         assert {len(trial.scenario.phases) for trial in trials} == {0}
         assert {trial.scenario.conditions["replication"] for trial in trials} == {1}
-    assert {scenario.load(file, {"recordcount": "10M"}, full=True).points[0][1]["recordcount"]} == {"10000000"}
+    assert {loading.load(file, {"recordcount": "10M"}, full=True).points[0][1]["recordcount"]} == {"10000000"}
 
 
 def test_a_file_has_two_sizes(tmp_path: Path) -> None:
@@ -444,7 +444,7 @@ def test_a_file_has_two_sizes(tmp_path: Path) -> None:
 
 def test_warm_ups_are_fixed_unless_a_scenario_says_otherwise(tmp_path: Path) -> None:
     steady = {
-        name for name, path in scenario.scenario_files().items() if "warmup=steady" in path.read_text(encoding="utf-8")
+        name for name, path in loading.scenario_files().items() if "warmup=steady" in path.read_text(encoding="utf-8")
     }
     assert steady == {"updateOnly", *(f"workload{letter}" for letter in "ABCDEF")}
     chosen = load(tmp_path, SMALL, "phases=update,read", "warmuptime=10", "duration=30", "read.warmup=steady")

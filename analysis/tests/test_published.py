@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.figures import milliseconds
 from dohyo.places import WORKLOADS
 from dohyo.running import experiment
-from dohyo.scenario import published, scenario
+from dohyo.scenario import loading, published, scenario
 from dohyo.scenario.published import FOLDER, Published, PublishedFigure, Table
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
@@ -45,8 +45,8 @@ def test_every_file_is_valid(path: Path) -> None:
 
 
 def test_they_are_no_scenarios() -> None:
-    assert not set(FILES) & set(scenario.scenario_files().values())
-    assert "published" not in scenario.scenario_files()
+    assert not set(FILES) & set(loading.scenario_files().values())
+    assert "published" not in loading.scenario_files()
 
 
 def test_rates_and_counts_of_hbase_cache_agree() -> None:
@@ -115,22 +115,22 @@ def test_a_scenario_has_those_of_its_name_or_names_others(tmp_path: Path) -> Non
     values = {"recordcount": "10"}
     assert scenario.Scenario("hbase-cache", values, {}).published == [FOLDER / "hbase-cache.yml"]
     assert scenario.Scenario("workloadC", values, {}).published == []
-    named = scenario.load(WORKLOADS / "workloadC", {"published": "yokozuna, hbase-cache"})
+    named = loading.load(WORKLOADS / "workloadC", {"published": "yokozuna, hbase-cache"})
     assert named.published == [FOLDER / "yokozuna.yml", FOLDER / "hbase-cache.yml"]
     assert "published" not in named.client_properties
     with pytest.raises(BadInputError, match=r"unknown published figures 'hbase-cash': did you mean hbase-cache?"):
-        scenario.load(WORKLOADS / "workloadC", {"published": "hbase-cash"})
+        loading.load(WORKLOADS / "workloadC", {"published": "hbase-cash"})
 
 
 def test_a_broken_file_shows_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published, "FOLDER", tmp_path)
     write(tmp_path, "{", "workloadC.yml")
     with pytest.raises(BadInputError, match=r"the published figures .*: cannot be read: "):
-        scenario.load(WORKLOADS / "workloadC")
+        loading.load(WORKLOADS / "workloadC")
 
 
 def test_an_experiment_keeps_them_and_shows_them_apart(tmp_path: Path) -> None:
-    chosen = scenario.load(WORKLOADS / "workloadC", {"published": "hbase-cache,yokozuna", "systems": "cassandra"})
+    chosen = loading.load(WORKLOADS / "workloadC", {"published": "hbase-cache,yokozuna", "systems": "cassandra"})
     experiment.create(chosen, tmp_path, {})
     (tmp_path / "raw" / "01-cassandra" / "state.json").unlink()
     (tmp_path / "raw" / "01-cassandra").rmdir()
@@ -327,7 +327,7 @@ def test_published_places_are_those_of_the_scenario(path: Path) -> None:
         return
     # One of the tables is that of a dimension which the scenario itself does not have.
     asked = {"matrix.replication": "1,3"} if path.stem == "heavyweights" else {}
-    either = [scenario.load(WORKLOADS / path.stem, asked, full=full) for full in (False, True)]
+    either = [loading.load(WORKLOADS / path.stem, asked, full=full) for full in (False, True)]
     for of in found.tables:
         for each in either:
             assert set(of.rows) <= {*each.matrix, "phase", "system"}

@@ -18,7 +18,7 @@ from dohyo.places import ANSIBLE
 from dohyo.planning import plan
 from dohyo.planning.sizing import LOAD_RATE, Needs, Sizes, show
 from dohyo.running.progress import Forecast
-from dohyo.scenario import scenario
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
@@ -34,7 +34,7 @@ def loads(folder: Path, text: str) -> dict[str, str]:
     """By name of a trial which load it shares."""
     file = folder / "small"
     file.write_text(text)
-    return plan.shared_loads(plan.trials(scenario.load(file)), folder)
+    return plan.shared_loads(plan.trials(loading.load(file)), folder)
 
 
 def test_rounds_of_a_system_share_a_load_and_experiments_do_not(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_without_a_word_of_whose_it_is_the_load_is_missing(tmp_path: Path) -> No
 def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> None:
     file = tmp_path / "small"
     file.write_text(TEXT + "rounds=2\n")
-    chosen = scenario.load(file)
+    chosen = loading.load(file)
     trials = plan.trials(chosen)
     forecast = Forecast(trials)
     lengths = []

@@ -31,7 +31,7 @@ from dohyo.places import ROOT
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment, runner
-from dohyo.scenario import scenario
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary import kept
@@ -101,7 +101,7 @@ class Played:
 def loaded(folder: Path, text: str) -> Scenario:
     file = folder / "small"
     file.write_text(SMALL + text)
-    return scenario.load(file)
+    return loading.load(file)
 
 
 @contextmanager
@@ -356,14 +356,14 @@ def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Pa
 
 
 def test_rounds_that_are_given_by_hand_are_as_many(tmp_path: Path) -> None:
-    chosen = scenario.load(ROOT / "workloads/workloadA")
+    chosen = loading.load(ROOT / "workloads/workloadA")
     assert (chosen.precision, chosen.budget, chosen.number("rounds"), chosen.most_rounds) == (0.05, 600, 3, 10)
-    by_hand = scenario.load(ROOT / "workloads/workloadA", {"rounds": "2"})
+    by_hand = loading.load(ROOT / "workloads/workloadA", {"rounds": "2"})
     assert (by_hand.precision, by_hand.most_rounds) == (None, 2)
-    both = scenario.load(ROOT / "workloads/workloadA", {"rounds": "20", "precision": "2%"})
+    both = loading.load(ROOT / "workloads/workloadA", {"rounds": "20", "precision": "2%"})
     assert (both.precision, both.most_rounds) == (0.02, 20)
     (tmp_path / "again").write_text(by_hand.text())
-    assert scenario.load(tmp_path / "again").most_rounds == 2
+    assert loading.load(tmp_path / "again").most_rounds == 2
 
 
 def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
 
     def line(more: str) -> str:
         (tmp_path / "small").write_text(small + more)
-        chosen = scenario.load(tmp_path / "small")
+        chosen = loading.load(tmp_path / "small")
         console = Console(file=io.StringIO(), width=500)
         sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
         assert isinstance(console.file, io.StringIO)
@@ -387,7 +387,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
         "for 3 rounds, at most 30 min until ± 5 % (at most 10 rounds, further ones within a budget of 30 min)"
         in line("rounds=3\nprecision=5%\nbudget=30m\n")
     )
-    assert len(plan.trials(scenario.load(tmp_path / "small"))) == 3
+    assert len(plan.trials(loading.load(tmp_path / "small"))) == 3
 
 
 @pytest.mark.parametrize(

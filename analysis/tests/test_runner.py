@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dohyo.ansible.playbook import Failure, Signals
 from dohyo.running import experiment, runner
-from dohyo.scenario import scenario
+from dohyo.scenario import loading
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 
@@ -46,7 +46,7 @@ def measured(
     monkeypatch.setattr(runner, "play", play)
     file = folder / "small"
     file.write_text(text)
-    chosen = scenario.load(file)
+    chosen = loading.load(file)
     made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
     console = Console(file=(folder / "said").open("w"))
     runner._Measurement(made, made.trials, runner.Options(), NoSignals(), console).carry_out()
@@ -106,7 +106,7 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(runner, "play", play)
     (tmp_path / "small").write_text(SMALL)
-    chosen = scenario.load(tmp_path / "small")
+    chosen = loading.load(tmp_path / "small")
     made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
     with (tmp_path / "said").open("w") as said:
         measurement = runner._Measurement(made, made.trials, runner.Options(), NoSignals(), Console(file=said))
@@ -147,7 +147,7 @@ def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch:
 def test_a_stray_folder_beside_the_trials_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "play", lambda *_, **__: None)
     (tmp_path / "small").write_text(SMALL)
-    chosen = scenario.load(tmp_path / "small")
+    chosen = loading.load(tmp_path / "small")
     made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
     (made.folder / "raw/00-copy").mkdir()
     with (tmp_path / "said").open("w") as said:

@@ -8,7 +8,7 @@ import pytest
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import JDK, ROOT, WORKLOADS
-from dohyo.scenario import phases, scenario, systems
+from dohyo.scenario import loading, phases, scenario, systems
 from dohyo.scenario.hosts import Hosts
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
@@ -17,11 +17,11 @@ SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=
 def load(folder: Path, text: str, *assignments: str) -> scenario.Scenario:
     file = folder / "small"
     file.write_text(text)
-    return scenario.load(file, scenario.overrides(assignments, {}))
+    return loading.load(file, loading.overrides(assignments, {}))
 
 
 def test_workload_a_says_what_it_promises() -> None:
-    chosen = scenario.load(WORKLOADS / "workloadA")
+    chosen = loading.load(WORKLOADS / "workloadA")
     assert chosen.systems == [name for name, system in systems.all_systems().items() if not system.by_name]
     assert "postgresql" not in chosen.systems
     assert (chosen.number("rounds"), chosen.repeats, chosen.warmup, chosen.duration) == (3, 1, 60, 20)
@@ -50,19 +50,19 @@ def test_workload_a_says_what_it_promises() -> None:
     }
 
 
-@pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", loading.scenario_files().values(), ids=lambda path: path.name)
 def test_every_scenario_is_valid_and_described(path: Path) -> None:
-    scenario.load(path)
+    loading.load(path)
     assert path.read_text(encoding="utf-8").startswith("# ")
-    assert len(scenario.description(path)) > 20
+    assert len(loading.description(path)) > 20
 
 
 def test_the_title_is_what_the_file_says_and_names_other_operations(tmp_path: Path) -> None:
     said = "Workload A: half reads, half updates of single fields, popular records first"
     path = WORKLOADS / "workloadA"
-    assert scenario.load(path, {"recordcount": "1000", "rounds": "1"}).title == said
+    assert loading.load(path, {"recordcount": "1000", "rounds": "1"}).title == said
     changed = {"readproportion": "0.9", "updateproportion": "0.1"}
-    assert scenario.load(path, changed).title == f"{said}, with readproportion=0.9, updateproportion=0.1"
+    assert loading.load(path, changed).title == f"{said}, with readproportion=0.9, updateproportion=0.1"
     assert load(tmp_path, SMALL, "requestdistribution=uniform").title == ""
     assert load(tmp_path, f"#  My mix (a test)\n{SMALL}").title == "My mix"
 
@@ -80,14 +80,14 @@ def test_the_title_is_what_the_file_says_and_names_other_operations(tmp_path: Pa
     ],
 )
 def test_the_core_mixes_are_ycsbs(name: str, mix: dict[str, float], distribution: str) -> None:
-    chosen = scenario.load(WORKLOADS / name)
+    chosen = loading.load(WORKLOADS / name)
     shares = {key.removesuffix("proportion"): float(chosen[key]) for key in phases.PROPORTIONS}
     assert {key: share for key, share in shares.items() if share} == mix
     assert chosen["requestdistribution"] == distribution
     if "scan" in mix:
         lengths = (chosen["minscanlength"], chosen["maxscanlength"], chosen["scanlengthdistribution"])
         assert lengths == ("1", "100", "uniform")
-    like = scenario.load(WORKLOADS / "workloadA")
+    like = loading.load(WORKLOADS / "workloadA")
     assert (chosen.record_bytes, chosen.data_bytes, chosen.conditions) == (1000, like.data_bytes, like.conditions)
     assert chosen["threadcount"] == like["threadcount"]
     assert (chosen.repeats, chosen.duration) == (like.repeats, like.duration)
@@ -104,7 +104,7 @@ def test_a_core_mix_says_what_the_stock_client_needs(name: str) -> None:
         assert any(line.removeprefix(f"{key}=").isdigit() for line in text.splitlines() if line.startswith(f"{key}="))
 
 
-@pytest.mark.parametrize("name", scenario.scenario_files())
+@pytest.mark.parametrize("name", loading.scenario_files())
 def test_the_stock_client_takes_every_scenario(name: str) -> None:
     result = subprocess.run(
         [
@@ -145,7 +145,7 @@ def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "cassandra_heap=2g", "hbase.client.pause=3", "duration=5m")
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
-    repeated = scenario.load(again, name="small")
+    repeated = loading.load(again, name="small")
     assert repeated.values == {**chosen.values, "systems": ",".join(chosen.systems)}
     assert repeated.role_variables == chosen.role_variables
 
@@ -259,12 +259,12 @@ def test_a_multiple_of_the_memory(tmp_path: Path) -> None:
     assert load(tmp_path, SMALL, "datasize=1*ram", *stated).number("recordcount") == 4 * 192 * 2**30 // 3 // 1000
     assert load(tmp_path, SMALL, "datasize=0.5 * RAM", *stated).number("recordcount") == 2 * 192 * 2**30 // 3 // 1000
     file = tmp_path / "small"
-    twice = scenario.load(file, {"datasize": "2*ram"}, hosts=Hosts(3, 10**9))
+    twice = loading.load(file, {"datasize": "2*ram"}, hosts=Hosts(3, 10**9))
     assert twice.number("recordcount") == 6_000_000
     with pytest.raises(
         BadInputError, match=r"datasize=2\*ram: the memory of the hosts is not known .* host_memory=192g"
     ):
-        scenario.load(file, {"datasize": "2*ram"}, hosts=Hosts(3))
+        loading.load(file, {"datasize": "2*ram"}, hosts=Hosts(3))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_scale_makes_the_counts_smaller_and_keeps_the_full_ones(tmp_path: Path) 
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
     assert "recordcount=1000000000\n" in chosen.text()
-    repeated = scenario.load(again, name="small")
+    repeated = loading.load(again, name="small")
     assert (repeated.number("recordcount"), repeated.full) == (10_000_000, chosen.full)
     assert load(tmp_path, SMALL, "scale=1").full == {}
 
@@ -308,7 +308,7 @@ def test_what_a_size_became_is_run_again(tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
     assert "datasize=40GB" in chosen.text().splitlines()[0]
-    assert scenario.load(again).number("recordcount") == 20_000_000
+    assert loading.load(again).number("recordcount") == 20_000_000
 
 
 def test_counts_beyond_32_bits(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_columns_of_a_key(tmp_path: Path) -> None:
     assert chosen.client_properties["keycolumns"] == STATDATA
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
-    assert scenario.load(again)["keycolumns"] == STATDATA
+    assert loading.load(again)["keycolumns"] == STATDATA
 
 
 def test_partitions_are_the_short_form(tmp_path: Path) -> None:
@@ -383,19 +383,19 @@ def test_what_columns_of_a_key_do_not_go_with(tmp_path: Path) -> None:
 
 
 def test_options_and_assignments_must_not_contradict() -> None:
-    assert scenario.overrides(["a=1"], {"a": "1", "b": None}) == {"a": "1"}
+    assert loading.overrides(["a=1"], {"a": "1", "b": None}) == {"a": "1"}
     with pytest.raises(BadInputError, match="recordcount is given twice: as 1 and as 2"):
-        scenario.overrides(["recordcount=1"], {"recordcount": "2"})
+        loading.overrides(["recordcount=1"], {"recordcount": "2"})
     with pytest.raises(BadInputError, match="--set x: must read"):
-        scenario.overrides(["x"], {})
+        loading.overrides(["x"], {})
 
 
 def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
-    assert scenario.find("workloadA") == ROOT / "workloads" / "workloadA"
+    assert loading.find("workloadA") == ROOT / "workloads" / "workloadA"
     mine = tmp_path / "mine.properties"
     mine.write_text(SMALL)
-    assert scenario.find(str(mine)) == mine
+    assert loading.find(str(mine)) == mine
     with pytest.raises(BadInputError, match="did you mean workloadA"):
-        scenario.find("worklodA")
+        loading.find("worklodA")
     with pytest.raises(BadInputError, match=r"the property file .*missing.* does not exist"):
-        scenario.find(str(tmp_path / "missing"))
+        loading.find(str(tmp_path / "missing"))

@@ -20,7 +20,7 @@ from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import progress
 from dohyo.running.progress import Forecast, Progress
-from dohyo.scenario import scenario, search
+from dohyo.scenario import loading, scenario, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.search import Settings
 from dohyo.summary import precision, probes, trust
@@ -36,7 +36,7 @@ ASKED = {"search": "max", "slo": "p99<10ms"}
 def load(folder: Path, **values: str) -> scenario.Scenario:
     file = folder / "searched"
     file.write_text("".join(f"{key}={value}\n" for key, value in MIX.items()))
-    return scenario.load(file, {key.replace("__", "."): value for key, value in values.items()})
+    return loading.load(file, {key.replace("__", "."): value for key, value in values.items()})
 
 
 def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
     assert not [key for key in own.client_properties if key.startswith(("search", "slo"))]
     file = tmp_path / "again"
     file.write_text(own.text())
-    assert search.asked(scenario.load(file)) == search.asked(own)
+    assert search.asked(loading.load(file)) == search.asked(own)
 
 
 def test_without_a_search_there_is_none(tmp_path: Path) -> None:

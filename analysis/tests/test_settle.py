@@ -14,7 +14,7 @@ from test_scylla_role import play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import scenario, systems
+from dohyo.scenario import loading, scenario, systems
 from dohyo.summary.summary import summarise
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
@@ -23,7 +23,7 @@ SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 def load(folder: Path, *assignments: str) -> scenario.Scenario:
     file = folder / "small"
     file.write_text(SMALL)
-    return scenario.load(file, scenario.overrides(assignments, {}))
+    return loading.load(file, loading.overrides(assignments, {}))
 
 
 # ---- scenarios -------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def test_region_servers_are_a_dimension_of_hbase_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("full", [False, True])
 def test_the_read_variants_of_hbase(full: bool) -> None:
-    chosen = scenario.load(WORKLOADS / "hbase-read-variants", full=full)
+    chosen = loading.load(WORKLOADS / "hbase-read-variants", full=full)
     found = {
         each.scenario.point["variant"]: (each.scenario["settle.flush"], each.scenario["compression"])
         for each in plan.trials(chosen)

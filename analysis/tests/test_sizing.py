@@ -16,7 +16,7 @@ from dohyo.places import ANSIBLE
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment
-from dohyo.scenario import scenario, systems
+from dohyo.scenario import loading, scenario, systems
 from dohyo.scenario.hosts import Hosts
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
@@ -30,7 +30,7 @@ def load(folder: Path, **values: object) -> scenario.Scenario:
     file = folder / "sized"
     file.write_text(BASE)
     count = {} if "matrix.recordcount" in values else {"recordcount": 1000}
-    return scenario.load(file, {key: str(value) for key, value in {**count, **values}.items()})
+    return loading.load(file, {key: str(value) for key, value in {**count, **values}.items()})
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
     file = tmp_path / "sized"
     file.write_text(BASE + "fieldcount=1\nfieldlength=1024\nreplication=2\nsystems=cassandra,hbase,mysql-innodb\n")
     given = {"matrix.datasize": "0.5*cache,2*cache", "matrix.hbase_heap": "1000m,4000m", "mysql_buffer_pool": "1000m"}
-    chosen = scenario.load(file, given, hosts=Hosts(3), caches=sizing.caches(None))
+    chosen = loading.load(file, given, hosts=Hosts(3), caches=sizing.caches(None))
     # HBase's copies are divided over three hosts, MySQL has every record on each. Heap by default: 1500m.
     default, at_1000m, at_4000m = (1024 * cache for cache in (600 * 3 // 2, 400 * 3 // 2, 1000))
     assert {(name, *point.point.values()): point.number("recordcount") for name, point in chosen.points} == {
@@ -114,7 +114,7 @@ def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
 def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     file = tmp_path / "sized"
     file.write_text(BASE + "datasize=2*cache\n")
-    chosen = scenario.load(file, {"systems": "hbase,cassandra,scylla"}, hosts=Hosts(), caches=sizing.caches(None))
+    chosen = loading.load(file, {"systems": "hbase,cassandra,scylla"}, hosts=Hosts(), caches=sizing.caches(None))
     text = io.StringIO()
     sizing.show(chosen, sizing.ask_points(chosen, Hosts(), None), Console(file=text, width=200))
     assert "1,258,291 records × 1,000 B = 1.258 GB, from datasize=2*cache; 1 copy\n" in text.getvalue()
@@ -124,7 +124,7 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     made = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())
     assert experiment.reopen(str(made.folder))[0].scenario.number("recordcount") == 1_258_291
     with pytest.raises(BadInputError, match=r"datasize=2\*cache: cassandra, aerospike: no read cache .* 0\.6\*ram"):
-        scenario.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
+        loading.load(file, {"systems": "cassandra,aerospike"}, hosts=Hosts(), caches=sizing.caches(None))
 
 
 def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def answers() -> dict[str, Needs]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", scenario.scenario_files().values(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", loading.scenario_files().values(), ids=lambda path: path.name)
 def test_every_scenario_fits_four_large_hosts_at_its_full_size(
     path: Path, answers: dict[str, Needs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,7 +246,7 @@ def test_every_scenario_fits_four_large_hosts_at_its_full_size(
 
     monkeypatch.setattr(sizing, "ask", ask_for_what_is_new)
     full = any(line.startswith("full.") for line in path.read_text().splitlines())
-    chosen = scenario.load(path, {"host_count": "4", "host_memory": "192g", "host_disk": "15TB"}, full=full)
+    chosen = loading.load(path, {"host_count": "4", "host_memory": "192g", "host_disk": "15TB"}, full=full)
     measured = set()
     for sizes in sizing.ask_points(chosen, Hosts().stated(chosen.values), None):
         sizes.check()

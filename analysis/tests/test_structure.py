@@ -4,7 +4,9 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -62,6 +64,35 @@ def test_the_map_has_all_packages_in_an_order_without_cycles() -> None:
 @pytest.mark.parametrize("package", ORDER)
 def test_a_package_imports_what_its_docstring_says(package: str) -> None:
     assert packages((PACKAGE / package).rglob("*.py")) - {package} == allowed(package)
+
+
+def test_no_modules_import_each_other() -> None:
+    """Also for types alone, and over others."""
+    modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
+    # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` what is in one.
+    uses = {
+        name: {
+            found for each in imported(file.read_text("utf-8")) if (found := _module(each, modules)) not in ("", name)
+        }
+        for name, file in modules.items()
+    }
+    assert uses["scenario.together"] >= {"scenario.scenario", "scenario.search"}
+    TopologicalSorter(uses).prepare()  # raises CycleError with the modules
+
+
+def _module(name: str, modules: Mapping[str, Path]) -> str:
+    return name if name in modules else name.rpartition(".")[0] if name.rpartition(".")[0] in modules else ""
+
+
+def test_public_classes_have_names_of_their_own() -> None:
+    names = Counter(
+        node.name
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.parse(file.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_"
+    )
+    assert names["Scenario"] == 1
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_what_every_package_may_import_imports_none_of_them() -> None:

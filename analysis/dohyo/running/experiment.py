@@ -29,7 +29,7 @@ from dohyo.bad_input import BadInputError, unknown
 from dohyo.evidence import experiment_folder, json_values, manifest
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
-from dohyo.scenario import scenario
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 
@@ -264,7 +264,7 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
     hosts = _hosts(folder, about["hosts"]) if about.get("hosts") else None
     inventory = _inventory(about["inventory"], folder) if about["inventory"] else None
     file = folder / "scenario.properties"
-    chosen = scenario.load(file, name=about["scenario"], hosts=hosts, caches=sizing.caches(inventory))
+    chosen = loading.load(file, name=about["scenario"], hosts=hosts, caches=sizing.caches(inventory))
     return Experiment(folder, chosen), inventory
 
 

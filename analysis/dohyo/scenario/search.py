@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dohyo.bad_input import BadInputError
 from dohyo.operations import READ_MODIFY_WRITE
 from dohyo.scenario import slo
-
-if TYPE_CHECKING:
-    from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import key_columns, phases, search, systems
-
-if TYPE_CHECKING:
-    from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.scenario import Scenario
 
 # Longest name of a bin, from Aerospike 3 on.
 BIN_NAME = 15

@@ -15,7 +15,7 @@ import yaml
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.planning import sizing
-from dohyo.scenario import scenario, systems
+from dohyo.scenario import loading, scenario, systems
 from dohyo.scenario.hosts import here
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
@@ -28,7 +28,7 @@ ROLES = sorted({system.role for system in systems.all_systems().values()})
 def load(folder: Path, *assignments: str) -> scenario.Scenario:
     file = folder / "small"
     file.write_text(SMALL)
-    return scenario.load(file, scenario.overrides(assignments, {}))
+    return loading.load(file, loading.overrides(assignments, {}))
 
 
 NASTY = [

@@ -24,7 +24,7 @@ from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import experiment, runner
 from dohyo.running.experiment import write_json
-from dohyo.scenario import properties, scenario
+from dohyo.scenario import loading, properties, scenario
 
 sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
 from as_properties import as_properties  # type: ignore[import-not-found]
@@ -170,12 +170,12 @@ def hostile_inventory(folder: Path) -> Path:
 
 @pytest.fixture
 def chosen(tmp_path: Path) -> scenario.Scenario:
-    return scenario.load(hostile_scenario(tmp_path))
+    return loading.load(hostile_scenario(tmp_path))
 
 
 def test_a_scenario_keeps_its_values_as_they_are(chosen: scenario.Scenario, tmp_path: Path) -> None:
     (tmp_path / "again").write_text(chosen.text())
-    again = scenario.load(tmp_path / "again", name=chosen.name)
+    again = loading.load(tmp_path / "again", name=chosen.name)
     assert again == chosen
     assert chosen.name == NAME
     assert chosen.role_variables["mysql_settings"] == {f"x{number}": text for number, text in enumerate(VISIBLE)}

@@ -1,0 +1,473 @@
+"""Loads a scenario: a property file plus what the command line changes, checked as a whole before a start."""
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dohyo import plain_text
+from dohyo.bad_input import BadInputError, unknown
+from dohyo.figures import point_name
+from dohyo.places import WORKLOADS, shown
+from dohyo.scenario import key_columns, phases, properties, published, systems, together
+from dohyo.scenario.hosts import Hosts, here
+from dohyo.scenario.scenario import MATRIX, VARIANT, Caches, Scenario, share_of
+
+# The counts that ``scale`` makes smaller.
+SCALED = ("recordcount", "operationcount")
+# What a file says for the full size alone, beside what it says for any machine.
+FULL = "full."
+MOST_TRIALS = 10_000
+# Ends of the keys that decide what an operation is.
+_OF_OPERATIONS = ("proportion", "distribution", "workload")
+
+
+def scenario_files() -> dict[str, Path]:
+    """The scenarios of the workloads folder by name."""
+    return {path.stem: path for path in sorted(WORKLOADS.iterdir()) if path.is_file() and path.name[0] != "."}
+
+
+def description(path: Path) -> str:
+    """The first line of a property file, if it is a comment."""
+    with path.open(encoding="utf-8") as file:
+        line = file.readline()
+    return line.lstrip("#! ").rstrip() if line[:1] in ("#", "!") else ""
+
+
+def _title(path: Path, changes: Mapping[str, str]) -> str:
+    """A file's description without what it puts in brackets, and with the operations that are not those of the file."""
+    said = re.sub(r" *\([^)]*\)", "", description(path))
+    other = [f"{key}={value}" for key, value in changes.items() if key.endswith(_OF_OPERATIONS)]
+    return f"{said}, with {', '.join(other)}" if said and other else said
+
+
+def find(name: str) -> Path:
+    """The file of a scenario, which is given by its name or by the path of any property file.
+
+    :raises BadInputError: if there is none
+    """
+    files = scenario_files()
+    if name in files:
+        return files[name]
+    plain_text.check(name, f"the scenario {name}")
+    if "/" in name or Path(name).is_file():
+        if not Path(name).is_file():
+            raise BadInputError(
+                f"the property file {name} does not exist; a scenario is such a file or a name from --list"
+            )
+        return Path(name)
+    raise unknown("scenario", name, files, "--list shows all; the path of a property file will do too")
+
+
+def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> dict[str, str]:
+    """Joins ``--set key=value`` with the options that are short for one (``--records`` for recordcount, …).
+
+    :param named: values by property key, None where the option was not given
+    :raises BadInputError: if an assignment is none, or two of them contradict
+    """
+    given: dict[str, str] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.strip():
+            raise BadInputError(f"--set {assignment}: must read --set key=value")
+        given[key.strip()] = value.strip()
+    for key, named_value in named.items():
+        if named_value is None:
+            continue
+        if given.get(key, named_value) != named_value:
+            raise BadInputError(f"{key} is given twice: as {given[key]} and as {named_value}; leave one out")
+        given[key] = named_value
+    return given
+
+
+def load(
+    path: Path,
+    changes: Mapping[str, str] | None = None,
+    name: str | None = None,
+    hosts: Hosts | None = None,
+    *,
+    full: bool = False,
+    caches: Caches | None = None,
+) -> Scenario:
+    """Reads and checks a scenario.
+
+    :param changes: properties and role variables that replace those of the file
+    :param full: whether ``full.key=value`` of the file counts, and takes the place of ``key=value``
+    :param hosts: what datasize=4*ram is a multiple of; None is this machine
+    :param caches: says what datasize=0.6*cache is a multiple of; None refuses it
+    :raises BadInputError: naming key, value and what is allowed
+    """
+    name = name or path.stem
+    plain_text.check(name, f"the scenario's name {name}")
+    sources = _sources(path, dict(changes or {}), full=full)
+    named = phases.split(next((given["phases"] for given in sources.values() if "phases" in given), phases.RUN))
+    assignments: dict[str, str] = {}
+    matrix: dict[str, tuple[str, ...]] = {}
+    variants: dict[str, dict[str, str]] = {}
+    for source, given in sources.items():
+        for key, value in given.items():
+            try:
+                if key.startswith(f"{VARIANT}."):
+                    name_of_variant, _, own = key.removeprefix(f"{VARIANT}.").partition(".")
+                    variants.setdefault(name_of_variant, {})[own] = _of_variant(key, own, value, named)
+                elif key.startswith(MATRIX):
+                    matrix[key.removeprefix(MATRIX)] = _dimension(key.removeprefix(MATRIX), value, named)
+                else:
+                    assignments[key] = _checked(key, value, named)
+            except BadInputError as error:
+                raise BadInputError(f"{source}: {error}") from error
+    whole = replace(_sorted_out(name, assignments), title=_title(path, changes or {}))
+    _check_systems(whole)
+    for published_file in whole.published:
+        published.load(published_file)  # a broken one shall show before anything is measured
+    _check_variants(variants, matrix)
+    if matrix:
+        variants = {name: variants[name] for name in matrix.get(VARIANT, ())}
+        whole = replace(whole, matrix=matrix, variants=variants)
+        return replace(whole, points=_points(whole, assignments, hosts, caches))
+    scenario = _resolved(whole, hosts, caches)
+    together.check(scenario)
+    return scenario
+
+
+# Two names of one thing.
+_SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount", "partitions": "keycolumns"}
+_DECIDES = {
+    "duration": "how long a run takes, as two names of one thing",
+    "recordcount": "how many records are loaded",
+    "keycolumns": "which columns a key has",
+}
+
+
+def _about(key: str) -> str:
+    """What a key decides; a dimension of the matrix the same as its property."""
+    phase, dot, last = key.removeprefix(MATRIX).rpartition(".")
+    return phase + dot + _SYNONYMS.get(last, last)
+
+
+def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
+    """What a file says at one of its two sizes.
+
+    :raises BadInputError: if it has only one
+    """
+    small = {key: value for key, value in given.items() if not key.startswith(FULL)}
+    if not full:
+        return small
+    large = {key.removeprefix(FULL): value for key, value in given.items() if key.startswith(FULL)}
+    if not large:
+        raise BadInputError(f"--full: {file} has one size only; {FULL}key=value in it is for the full one")
+    replaced = {_about(key) for key in large}
+    return {key: value for key, value in small.items() if _about(key) not in replaced} | large
+
+
+def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, dict[str, str]]:
+    """What the file and the command line say, by their names; the file without what the command line replaces.
+
+    :raises BadInputError: if one of them says one thing twice
+    """
+    read = properties.read(path)
+    for source, assignments in {shown(path): read, "command line": changes}.items():
+        for key, value in assignments.items():
+            plain_text.check(key + value, f"{source}: {key}={value}")
+    # A count given by hand is meant to end the run, also where the file bounds runs by time.
+    decided = {_about(key) for key in changes}
+    for key in [key for key in changes if key.rpartition(".")[2] == "operationcount"]:
+        duration = key.removeprefix(MATRIX).removesuffix("operationcount") + "duration"
+        if duration not in decided:
+            changes[duration] = "0"
+    # As many rounds as are given by hand, also where the file goes on until the rates are exact enough.
+    if "rounds" in changes and "precision" in read:
+        changes.setdefault("precision", "none")
+    sources = {shown(path): _sized(read, full, shown(path)), "command line": changes}
+    for source, assignments in sources.items():
+        seen: dict[str, str] = {}
+        for key in assignments:
+            about = _about(key)
+            if (other := seen.setdefault(about, key)) != key:
+                one, two = (f"{name}={assignments[name]}" for name in sorted((key, other), key=about.__ne__))
+                what = _DECIDES.get(about, f"what {about} is")
+                raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
+    given = sources[shown(path)]
+    decided = {_about(key) for key in changes}
+    # What a file's variants say of it, too; but which systems have a variant is not which are measured.
+    decided |= {key for key in given if _about(_of_one_variant(key)) in decided - {"systems"}}
+    # Phases that the command line leaves out take what is said of them along.
+    named = phases.split(changes.get("phases", ""))
+    left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
+    if "phases" in changes:
+        decided |= {_about(key) for key in given if _is_of_phase(key.removeprefix(MATRIX), tuple(left_out))}
+    return {
+        source: {key: value for key, value in each.items() if each is changes or _about(key) not in decided}
+        for source, each in sources.items()
+    }
+
+
+def _is_of_phase(key: str, prefixes: tuple[str, ...]) -> bool:
+    """Whether a key is about one of these phases; a property such as max.other.cpu is of the experiment."""
+    return key.startswith(prefixes) and (properties.find(key) is None or key == phases.SHARE)
+
+
+def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
+    """A scenario from checked assignments, with its sizes as they were given."""
+    values: dict[str, str] = {}
+    role_variables: dict[str, Any] = {}
+    phase_values: dict[str, dict[str, str]] = {}
+    for key, value in assignments.items():
+        if (variable := systems.role_variables().get(key)) is not None:
+            role_variables[key] = variable.check(value)
+        elif properties.find(key) is not None:
+            values["duration" if key == "maxexecutiontime" else key] = value
+        else:
+            phase, _, own = key.partition(".")
+            phase_values.setdefault(phase, {})["duration" if own == "maxexecutiontime" else own] = value
+    return Scenario(name, values, role_variables, phase_values=phase_values)
+
+
+# What cannot be a dimension of the matrix.
+_OF_THE_EXPERIMENT = (
+    "systems", "phases", "repeats", "discard", "rounds", "rounds.max", "precision", "budget", "canary",
+    "reuse", "strict_conditions", "published",
+)  # fmt: skip
+
+
+def _is_of_the_experiment(key: str) -> bool:
+    known = properties.find(key)
+    return key in _OF_THE_EXPERIMENT or bool(known and known.by == "stock") or key.startswith("host_")
+
+
+def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
+    """The values of a dimension of the matrix, each checked.
+
+    :raises BadInputError: naming the dimension and what is wrong with it
+    """
+    if _is_of_the_experiment(key) or key.startswith(MATRIX):
+        raise BadInputError(f"{MATRIX}{key}={text}: {key} is one for the whole experiment; say {key} without matrix")
+    # Commas between brackets are those of one value, such as a role's list.
+    given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
+    if not all(given):
+        raise BadInputError(f"{MATRIX}{key}={text}: must be values separated by commas")
+    try:
+        values = tuple(given if key == VARIANT else (_checked(key, value, named) for value in given))
+    except BadInputError as error:
+        raise BadInputError(f"{MATRIX}{key}={text}: {error}") from error
+    if len(set(values)) < len(values):
+        raise BadInputError(f"{MATRIX}{key}={text}: a value is there twice; rounds=N measures every point again")
+    return values
+
+
+def _of_one_variant(key: str) -> str:
+    """The property that ``variant.NAME.property`` is about; "" for any other key."""
+    return key.removeprefix(f"{VARIANT}.").partition(".")[2] if key.startswith(f"{VARIANT}.") else ""
+
+
+def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
+    """A variant's property, checked.
+
+    :raises BadInputError: naming what is wrong with it
+    """
+    if own == "systems":
+        names = [name.strip() for name in value.split(",")]
+        for name in names:
+            if name not in systems.all_systems():
+                raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
+        return ",".join(names)
+    if not own or own.startswith(MATRIX) or _is_of_the_experiment(own):
+        raise BadInputError(
+            f"{key}={value}: a variant is variant.NAME.key=value, with a key that may differ from point to point"
+        )
+    try:
+        return _checked(own, value, named)
+    except BadInputError as error:
+        raise BadInputError(f"{key}={value}: {error}") from error
+
+
+def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[str, tuple[str, ...]]) -> None:
+    """Checks that variants are named where they are described, and the other way round.
+
+    :raises BadInputError: naming the variant, or what is said twice
+    """
+    for name in matrix.get(VARIANT, ()):
+        if name not in variants:
+            raise unknown("variant", name, variants, f"say what it is: {VARIANT}.{name}.key=value")
+    if variants and VARIANT not in matrix:
+        raise BadInputError(f"variants are described and none is measured: say {MATRIX}{VARIANT}={','.join(variants)}")
+    for name, own in variants.items():
+        for key in own:
+            if key in matrix:
+                raise BadInputError(
+                    f"{VARIANT}.{name}.{key} and {MATRIX}{key} both say what {key} is at a point; leave one out"
+                )
+
+
+def _has(system: str, own: Mapping[str, str]) -> bool:
+    """Whether a variant is one of a system: of those that it names, else of those that have all of its keys."""
+    if "systems" in own:
+        return system in own["systems"].split(",")
+    return all(_concerns(system, key) for key in own)
+
+
+def _concerns(system: str, key: str) -> bool:
+    """Whether a system has a key at all: not another role's variable, nor another binding's property."""
+    of = systems.all_systems()[system]
+    if key in systems.role_variables():
+        return key.startswith(f"{of.role}_")
+    # A phase's own is what stands behind the phase.
+    known = properties.find(key) or properties.find(key.partition(".")[2])
+    return known is None or known.by in (*of.bindings, *properties.READERS)
+
+
+def _points(
+    whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None, caches: Caches | None
+) -> tuple[tuple[str, Scenario], ...]:
+    """Every system at every point that there is for it, in the order of measuring; the first dimension changes last.
+
+    :raises BadInputError: naming the point at which the scenario cannot be
+    """
+    matrix = whole.matrix
+    dimensions = {name: _dimensions(name, whole) for name in whole.systems}
+    count = sum(math.prod(map(len, of_system.values())) for of_system in dimensions.values())
+    if count * whole.most_rounds > MOST_TRIALS:
+        raise BadInputError(f"the matrix has {count:,} points in each of {whole.most_rounds} rounds, more than"
+                            f" {MOST_TRIALS:,} trials; leave some values out")  # fmt: skip
+    if "operationcount" in matrix and "duration" not in matrix:
+        # Meant to end the run, as on the command line.
+        assignments = {**assignments, "duration": "0"}
+    used = [key for key in matrix if any(key in of_system for of_system in dimensions.values())]
+    scenarios: dict[str, Scenario] = {}
+    found: dict[tuple[str, str], Scenario] = {}
+    for values in itertools.product(*(matrix[key] for key in used)):
+        at = dict(zip(used, values, strict=True))
+        for name, of_system in dimensions.items():
+            point = {key: at[key] for key in of_system}
+            if any(value not in of_system[key] for key, value in point.items()):
+                continue  # a variant of other systems
+            place = point_name(point)
+            if place not in scenarios:
+                of_point = {**whole.variants.get(point.get(VARIANT, ""), {}), **point}
+                own = {key: value for key, value in of_point.items() if key not in (VARIANT, "systems")}
+                scenarios[place] = _at(whole.name, {**assignments, **own}, point, hosts, caches)
+            found.setdefault((name, place), scenarios[place])
+    return tuple((name, scenario) for (name, _), scenario in found.items())
+
+
+def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
+    """The dimensions that there are for a system, with its values in each."""
+    found: dict[str, Sequence[str]] = {}
+    for key, values in whole.matrix.items():
+        own = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
+        if own and _concerns(system, key):
+            found[key] = own
+    return found
+
+
+def _at(
+    name: str, assignments: Mapping[str, str], point: Mapping[str, str], hosts: Hosts | None, caches: Caches | None
+) -> Scenario:
+    try:
+        scenario = replace(_resolved(_sorted_out(name, assignments), hosts, caches), point=point)
+        together.check(scenario)
+    except BadInputError as error:
+        raise BadInputError(f"at {point_name(point)}: {error}" if point else str(error)) from error
+    return scenario
+
+
+def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) -> Scenario:
+    """The scenario with the number of its records instead of their size, of all keys' columns, and ``scale`` applied.
+
+    :raises BadInputError: if it has both of two properties that say one thing, or the size is not to be had
+    """
+    values = dict(scenario.values)
+    if partitions := int(values.pop("partitions", "0")):
+        if "keycolumns" in values:
+            raise BadInputError(
+                f"partitions={partitions} and keycolumns={values['keycolumns']} both say {_DECIDES['keycolumns']};"
+                " leave one out"
+            )
+        values["keycolumns"] = key_columns.series(partitions)
+    datasize = values.pop("datasize", "")
+    sized = replace(scenario, values=values, datasize=datasize)
+    if datasize:
+        known = hosts or here()
+        if datasize.endswith("*cache") and caches is not None:
+            sized = replace(sized, caches=caches(sized, known.stated(values)))
+        values["recordcount"] = _records(sized, datasize, known)
+    return _scaled(sized)
+
+
+def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
+    """How many records have that size together.
+
+    :raises BadInputError: if the hosts' memory is not known, no system has a cache, or a record is larger than that
+    """
+    factor, _, multiple = datasize.partition("*")
+    if multiple == "cache":
+        # The smallest: all systems of a comparison have the same records.
+        cache = min(filter(None, scenario.caches.values()), default=None)
+        if cache is None:
+            raise BadInputError(
+                f"datasize={datasize}: {', '.join(scenario.systems)}: no read cache of a system's own is known, as it"
+                " leaves caching to the operating system, or keeps all data in memory; give a size, such as 40GB, or a"
+                " multiple of the hosts' memory, such as 0.6*ram"
+            )
+        size = int(Fraction(factor) * cache)
+    elif multiple:
+        stated = hosts.stated(scenario.values)
+        if stated.memory is None:
+            raise BadInputError(
+                f"datasize={datasize}: the memory of {stated.where} is not known before they are deployed to;"
+                " say host_memory=192g, in the scenario or in the inventory"
+            )
+        size = int(Fraction(factor) * stated.memory * stated.count / scenario.number("replication"))
+    else:
+        size = properties.size_bytes(datasize) or 0
+    if size < scenario.record_bytes:
+        raise BadInputError(
+            f"datasize={datasize}: is less than one record of {scenario.record_bytes:,} bytes"
+            " (fieldcount × fieldlength)"
+        )
+    return properties.known()["recordcount"].check(str(size // scenario.record_bytes))
+
+
+def _scaled(scenario: Scenario) -> Scenario:
+    """The scenario with ``scale`` applied to its counts; none falls to 0."""
+    scale = scenario["scale"]
+    full = {key: scenario.values[key] for key in SCALED if scenario.number(key) > 0} if Fraction(scale) != 1 else {}
+    if not full:
+        return scenario
+    counts = {key: share_of(count, scale) for key, count in full.items()}
+    return replace(scenario, values={**scenario.values, **counts}, full=full)
+
+
+def _checked(key: str, value: str, named: Sequence[str]) -> str:
+    """An assignment's value in the form that all readers understand.
+
+    :param named: the runs of a trial
+    """
+    if apart := [system.name for system in systems.all_systems().values() if key in system.variables]:
+        raise BadInputError(f"{key}={value}: it tells {', '.join(apart)} apart; choose with systems=NAME,…")
+    if (variable := systems.role_variables().get(key)) is not None:
+        variable.check(value)
+        return value
+    if (found := properties.find(key)) is not None:
+        checked = found.check(value)
+        if key == "phases":
+            phases.check(checked)
+        return checked
+    phase, _, of_phase = key.partition(".")
+    if phase in (phases.INSERT, *named) or properties.find(of_phase) or of_phase in systems.role_variables():
+        known = phases.property_of(phase, of_phase, named)
+        # Its message shall name the phase, too.
+        return replace(known, key=key).check(value)
+    raise unknown("property", key, [*properties.known(), *systems.role_variables()], "docs/properties.md lists all")
+
+
+def _check_systems(scenario: Scenario) -> None:
+    for name in scenario.systems:
+        if name not in systems.all_systems():
+            raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
+    if len(set(scenario.systems)) < len(scenario.systems):
+        raise BadInputError(f"systems={scenario['systems']}: a system is named twice; repeats=N measures it again")
