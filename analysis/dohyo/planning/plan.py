@@ -159,8 +159,7 @@ def load_of(trial: PlannedTrial, folder: Path) -> str:
 def _is_of_a_load(key: str) -> bool:
     """Whether a property of a phase matters to a load, which only inserts."""
     known = properties.find(key)
-    mixes = known is not None and known.group == "Mix of operations" and key != "dataintegrity"
-    return not mixes and key not in phases.NOT_OF_THE_LOAD
+    return (known is None or known.kind != "mix") and key not in phases.NOT_OF_THE_LOAD
 
 
 def variables(

@@ -35,24 +35,6 @@ _STEPS = (
     "deploy", "canary", "start", "schema", "load", "settle", "probe", "stats", "count", "stop", "matrix", "variant",
     "full",
 )  # fmt: skip
-# Why a property of these groups is the same in all phases, and which ones of them are not.
-_FIXED_GROUPS = {
-    "Experiment": "it is one for all phases of a trial",
-    "Hosts that are not there yet": "it says what the hosts are",
-    "Conditions": "the servers are started and the tables are made with it",
-    "Search for the highest rate": "it is of a trial with a single phase",
-    "Records": "all phases work on the records that the load has made",
-    "Only read by the stock client": "only the stock client reads it",
-}
-_DIFFER = {"duration", "warmup", "warmuptime"}
-_FIXED = {
-    "client_heap": "the memory is set aside before the servers are started",
-    "dataintegrity": _FIXED_GROUPS["Records"],
-    "aerospike.layout": _FIXED_GROUPS["Records"],
-    "aerospike.inline": "its role reads it when the servers are started",
-    "mysql.connections": "its role reads it when the servers are started",
-    "postgresql.connections": "its role reads it when the servers are started",
-}
 # The load asks for nothing, and ends when all records are there.
 NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmup", "warmuptime", "readbeforewrite"}
 
@@ -111,8 +93,8 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Proper
     if known is None:
         reason = "the servers are started with a role's variables"
     else:
-        reason = _FIXED.get(key) or ("" if key in _DIFFER else _FIXED_GROUPS.get(known.group, ""))
-        if phase == INSERT and (key in NOT_OF_THE_LOAD or known.group == "Mix of operations"):
+        reason = known.fixed
+        if phase == INSERT and (key in NOT_OF_THE_LOAD or known.kind == "mix"):
             reason = "the load inserts every record once, and ends then"
     if known is None or reason:
         raise BadInputError(f"{phase}.{key}: cannot be of one phase, because {reason}; say {key} without a phase")

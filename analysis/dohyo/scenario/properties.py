@@ -45,6 +45,8 @@ class Property:
     max: float | None = None
     choices: tuple[str, ...] = ()
     refused: str | None = None
+    fixed: str = ""
+    kind: str = ""
 
     def check(self, value: str) -> str:
         """Returns the value in the form that all readers understand ("100k" becomes "100000", "5m" becomes "300").
@@ -190,9 +192,10 @@ def _plain(number: float | None) -> str:
 def known() -> dict[str, Property]:
     """All properties by key: the common ones, then those of the bindings."""
     groups = _yaml(Path(__file__).with_suffix(".yml"))
-    result = {
-        key: _property(key, group, fields) for group, entries in groups.items() for key, fields in entries.items()
-    }
+    result: dict[str, Property] = {}
+    for group, entries in groups.items():
+        common = entries.pop("_all", {})
+        result |= {key: _property(key, group, {**common, **fields}) for key, fields in entries.items()}
     for file in sorted(BINDINGS.glob("*/properties.yml")):
         binding = file.parent.name
         for key, fields in _yaml(file).items():

@@ -23,7 +23,6 @@ _ASIDE = {
 _NOT_OF_A_LOAD = {"warmup", "duration"}
 # The name is that of the phase; of threads and times it is the trial's that count.
 _TOLD_TWICE = {"name", "threadcount", "warmuptime"}
-_OF_THE_OUTPUT = "Client output"
 
 
 @dataclass(frozen=True)
@@ -72,5 +71,5 @@ def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str
     given = mapping(of_phase.pop("properties"))
     known = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}
     found = {key: entry.default for key, entry in known.items()} | given | of_phase
-    aside = {key for key, entry in known.items() if entry.group == _OF_THE_OUTPUT} | _TOLD_TWICE
+    aside = {key for key, entry in known.items() if entry.kind == "output"} | _TOLD_TWICE
     return {key: plain(value) for key, value in found.items() if value is not None and key not in aside}
