@@ -107,6 +107,7 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "mysql_settings={datadir: /srv/mysql}",
         "postgresql_settings={data_directory: /srv/postgresql}",
         "postgresql_settings={archive_command: 'id'}",
+        "postgresql_settings={include_if_exists: /etc/passwd}",
         "postgresql_version=17/..",
         "mysql_settings={loose-INNODB-DATA-HOME-DIR: /srv/mysql}",
         'mysql_settings={a: "1\\n[client]"}',
@@ -136,7 +137,11 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
             "hbase_family=f",
         ),
         *("aerospike_devices=[/dev/nvme0n1]", "aerospike_feature_key=", "cassandra_java_options=['-Da=b c']"),
-        *("mysql_settings={innodb_max_dirty_pages_pct: 10, loose-x: 'a # b'}", "hbase_settings={a.b-c: '<&>'}"),
+        *(
+            "mysql_settings={innodb_max_dirty_pages_pct: 10, loose-x: 'a # b'}",
+            "postgresql_settings={log_temp_files: 0}",
+            "hbase_settings={a.b-c: '<&>'}",
+        ),
         *("cassandra_address=::1", "scylla_cpuset=0-3,8", "aerospike_max_record_size=8M"),
     ],
 )
