@@ -138,8 +138,8 @@ class Aims:
     allocated: float | None = None
 
 
-class TooSlow(SystemExit):
-    """A client did not reach the end of its window in time: its lines of progress wait for a processor, too."""
+class NotMeasured(SystemExit):
+    """A run gave no figures: the client was too slow, ended early, or had errors."""
 
 
 def bundle(system: str) -> Path:
@@ -284,8 +284,9 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
     """Runs a client until its window is over. Its warm-up begins with its first line that has records.
 
     Raises:
-        TooSlow: if the window is not over PATIENCE after it should have been; the client is killed then.
-        SystemExit: if the client ends before, carries no record in the window, or a line tells of a failed operation.
+        NotMeasured: if a line reports a failed operation, if the client ends before its window does or has no record
+            in it, or if the window is not over PATIENCE after it should have been; the client is killed then, whose
+            lines of progress may wait for a processor, too.
     """
     turns: dict[str, list[tuple[float, int]]] = defaultdict(list)
     allocations: list[tuple[float, int]] = []
@@ -298,7 +299,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
             now = time.monotonic()
             last.append(line)
             if re.search(client.failure, line):
-                sys.exit(f"{' '.join(client.command)}\nhad errors:\n{''.join(last)}")
+                raise NotMeasured(f"{' '.join(client.command)}\nhad errors:\n{''.join(last)}")
             if memory := ALLOCATED.search(line):
                 allocations.append((int(memory[2]) / 1000, int(memory[1]) - allocated))
                 allocated = int(memory[1])
@@ -320,7 +321,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                 rate = sum(map(per_second, turns.values()))
                 records = rate * (now - begin)
                 if not records:
-                    sys.exit(f"{' '.join(client.command)}\ncarried no record in its window:\n{''.join(last)}")
+                    raise NotMeasured(f"{' '.join(client.command)}\ncarried no record in its window:\n{''.join(last)}")
                 return Measured(
                     rate,
                     (processor_seconds(process.pid) - cpu) / records * 1e6,
@@ -328,8 +329,8 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                     per_second(allocations) / rate if len(allocations) > 1 else None,
                 )
         if patience.finished.is_set():
-            raise TooSlow(f"{' '.join(client.command)}\nwas not through its window after {limit:g} s")
-        sys.exit(f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}")
+            raise NotMeasured(f"{' '.join(client.command)}\nwas not through its window after {limit:g} s")
+        raise NotMeasured(f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}")
 
 
 def settle(patience: float = 60) -> None:
@@ -390,27 +391,31 @@ def verdict(aim: float | None, good: bool) -> str:
     return f"{aim:.3g}" if good else f"{aim:.3g} **missed**"
 
 
-def compare(title: str, peer: Client, our: Client, aims: Aims, arguments: argparse.Namespace, folder: str) -> None:
-    """Runs both sides in turns and prints a row. A side that is too slow runs once, and has dashes for figures."""
+def compare(title: str, peer: Client, our: Client, aims: Aims, arguments: argparse.Namespace, folder: str) -> bool:
+    """Runs both sides in turns and prints a row. A side that cannot be measured is not run again, and has dashes.
+
+    Returns:
+        whether both sides were measured
+    """
     results: tuple[list[Measured], list[Measured]] = ([], [])
-    slow: set[int] = set()
+    failed: set[int] = set()
     for pair in range(arguments.pairs):
         for side in (0, 1) if pair % 2 == 0 else (1, 0):
-            if side in slow:
+            if side in failed:
                 continue
             settle()
             try:
                 results[side].append(run((peer, our)[side], folder, arguments))
-            except TooSlow as error:
-                slow.add(side)
+            except NotMeasured as error:
+                failed.add(side)
                 print(f"{title}: {error}", file=sys.stderr)
 
     def figure(side: int, of: Callable[[Measured], float], form: str) -> str:
-        return "–" if side in slow else f"{middle([of(run) for run in results[side]]):{form}}"
+        return "–" if side in failed else f"{middle([of(run) for run in results[side]]):{form}}"
 
     def row(of: Callable[[Measured], float], form: str, aim: float | None, least: bool = False) -> str:
         figures = f"{figure(1, of, form)} | {figure(0, of, form)}"
-        if slow:
+        if failed:
             return f"{figures} | not measured | {verdict(aim, True)}"
         ratios = [of(b) / of(a) for a, b in zip(*results, strict=True)]
         good = aim is None or (middle(ratios) >= aim if least else middle(ratios) <= aim)
@@ -427,6 +432,7 @@ def compare(title: str, peer: Client, our: Client, aims: Aims, arguments: argpar
         f" | {row(lambda run: run.allocated or 0, ',.0f', aims.allocated) if measured else '– | – | – | –'} |",
         flush=True,
     )
+    return not failed
 
 
 def wanted(cells: Sequence[Cell], arguments: argparse.Namespace) -> list[Cell]:

@@ -170,7 +170,7 @@ PEERS = {
 }
 
 
-def run_cell(cell: Cell, program: str, table: Properties, arguments: argparse.Namespace, folder: str) -> None:
+def run_cell(cell: Cell, program: str, table: Properties, arguments: argparse.Namespace, folder: str) -> bool:
     """Finds the peer's client for a cell and compares it with ours."""
     peer = PEERS[cell.system]
 
@@ -181,16 +181,17 @@ def run_cell(cell: Cell, program: str, table: Properties, arguments: argparse.Na
     if cell.load.batch > 1 and cell.kind not in peer.batches:
         load, theirs = without_batches(cell, client, arguments, folder)
         title, rate = f"{title} (peer: {load})", 2.0
-    compare(title, theirs, ours(cell, table, arguments.set), Aims(rate, peer.cpu_aim), arguments, folder)
+    return compare(title, theirs, ours(cell, table, arguments.set), Aims(rate, peer.cpu_aim), arguments, folder)
 
 
-def run_system(system: str, arguments: argparse.Namespace, folder: str) -> None:
+def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
     """All cells of one database that were asked for, on one server for each kind of rows."""
     peer = PEERS[system]
     program = peer.find()
     if not program:
         print(f"{system}: skipped, there is no {peer.variable}: {peer.source}", file=sys.stderr)
-        return
+        return True
+    done = True
     for fields in (1, 10):
         cells = wanted([Cell(system, fields, kind, load) for kind in peer.kinds for load in LOADS], arguments)
         if not cells:
@@ -201,14 +202,15 @@ def run_system(system: str, arguments: argparse.Namespace, folder: str) -> None:
                 loading = aerospike(program, Cell(system, fields, "write", ONE_BY_ONE), table, loads=True)
                 subprocess.run(loading.command, check=True, capture_output=True)
             for cell in cells:
-                run_cell(cell, program, table, arguments, folder)
+                done &= run_cell(cell, program, table, arguments, folder)
+    return done
 
 
 def main() -> None:
     arguments = arguments_of(__doc__, list(PEERS))
     with tempfile.TemporaryDirectory() as folder:
-        for system in arguments.what:
-            run_system(system, arguments, folder)
+        done = [run_system(system, arguments, folder) for system in arguments.what]
+    sys.exit(0 if all(done) else 1)
 
 
 if __name__ == "__main__":

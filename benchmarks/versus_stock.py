@@ -151,7 +151,7 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
         sys.exit(f"stock YCSB could not load its rows:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}")
 
 
-def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> None:
+def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
     """The clients alone: no database, values made on both sides."""
     jars, sources = f"{BINDINGS}/client/target/bundle/*", sorted((ROOT / "benchmarks" / "alone").glob("*.java"))
     classes, agent, manifest = folder / "classes", folder / "alone.jar", folder / "manifest"
@@ -161,13 +161,14 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> None:
     program, *options = java(f"{jars}:{agent}")
     command = [program, "-Xss256k", f"-javaagent:{agent}", *options]
     binding, db, aims = ALONE[what]
+    done = True
     for load in ALONE_LOADS:
         for loop in ("events", "threads"):
             for cell in wanted([Cell(f"{what}, {loop},", 10, "write", load)], arguments):
                 properties = mix(cell.kind, arguments.records, cell.fields) | {"threadcount": str(load.threads)}
                 changes = dict(change.split("=", 1) for change in arguments.set)
                 our = {**properties, "client.loop": loop, "operationcount": 0, **changes}
-                compare(
+                done &= compare(
                     cell.title,
                     ycsb([*command, "site.ycsb.Client", "-db", db], properties),
                     ycsb([*command, "dohyo.client.Client", "-db", binding], our),
@@ -175,9 +176,10 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> None:
                     arguments,
                     str(folder),
                 )
+    return done
 
 
-def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folder: Path) -> None:
+def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folder: Path) -> bool:
     """Compares the two clients in one cell."""
 
     def peer(of: Cell) -> Client:
@@ -189,11 +191,12 @@ def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folde
         title, aims = f"{title} (peer: {load})", Aims(AIMS.get((cell.system, cell.fields, cell.kind), 1), 1 / 6)
     else:
         theirs = peer(cell)
-    compare(title, theirs, ours(cell, table, arguments.set), aims, arguments, str(folder))
+    return compare(title, theirs, ours(cell, table, arguments.set), aims, arguments, str(folder))
 
 
-def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> None:
+def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool:
     """All cells of one database; reads come first, on the settled table. One by one only with YCSB's usual rows."""
+    done = True
     for fields in (1, 10):
         loads = (BATCHES, ONE_BY_ONE) if fields == 10 else (BATCHES,)
         cells = wanted([Cell(system, fields, kind, load) for kind in ("read", "write") for load in loads], arguments)
@@ -203,14 +206,15 @@ def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> None
             if system == "aerospike" and "YCSB_HOME" in os.environ:
                 load_stock(system, table, folder)
             for cell in cells:
-                run_cell(cell, table, arguments, folder)
+                done &= run_cell(cell, table, arguments, folder)
+    return done
 
 
 def main() -> None:
     arguments = arguments_of(__doc__, [*ALONE, *STOCK_BINDINGS])
     with tempfile.TemporaryDirectory() as name:
-        for what in arguments.what:
-            (run_alone if what in ALONE else run_system)(what, arguments, Path(name))
+        done = [(run_alone if what in ALONE else run_system)(what, arguments, Path(name)) for what in arguments.what]
+    sys.exit(0 if all(done) else 1)
 
 
 if __name__ == "__main__":
