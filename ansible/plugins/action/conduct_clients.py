@@ -31,7 +31,7 @@ from conducting.report import report, sentences
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
 SSH_OPTIONS = ("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5")
-# Own connections: others' traffic shall not share them, and they end when this task does.
+# Own connections: other traffic must not share them, and they end when this task does.
 OWN_CONNECTION = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
 
 

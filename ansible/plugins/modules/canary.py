@@ -187,7 +187,7 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
     """Bytes per second of sequential writes, and small writes per second, both forced to disk (fsync) one by one.
 
     :param seconds: for each of the two
-    :param of: how the figures are told from those of other disks
+    :param of: what distinguishes the figures from those of other disks
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
     """

@@ -119,7 +119,7 @@ class Disk:
             text=True,
             check=False,
         )
-        # What is still to be written shall not meet the trial.
+        # What is still to be written must not disturb the trial.
         subprocess.run(["sync", "-f", self.own], capture_output=True, check=False)
         if copied.returncode:
             return copied.stderr.strip().partition("\n")[0] or f"cp ended with exit code {copied.returncode}"
