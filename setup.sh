@@ -194,6 +194,16 @@ sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))'
     rm -rf -- "$folder"
 }
 
+# The lowest release of ansible-core that pyproject.toml allows, for the test of what we use of its private API.
+setup_lowest() {
+    local lowest folder="$state/ansible-lowest"
+    lowest=$(sed -n 's/.*"ansible-core~=\([0-9.]*\)".*/\1/p' "$root/analysis/pyproject.toml")
+    if [[ ! -d $folder/ansible_core-$lowest.dist-info ]]; then
+        say "installing ansible-core $lowest beside .venv"
+        pip_install "$(find_python)" --target "$folder" --upgrade "ansible-core==$lowest"
+    fi
+}
+
 # ---- Chromium -------------------------------------------------------------------------------------------------------
 
 # Without one the tests of the page are skipped with the reason; all others need none.
@@ -281,6 +291,7 @@ case "${1:-all}" in
     test)
         setup_python requirements-test.txt requirements-aws.txt requirements-figures.txt requirements.txt
         setup_browser
+        setup_lowest
         ;;
     client | all)
         setup_page

@@ -21,7 +21,7 @@ reports="$root/.setup/reports"
 unset PYTHONDONTWRITEBYTECODE # else each of many programs would compile Ansible and ours anew
 servers_up=false testbed_up=false
 
-# Ctrl-C shall not leave a server behind either; run.sh sees to its own.
+# Ctrl-C must not leave a server behind either; run.sh stops its own.
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 trap 'trap "" INT TERM HUP; end_jobs; if $servers_up; then playbook stop.yml >/dev/null; fi; if $testbed_up; then testbed_down; fi' EXIT

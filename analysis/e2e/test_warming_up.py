@@ -62,7 +62,7 @@ def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> Non
     assert min(compiled) > 0
     assert LEAST <= outcome["warmup_seconds"] < MOST
     for client in clients:
-        # Instants are told in milliseconds; what else differs is how exactly a busy host reads its two clocks.
+        # Instants have milliseconds; the rest of the difference is how exactly a busy host reads its two clocks.
         assert client["warmup_seconds"] == pytest.approx(outcome["warmup_seconds"], abs=0.1)
         assert (client["measured_seconds"], client["valid"]) == (2, True)
         assert client["warmup_operations"] > client["operations"] > 0

@@ -4,7 +4,10 @@ import io
 import json
 import re
 import shutil
+import tarfile
+import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +37,19 @@ CONDITIONS = {
     "notes": [],
 }
 TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
+
+
+# Its folder goes with the program.
+_UNPACKED = tempfile.TemporaryDirectory(prefix="dohyo-sample-")
+
+
+@cache
+def sample() -> Path:
+    """The experiment whose page and table are in docs/sample, without its evidence."""
+    with tarfile.open(DATA / "sample.tar.xz") as archive:
+        archive.extractall(_UNPACKED.name, filter="data")
+    (folder,) = Path(_UNPACKED.name).iterdir()
+    return folder
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from evidence import sample
 from rich.console import Console
 
 from dohyo.places import ROOT
@@ -14,7 +15,6 @@ from dohyo.running import doctor
 from dohyo.running.doctor import Alone, Wanted
 from dohyo.scenario import loading, scenario
 
-SAMPLE = ROOT / "docs/sample"
 ALONE = Alone("host1", "run", 8, ops=300_000, records=600_000, cpu=20e-6)
 
 
@@ -52,22 +52,22 @@ def test_the_documented_rule_is_the_one_that_judges() -> None:
 
 
 def test_a_target_comes_before_what_was_measured_and_that_before_what_was_published(tmp_path: Path) -> None:
-    measured = doctor.wanted_of(load(), "run", None, SAMPLE)
+    measured = doctor.wanted_of(load(), "run", None, sample().parent)
     assert {each.of.split()[0]: round(each.ops) for each in measured} == {
         "cassandra": 18330, "hbase": 12837, "mysql-innodb": 23559, "mysql-myisam": 17397,
     }  # fmt: skip
     assert [round((each.cpu or 0) * 1e6) for each in measured if each.of.startswith("hbase ")] == [30]
-    (target,) = doctor.wanted_of(load(target="777"), "run", None, SAMPLE)
+    (target,) = doctor.wanted_of(load(target="777"), "run", None, sample().parent)
     assert (target.ops, target.of, round((target.cpu or 0) * 1e6)) == (777, "target", 30)
-    assert doctor.wanted_of(load("hbase-cache"), "a", None, SAMPLE) == [Wanted(79439, "published: hbase")]
+    assert doctor.wanted_of(load("hbase-cache"), "a", None, sample().parent) == [Wanted(79439, "published: hbase")]
     # On other hosts, in other batches, of another scenario: other rates.
-    assert doctor.wanted_of(load(), "run", tmp_path / "hosts", SAMPLE) == []
-    assert doctor.wanted_of(load(batchsize="100"), "run", None, SAMPLE) == []
-    assert doctor.wanted_of(load("workloadB"), "run", None, SAMPLE) == []
+    assert doctor.wanted_of(load(), "run", tmp_path / "hosts", sample().parent) == []
+    assert doctor.wanted_of(load(batchsize="100"), "run", None, sample().parent) == []
+    assert doctor.wanted_of(load("workloadB"), "run", None, sample().parent) == []
 
 
 def test_an_experiment_that_did_not_end_gives_way_to_the_one_before(tmp_path: Path) -> None:
-    (whole,) = (path for path in SAMPLE.iterdir() if (path / "experiment.json").is_file() and "workloadA" in path.name)
+    whole = sample()
     shutil.copytree(whole, tmp_path / "20200101-000000-workloadA")
     (tmp_path / "20200102-000000-workloadA").mkdir()
     shutil.copy(whole / "experiment.json", tmp_path / "20200102-000000-workloadA")

@@ -2,14 +2,19 @@
 
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dohyo.ansible.playbook import play
 from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins"))
+from in_process import answer_of  # type: ignore[import-not-found]
 
 SECRET = "hunter2-correct-horse"  # noqa: S105 - it is none
 # With this there is an interpreter to notice when a module starts on "the host"; it says so in a file.
@@ -99,6 +104,25 @@ def test_a_module_answers_the_same_in_both_ways(tmp_path: Path) -> None:
     assert within["write"]["written"] == ["WHERE/data/conf/a"]
     assert (tmp_path / "within/home/a").read_text() == (tmp_path / "module/home/a").read_text() == "b"
     assert not (tmp_path / "within/data").exists()
+
+
+@pytest.mark.parametrize("search", [True, False])
+def test_a_taken_port_is_another_one_or_an_error_that_names_who_has_it(search: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as theirs:
+        port = theirs.getsockname()[1]
+        asked = {"preferred": {"cql": port}, "search": search}
+        answer = json.loads(answer_of(ANSIBLE / "plugins/modules/free_ports.py", asked))
+    if search:
+        assert answer["ports"]["cql"] > port
+        assert answer["moved"] == [f"cql port {port} is taken on 127.0.0.1, using {answer['ports']['cql']}"]
+    else:
+        who = rf"port {port} \(cql\) on 127.0.0.1 is taken by \S+, process \d+; end that, or set another port"
+        assert re.fullmatch(who, answer["msg"])
+
+
+def test_trials_search_ports_on_the_machine_of_ansible_alone() -> None:
+    (defaults,) = [play.get("module_defaults") for play in yaml.safe_load((ANSIBLE / "trial.yml").read_text())]
+    assert defaults == {"free_ports": {"search": "{{ ansible_connection | default('ssh') == 'local' }}"}}
 
 
 def test_every_plugin_of_a_module_has_its_module() -> None:

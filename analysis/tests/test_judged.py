@@ -8,7 +8,7 @@ import pytest
 from dohyo.places import ANSIBLE
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from judged import judged  # type: ignore[import-not-found]
+from dohyo_filters import judged  # type: ignore[import-not-found]
 
 ASKED = {"replication": 3, "write_acks": "all", "read_acks": "one", "durability": "memory", "compression": "none"}
 

@@ -81,7 +81,7 @@ def test_rows_of_a_heat_map_leave_no_stripe_between_them() -> None:
     rows = [heat_row_ms(row) for row in sorted(slot.heat)]
     assert rows[0][0] == 0.001
     assert all(below[1] == above[0] for below, above in pairwise(rows))
-    # 8 µs are the eight neighbours of a slot; from 64 µs on a row is as high as it shall be, to the next counter.
+    # 8 µs are the eight neighbours of a slot; from 64 µs on a row is as high as it must be, to the next counter.
     assert [row for row in rows if row[0] < 0.05] == [
         (0.001, 0.008), (0.008, 0.016), (0.016, 0.024), (0.024, 0.032), (0.032, 0.04), (0.04, 0.048), (0.048, 0.064),
     ]  # fmt: skip

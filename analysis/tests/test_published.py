@@ -234,7 +234,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
         "–", "13.19", "–", "55.5", "–", "110.85", "–", "82–84%",
     ]  # fmt: skip
     assert len(lines) == 8
-    # All of them stand beside ours, so that there is no list of the rest; hardware and facts are told once.
+    # All of them are beside ours, so there is no list of the rest; hardware and facts come once.
     assert page.count("published, on other hardware: 1 master + 5 region servers") == 1
     every = ["operations", "op/s", "mean", "p95", "p99", "l1 cache hit"]
     for width, parts in ((160, 1), (100, 2), (70, 4)):
@@ -338,7 +338,7 @@ def test_published_places_are_those_of_the_scenario(path: Path) -> None:
                 assert set(values) <= {"load", *either[0].phases}
             elif name == "system":
                 assert set(values) <= set(either[0].systems)
-            elif values != ["c40-g1-jdk14"]:  # no such JDK to be had
+            elif values != ["c40-g1-jdk14"]:  # no such JDK exists
                 assert set(values) <= {value for each in either for value in each.matrix[name]}
 
 

@@ -361,7 +361,7 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
         ("host int 10k, when timestamp", "'host int 10k' must be a name"),
         ("host int 2147483649, when timestamp", "the type has room for 2147483648 values"),
         ("host text(2) 101, when timestamp", "the type has room for 100 values"),
-        ("host text(200) 10, user text(60) 10, when int", "a key has 264 bytes, and 255 at the most"),
+        ("host text(200) 10, user text(60) 10, when int", "a key has 264 bytes; at most 255 are allowed"),
         ("host int 10, field9 timestamp", "a field is called field9, too"),
         ("host int 9, when text(2)", "recordcount=1000: .* makes 900 different keys"),
     ],

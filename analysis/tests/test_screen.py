@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, on_screen, reads, rendered, trial
+from evidence import edit_json, on_screen, reads, rendered, sample, trial
 from rich.console import Console
 from test_search import searched
 
@@ -27,7 +27,6 @@ from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 
-SAMPLE = ROOT / "docs/sample/20261124-045318-workloadA"
 STOCK = Path(__file__).parent / "data" / "stock"
 SYSTEMS = {"cassandra": 52345.0, "hbase": 43210.0, "scylla": 151234.0, "aerospike": 250123.0, "mysql-innodb": 61234.0}
 
@@ -112,7 +111,7 @@ def searches(experiment: Path) -> Summary:
 
 
 SCENARIOS = {
-    "sample": kept.read(SAMPLE),
+    "sample": kept.read(sample()),
     "workloadE": each_system("INSERT", "SCAN"),
     "workloadF": each_system("READ", "UPDATE", "READ-MODIFY-WRITE"),
     "four hosts, batches": each_system("READ", "INSERT", hosts=4, batch=100),
@@ -271,10 +270,13 @@ def test_summary_md_begins_with_the_screen() -> None:
     assert page[2:11] == [f"    {line}".rstrip() for line in table_of(on_screen(SCENARIOS["sample"]))]
 
 
-def test_the_readme_shows_the_sample() -> None:
+def test_the_readme_and_the_sample_show_the_screen() -> None:
+    lines = [line.rstrip() for line in table_of(on_screen(SCENARIOS["sample"]))]
     text = (ROOT / "README.md").read_text("utf-8")
-    for line in table_of(on_screen(SCENARIOS["sample"])):
-        assert f"\n{line.rstrip()}\n" in text
+    for line in lines:
+        assert f"\n{line}\n" in text
+    page = (ROOT / "docs/sample/summary.md").read_text("utf-8")
+    assert page.splitlines()[2 : 2 + len(lines)] == [f"    {line}".rstrip() for line in lines]
 
 
 def test_show_reads_evidence_or_else_summary_json(tmp_path: Path) -> None:
@@ -297,7 +299,7 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
     assert "dohyo tabulate shows logs of other clients" in str(said.exception)
     (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
     assert "neither evidence" in str(CliRunner().invoke(cli, ["show", str(tmp_path)]).exception)
-    content = json.loads((SAMPLE / "summary.json").read_text("utf-8"))
+    content = json.loads((sample() / "summary.json").read_text("utf-8"))
     for broken in (json.dumps({**content, "trials": [{"name": 5}]}), "[", "[]"):
         (tmp_path / "summary.json").write_text(broken, encoding="utf-8")
         damaged = CliRunner().invoke(cli, ["show", str(tmp_path)])

@@ -20,7 +20,7 @@ from dohyo.scenario import loading, scenario, systems
 from dohyo.scenario.hosts import Hosts
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from disk_mb import disk_mb  # type: ignore[import-not-found]
+from dohyo_filters import disk_mb  # type: ignore[import-not-found]
 
 GIB = 2**30
 BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"

@@ -1,31 +1,25 @@
-"""Runs modules of ours within Ansible's own process, where that is the same as on the host and costs nothing.
+"""Runs our modules within Ansible's own process if the host is this machine, with the same user and interpreter.
 
-A module is packed, sent to a new Python and unpacked there: on a slow machine half a second of processor time, for what
-often takes a millisecond. Where the "host" is this very machine, user and interpreter, the module's ``main`` is called
-instead. Ansible runs every task in a process of its own, so that nothing a module does to its process outlives it. The
-module's parameters, its answer and what Ansible does with both are the same.
+Otherwise Ansible packs a module, sends it to a new Python and unpacks it there: half a second of processor time on a
+slow machine, for what often takes a millisecond. Ansible runs every task in a process of its own, so nothing that a
+module does to its process outlives it. The module's parameters, its answer and what Ansible does with both are the
+same.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import io
-import json
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import ansible.module_utils
-from ansible.module_utils import basic
-from ansible.module_utils.common.json import Direction, get_module_encoder
 from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as Normal
+from ansible_private import module_answer, module_arguments, module_output
 
 PLUGINS = Path(__file__).resolve().parent
-# How Ansible writes what a module is given and answers; of its own modules all use this one.
-PROFILE = "legacy"
 
 
 class InProcess(ActionBase):  # type: ignore[misc]
@@ -44,12 +38,11 @@ class InProcess(ActionBase):  # type: ignore[misc]
             answer: dict[str, Any] = super()._execute_module(module_name, module_args, task_vars=task_vars, **others)
             return answer
         arguments = dict(self._task.args if module_args is None else module_args)
-        self._update_module_args(name, arguments, task_vars)
+        module_arguments(self, name, arguments, task_vars)
         with TemporaryDirectory() as folder:
             # Else the module would make one, and remove it when a Python ends in good order; workers of Ansible do not.
             output = answer_of(file, {**arguments, "_ansible_tmpdir": folder})
-        parsed: dict[str, Any] = self._parse_returned_data({"stdout": output}, PROFILE)
-        return parsed
+        return module_answer(self, output)
 
     def _is_this_process(self, task_vars: dict[str, Any]) -> bool:
         """Would the module run on this machine, as this user and with this interpreter, in the same environment?"""
@@ -76,14 +69,10 @@ def answer_of(file: Path, arguments: dict[str, Any]) -> str:
     assert spec is not None  # noqa: S101 - for the type checker
     assert spec.loader is not None  # noqa: S101 - as above
     module = importlib.util.module_from_spec(spec)
-    encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
-    basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
-    basic._ANSIBLE_PROFILE = PROFILE
-    output = io.StringIO()
-    with redirect_stdout(output):
-        try:
-            spec.loader.exec_module(module)
-            module.main()
-        except SystemExit:
-            pass
-    return output.getvalue()
+    loader = spec.loader
+
+    def run() -> None:
+        loader.exec_module(module)
+        module.main()
+
+    return module_output(run, arguments)

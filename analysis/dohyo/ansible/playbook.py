@@ -182,7 +182,7 @@ def execute(
         cwd=cwd,
         env=env,
         start_new_session=True,
-        # Python marks what shall not be inherited.
+        # Python marks descriptors as not inheritable.
         close_fds=False,
     )
     deadline = time.monotonic() + timeout

@@ -1,7 +1,7 @@
 """The pauses of a JVM's garbage collector, from its own log.
 
 Two formats, which all collectors of docs/versions.md write: unified logging (JDK 9 and newer, JEP 158 and 271;
-`-Xlog:gc*:…:time,uptime`), whose lines bear the time of a pause's end, and JDK 8's (`-XX:+PrintGCDateStamps`), which
+`-Xlog:gc*:…:time,uptime`), whose lines have the time of a pause's end, and JDK 8's (`-XX:+PrintGCDateStamps`), which
 begins a line when the pause begins.
 """
 

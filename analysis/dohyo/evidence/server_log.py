@@ -83,7 +83,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Patterns:
-    """What stands in a role's log.yml; without `files` nothing is known."""
+    """What a role's log.yml contains; without `files` nothing is known."""
 
     files: tuple[str, ...] = ()
     lines: tuple[Lines, ...] = ()

@@ -27,7 +27,7 @@ from dohyo.figures import named
 _Key = tuple[str, int | None]
 # As many as a percentile needs to be one of them and not the largest.
 _ENOUGH_FOR_P99 = 100
-# More of them are told by the longest.
+# Of more, only the longest is named.
 _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5
 

@@ -171,7 +171,7 @@ class ClientLog:
 
     @property
     def threads(self) -> str | None:
-        """Number of threads, as the client was told it; None when not given."""
+        """Number of threads in the client's command line; None if not given."""
         return self.option("-threads") or self.properties.get("threadcount")
 
     def option(self, name: str) -> str | None:
@@ -353,7 +353,7 @@ class _Reader:
         self._log.operations[name] = of
 
     def _json(self, line: str) -> None:
-        # Whole objects in one line first: another program's may stand in the middle of one of ours, which has a line
+        # Whole objects in one line first: another program's may be in the middle of one of ours, which has a line
         # per member. Objects inside objects take a turn each.
         for _ in range(_JSON_DEPTH):
             whole = _JSON_OBJECT.findall(line)

@@ -46,7 +46,7 @@ def canary_seconds(scenario: Scenario) -> int:
 def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
     """The trials in the order of measuring; the number in the name keeps folders in that order.
 
-    Each round begins with the next system: what changes on the hosts in the course of a round shall not favour the same
+    Each round begins with the next system: a change on the hosts in the course of a round must not favour the same
     one every time (docs/method.md#rounds).
 
     :param rounds: at most `most_rounds`; None: those that are measured in any case

@@ -1,4 +1,4 @@
-"""The files of a report, which stand in the experiment's folder unless another place is named."""
+"""The files of a report, which are in the experiment's folder unless another place is named."""
 
 from __future__ import annotations
 

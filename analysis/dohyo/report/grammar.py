@@ -1,7 +1,7 @@
 """Vega-Lite, the one grammar of the page and of the files: what a chart is, its colours, and what all charts share.
 
 Vega draws the same specification in a browser and, through vl-convert, into SVG and PNG without one. A chart is plain
-data: nothing that comes from a log or a scenario ever stands in an expression of the grammar, only in its data, its
+data: nothing that comes from a log or a scenario is ever in an expression of the grammar, only in its data, its
 titles and its domains, which Vega draws as text.
 """
 
@@ -21,7 +21,7 @@ LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#3a97d4
 DARK_COLOURS = ["#3d9be0", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#9fdcff", "#b9b9b9"]
 # Of what is of no system, or counts nowhere; seen on white and on black.
 GREY = "#80868e"
-# Systems are told apart without colours, too.
+# Systems differ without colours, too.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 4], [1, 3]]
 # Beyond this ratio of the largest to the smallest value bars of one hide those of the other.
@@ -62,7 +62,7 @@ class Chart:
 
     :ivar name: of its anchor and its files
     :ivar by_part: the tables have a column `part`, and one part is shown at a time
-    :ivar legend: systems are told apart by colour, shape and dashes alone
+    :ivar legend: only colour, shape and dashes distinguish systems
     :ivar missing: why there is nothing to draw, if so
     """
 

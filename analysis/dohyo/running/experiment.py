@@ -188,7 +188,7 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
 def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts | None = None) -> Experiment:
     """Begins a new experiment in an empty folder.
 
-    :param about: what else experiment.json shall hold
+    :param about: what else experiment.json contains
     :param hosts: what the scenario's sizes were computed from, for --resume
     """
     experiment = Experiment(folder, chosen)

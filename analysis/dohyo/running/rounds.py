@@ -77,7 +77,7 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
 
 
 def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
-    """Seconds that trials will take: each what it took at the most until now."""
+    """Seconds that trials will take: each its longest time until now."""
     longest: dict[tuple[str, str], float] = {}
     for trial in experiment.trials:
         place = (trial.system, point_name(trial.scenario.point))

@@ -92,7 +92,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             _check_size(scenario, options, signals)
             build_client(signals)
         except BaseException:
-            # Nothing was started, so nothing shall be left.
+            # Nothing was started, so nothing may be left.
             if not existed:
                 owned.remove_empty(folder)
             raise
@@ -204,7 +204,7 @@ class _Measurement:
         self.failed_while = ""
         # By system: why it is not available, "" for one that is.
         self.unavailable: dict[str, str] = {}
-        # Systems and the reasons that were told.
+        # Systems and the reasons that were printed.
         self.told: set[tuple[str, str]] = set()
         # By role: the variables with which it was installed last.
         self.deployed: dict[str, Mapping[str, Any]] = {}
@@ -541,7 +541,7 @@ class _Measurement:
         # Of what else lies in raw/ the summary says that it is of another experiment.
         results = {result.name: result for result in summary.trials}
         for trial in self.experiment.trials:
-            # Logs that contradict each other are found only now; --resume shall repeat such a trial, too.
+            # Logs that contradict each other are found only now; --resume must repeat such a trial, too.
             if self.experiment.state(trial) == "done" and results[trial.name].status != "ok":
                 self._mark(trial, "invalid", results[trial.name].reason)
         valid = summary.has_numbers(skipped=not self.options.named)

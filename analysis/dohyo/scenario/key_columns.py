@@ -48,7 +48,7 @@ def parse(text: str) -> list[Column]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"the name {twice} is there twice")
     if (length := sum(column.bytes for column in columns)) > MOST_BYTES:
-        raise ValueError(f"a key has {length} bytes, and {MOST_BYTES} at the most; make texts shorter")
+        raise ValueError(f"a key has {length} bytes; at most {MOST_BYTES} are allowed; make texts shorter")
     return columns
 
 

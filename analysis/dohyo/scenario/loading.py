@@ -123,7 +123,7 @@ def load(
     whole = replace(_sorted_out(name, assignments), title=_title(path, changes or {}))
     _check_systems(whole)
     for published_file in whole.published:
-        published.load(published_file)  # a broken one shall show before anything is measured
+        published.load(published_file)  # a broken one must fail before anything is measured
     _check_variants(variants, matrix)
     if matrix:
         variants = {name: variants[name] for name in matrix.get(VARIANT, ())}
@@ -378,7 +378,7 @@ def _at(
 def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) -> Scenario:
     """The scenario with the number of its records instead of their size, of all keys' columns, and ``scale`` applied.
 
-    :raises BadInputError: if it has both of two properties that say one thing, or the size is not to be had
+    :raises BadInputError: if it has both of two properties that say one thing, or the size is not known
     """
     values = dict(scenario.values)
     if partitions := int(values.pop("partitions", "0")):
@@ -460,7 +460,7 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
     phase, _, of_phase = key.partition(".")
     if phase in (phases.INSERT, *named) or properties.find(of_phase) or of_phase in systems.role_variables():
         known = phases.property_of(phase, of_phase, named)
-        # Its message shall name the phase, too.
+        # Its message must name the phase, too.
         return replace(known, key=key).check(value)
     raise unknown("property", key, [*properties.known(), *systems.role_variables()], "docs/properties.md lists all")
 

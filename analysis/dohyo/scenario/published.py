@@ -1,6 +1,6 @@
 """Figures that others have published of a scenario: a reference to print below or beside ours, and nothing else.
 
-They stand in `workloads/published/NAME.yml`, one file per scenario, whose form docs/workloads.md explains. An
+They are in `workloads/published/NAME.yml`, one file per scenario, whose form docs/workloads.md explains. An
 experiment keeps copies of its files, so that the summary needs nothing but the experiment's own folder. They are of
 other hardware and versions: no statistic of ours may take them in, which is why they are types of their own.
 """
@@ -97,7 +97,7 @@ class Published:
         return f"published, on other hardware: {self.hardware} · {self.versions}"
 
     def table_of(self, figure: PublishedFigure) -> Table | None:
-        """The first table whose rows are told apart by all that says where the figure stands."""
+        """The first table whose rows differ in everything that says where the figure belongs."""
         return next((table for table in self.tables if figure.at and figure.at.keys() <= set(table.rows)), None)
 
     @property

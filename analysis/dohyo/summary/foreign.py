@@ -446,7 +446,7 @@ def _clock(seconds: float) -> str:
 
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
-    """What clients of one run were told, and what not all of them were told alike."""
+    """The settings of the clients of one run, and those that not all of them have in common."""
     told = [(log.path.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
     found = []
     for name, scenario in told[1:]:

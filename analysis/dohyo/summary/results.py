@@ -235,14 +235,14 @@ class Summary:
     def is_sound(self, *, skipped: bool = False) -> bool:
         """Whether there are valid numbers of every trial, every search has found a rate, and everything could be read.
 
-        :param skipped: systems that could not be had are fine
+        :param skipped: unavailable systems are fine
         """
         return self.has_numbers(skipped=skipped) and self.has_found_rates() and not self.warnings
 
     def has_numbers(self, *, skipped: bool = False) -> bool:
         """Whether there are valid numbers of every trial.
 
-        :param skipped: systems that could not be had are fine, but not if there is no other
+        :param skipped: unavailable systems are fine, but not if there is no other
         """
         fine = ("ok", "skipped") if skipped else ("ok",)
         statuses = [trial.status for trial in self.trials]

@@ -151,7 +151,7 @@ def summarise(
 
 
 def is_experiment(folder: Path) -> bool:
-    """Whether a folder is that of an experiment. Logs of others may stand in a folder named raw, too."""
+    """Whether a folder is that of an experiment. Logs of others may be in a folder named raw, too."""
     left = ("state.json", "trial.json", "conditions.json", "client.json")
     return (folder / "experiment.json").is_file() or any(
         next((folder / "raw").glob(f"{below}{name}"), None) for name in left for below in ("*/", "*/*/*/")

@@ -46,7 +46,7 @@ def other_start(
 ) -> str | None:
     """Whether a client began at another instant than the one that was agreed: then its evidence is of another run.
 
-    :param start_ms: the instant that it was told, in ms since 1970 on its own host's clock
+    :param start_ms: the agreed instant that it received, in ms since 1970 on its own host's clock
     :param agreed: the instant of the run, in seconds since 1970 on the controller's
     :param offset_ms: the former clock against the latter
     :param conducted_limit_ms: as of :func:`late`

@@ -36,7 +36,7 @@ _RATES = ("operations", "records", "op/s", "rec/s", "±", _PRICE)
 _P99_INTERVAL = "p99 ±"
 _LATENCIES = ("mean", "p50", "p95", "p99", _P99_INTERVAL, "p99.9", "max")
 _FAILURES = ("errors", "not found")
-# At 120 columns everything stands in one line; narrower terminals get two tables, of rates and of latencies, or three.
+# At 120 columns everything fits in one line; narrower terminals get two tables, of rates and of latencies, or three.
 _PARTS: tuple[tuple[tuple[str, ...], ...], ...] = (
     ((*_RATES, *_LATENCIES, *_FAILURES),),
     ((*_RATES, *_FAILURES), _LATENCIES),
@@ -77,7 +77,7 @@ def render(summary: Summary, console: Console) -> None:
     width = console.width if console.is_terminal else 10_000
     parts = next((parts for parts in _PARTS if all(_width(heads, lines, part) <= width for part in parts)), _PARTS[-1])
     for part in parts:
-        # A reason stands in the first table only, and a line of nothing but unknowns in none of several.
+        # A reason is in the first table only, and a line of nothing but unknowns in none of several.
         known = [line for line in lines if part is parts[0] or line.has(part)]
         _print_part(heads, known, part, console, width)
         _print(console)

@@ -262,7 +262,7 @@ def claims_in(of: tuple[str, int]) -> bool:
 
 
 def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
-    # Spawned: a fork keeps locks shut that threads of a library held, and would wait for them for ever.
+    # Spawned: a fork keeps locks shut that threads of a library held, and would wait for them forever.
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         for _ in range(20):
             assert sum(pool.map(claims_in, [(str(tmp_path / "it"), number) for number in range(4)])) == 1

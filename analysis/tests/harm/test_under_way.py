@@ -57,7 +57,7 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
         assert (index.count(said), index.count("Not over yet.")) == (1, 1)
         # Without an ID: the newest that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
-    # Killed: its experiment says "running" for ever, and is not.
+    # Killed: its experiment says "running" forever, and is not.
     assert experiment_folder.running(newer) is None
     answer = dohyo("report", results=results)
     assert (answer.code, answer.out.strip(), "still being" in answer.err) == (1, str(newer / "report.html"), False)

@@ -27,7 +27,7 @@ from dohyo.running.experiment import write_json
 from dohyo.scenario import loading, properties, scenario
 
 sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
-from as_properties import as_properties  # type: ignore[import-not-found]
+from dohyo_filters import as_properties  # type: ignore[import-not-found]
 
 DOHYO = ROOT / ".venv/bin/dohyo"
 # Whatever runs a command in one of these makes the file MARKER in its current folder.

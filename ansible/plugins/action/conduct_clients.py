@@ -1,4 +1,14 @@
-"""Ansible action plugin: drives the clients of all hosts through one load or run; see the module of the same name."""
+"""Ansible action plugin: drives the clients of all hosts through one load or run, together (docs/clients.md).
+
+It opens one connection to each host, with Ansible's own settings for it, and starts the agent there that lies beside
+the service tool. It launches the clients, measures the hosts' clocks, agrees with all agents on one instant, follows
+the clients' logs, and ends everything on all hosts if one client fails, hangs or vanishes. It writes ``clients.json``,
+and the logs as they grow, into ``folder`` on the controller.
+
+It runs once for all hosts, and does not fail if clients do: a task that runs once would fail on the first host alone.
+Returns ``clients`` (what clients.json contains; its ``failure`` says why the phase does not count, for a task that
+fails on all hosts), ``vanished`` (hosts whose connection was lost; no more is sent to them) and ``notes`` (for people).
+"""
 
 from __future__ import annotations
 
@@ -12,16 +22,16 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.text.converters import to_text
 from ansible.plugins.action import ActionBase
-from ansible.plugins.loader import connection_loader
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from ansible_private import connection_of, ssh_command
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
 from conducting.report import report, sentences
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
 SSH_OPTIONS = ("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5")
-# Own connections: others' traffic shall not share them, and they end when this task does.
+# Own connections: other traffic must not share them, and they end when this task does.
 OWN_CONNECTION = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
 
 
@@ -36,18 +46,28 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         super().run(tmp, task_vars)
         _, arguments = self.validate_argument_spec(
             {
+                # By host, the first message to its agent: `tool`, the path of the service tool; `client`, null or its
+                # `name`, `folder`, `command` and `secrets`, a file that is removed once it was read; `servers`, the
+                # system whose processes are watched, or empty.
                 "agents": {"type": "dict", "required": True},
-                "folder": {"type": "path", "required": True},
-                "phase": {"type": "str", "required": True},
+                "folder": {"type": "path", "required": True},  # of the phase, on the controller
+                "phase": {"type": "str", "required": True},  # what people call it
+                # A run, or a load that is measured: of others the start skew does not matter.
                 "measured": {"type": "bool", "required": True},
-                "ready_timeout": {"type": "float", "required": True},
+                "ready_timeout": {"type": "float", "required": True},  # seconds for a client to be ready
+                # How far ahead of now several clients agree to begin.
                 "start_delay_ms": {"type": "float", "required": True},
-                "launch_interval_ms": {"type": "float", "default": 0},
-                "warmup": {"type": "float", "required": True},
+                "launch_interval_ms": {"type": "float", "default": 0},  # between the launches of two clients
+                "warmup": {"type": "float", "required": True},  # seconds from the agreed instant to the measured window
+                # `warmup` is the most: the window begins once rate and JIT compilers are steady.
                 "steady": {"type": "bool", "default": False},
+                # Seconds of the window; 0: the clients end by their number of operations.
                 "duration": {"type": "float", "required": True},
+                # Seconds from the agreed instant until every client must have ended.
                 "bound": {"type": "float", "required": True},
+                # Seconds in the window without news in its logs after which a client hangs.
                 "silence": {"type": "float", "required": True},
+                # Of the clients' starts, and of what is known of their clocks, for a valid run.
                 "skew_limit_ms": {"type": "float", "required": True},
             }
         )
@@ -81,26 +101,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """What starts a host's agent from here: Ansible's own way to that host, with all that its variables say."""
         name = host["inventory_hostname"]
         agent = [_python(host), str(Path(tool).with_name("agent"))]
-        kind = host.get("ansible_connection", self._play_context.connection)
+        kind = connection_of(self, host)
         if kind == "local":
             return agent
         if kind not in ("ssh", "smart"):
             raise AnsibleActionFail(f"ansible_connection={kind} of {name}: clients are driven over ssh or local")
-        connection = connection_loader.get("ssh", self._play_context, None)
-        task_keys = {**self._task.dump_attrs(), "timeout": self._play_context.timeout}
-        task_keys.pop("retries")
-        if self._play_context.password:
-            task_keys["password"] = self._play_context.password
-        connection.set_options(
-            task_keys=task_keys, var_options=connection._resolve_option_variables(host, self._templar)
-        )
-        address = connection.get_option("host")
-        ssh = connection.get_option("ssh_executable")
-        command = connection._build_command(ssh, "ssh", address, f"exec {shlex.join(agent)}")
-        at = command.index(ssh.encode()) + 1
+        command, has_password = ssh_command(self, host, f"exec {shlex.join(agent)}")
         # With a password: over the connection that Ansible has logged in on, and keeps for a while.
-        own = () if connection.get_option("password") else OWN_CONNECTION
-        return [ssh, *SSH_OPTIONS, *own, *map(to_text, command[at:])]
+        own = () if has_password else OWN_CONNECTION
+        return [command[0], *SSH_OPTIONS, *own, *map(to_text, command[1:])]
 
 
 def _python(host: dict[str, Any]) -> str:

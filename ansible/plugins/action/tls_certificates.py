@@ -1,6 +1,13 @@
-"""Ansible action plugin: certificates for a cluster, made on the controller; see the module of the same name.
+"""Ansible action plugin: makes certificates on the controller. community.crypto is on PyPI only inside `ansible`.
 
-With the package that Ansible itself needs for Vault, so that no program has to be there.
+It uses the Python package that Ansible itself needs for Vault, so no program has to be installed, and 150 lines replace
+a package of 21,000 files. In ``folder`` it makes ``ca.pem``, an authority for this folder alone, with its key
+``ca.key``, and for each of ``hosts`` (its names and addresses) ``HOST.pem``: a private key (P-256, PKCS 8, without a
+password) followed by its certificate. Only their owner can read the files. Existing files stay, unless they expire soon
+or do not fit the host's names.
+
+Returns ``made``, the names of the files that were made, and ``authority``, its certificate as X.509 in Base64 on one
+line (in check mode only if it exists).
 """
 
 from __future__ import annotations

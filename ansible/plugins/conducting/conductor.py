@@ -25,7 +25,7 @@ PING_SECONDS = 1.0
 SILENCE_SECONDS = 10.0
 # For an agent to start: a connection, and Python.
 CONNECT_SECONDS = 30.0
-# For clients to end after they were told to; the agent kills after 10.
+# For clients to end after the signal; the agent kills them after 10.
 STOP_SECONDS = 14.0
 # For the agents' last words.
 FINISH_SECONDS = 5.0

@@ -83,7 +83,7 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
     if skew is None or skew > skew_limit_ms:
         return (
             f"the clients began {skew} ms apart, and client_skew_limit_ms is {skew_limit_ms:g}:"
-            " look for hosts with busy processors, and raise client_start_delay if they were told too late"
+            " look for hosts with busy processors, and raise client_start_delay if they got the start too late"
         )
     for name, row in result["clients"].items():
         if row["offset_error_ms"] > skew_limit_ms:
@@ -95,7 +95,7 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
 
 
 def sentences(phase: str, result: dict[str, Any]) -> list[str]:
-    """What people are told at once: what went wrong, or how well several clients were together."""
+    """What the user sees at once: what went wrong, or how exactly several clients began and ended together."""
     rows = result["clients"].values()
     if result["failure"]:
         return [f"{phase}: {result['failure']}"]

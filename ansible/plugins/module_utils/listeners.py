@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import socket
@@ -24,6 +25,19 @@ def sockets(address: str, port: int) -> set[str]:
                 if row[3] == LISTENING and int(its_port, 16) == port and host[-8:] in (number, ANY_ADDRESS):
                     found.add(f"socket:[{row[9]}]")
     return found
+
+
+def can_listen(address: str, port: int) -> int:
+    """0, or the error of listening there. Ports of connections that just ended count as free, as for servers."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen(1)
+        except OSError as error:
+            return error.errno or errno.EIO
+    return 0
 
 
 def having(found: set[str]) -> list[str]:
@@ -56,10 +70,12 @@ def carries(pid: str, mark: bytes) -> bool:
         return False
 
 
-def command_of(pid: str) -> str:
-    """How people call a process."""
+def command_of(pids: list[str]) -> str:
+    """How people call the first of these processes."""
+    if not pids:
+        return "a process of another user"
     try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            return f"{file.read().strip()}, process {pid}"
+        with open(f"/proc/{pids[0]}/comm", encoding="utf-8") as file:
+            return f"{file.read().strip()}, process {pids[0]}"
     except OSError:
         return "a process that has ended"

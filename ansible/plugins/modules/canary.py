@@ -1,4 +1,14 @@
-"""Ansible module: what a host, and the network between hosts, can do while no server runs (docs/method.md)."""
+"""Ansible module: measures hosts, and the network between them, while no server runs (docs/method.md).
+
+The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener,
+``network`` measures the paths from this host to the listeners of others in about 3 s for any number of them, and
+``end`` ends the listener. Every figure is measured in several short slices, and all are returned. A figure that cannot
+be measured becomes a problem in words, not a failure. Nothing is left on the host: the kernel ends a listener that
+nobody ends after its lifetime.
+
+Returns ``measured`` (``host``, ``network``): ``figures``, each with ``name``, ``of`` (the folder or server it is about,
+or null), ``unit`` and ``slices``, and ``problems``, a list of sentences; or ``listener``: its ``address`` and ``port``.
+"""
 
 from __future__ import annotations
 
@@ -18,81 +28,6 @@ from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-
-DOCUMENTATION = r"""
-module: canary
-short_description: Measure processors, memory, disks and network of the hosts before a trial
-description:
-  - One of four steps. C(host) measures processors, memory and disks of this host, in about 3 s. C(listen) starts a
-    listener, C(network) measures the ways from this host to the listeners of others, in about 3 s whatever their
-    number, and C(end) ends the listener.
-  - Measures every figure in several short slices, and returns them all. For a figure that cannot be measured it
-    returns a problem in words, and does not fail.
-  - Leaves nothing on the host. A listener that nobody ends is ended by the kernel after its I(lifetime).
-options:
-  state:
-    description: The step.
-    type: str
-    choices: [host, listen, network, end]
-    required: true
-  folders:
-    description: Of C(host), folders, perhaps not there yet, on whose disks to write.
-    type: list
-    elements: path
-    default: []
-  address:
-    description: Of C(listen) and C(end), the host's own address.
-    type: str
-  lifetime:
-    description: Of C(listen), seconds after which the listener is gone in any case.
-    type: int
-    default: 60
-  port:
-    description: Of C(end), the listener's port.
-    type: int
-  servers:
-    description:
-      - Of C(network), C(address) and C(port) of each listener by its host's name, in the same order on all clients.
-    type: dict
-    default: {}
-  client:
-    description: Of C(network), number of this client, from 0.
-    type: int
-    default: 0
-  clients:
-    description: Of C(network), number of all clients.
-    type: int
-    default: 1
-"""
-
-EXAMPLES = r"""
-- name: Measure the host
-  canary: {state: host, folders: [/srv/data]}
-  register: host
-
-- name: Listen
-  canary: {state: listen, address: 192.0.2.11}
-  register: listener
-
-- name: Measure the network
-  canary:
-    state: network
-    servers: {host1: {address: 192.0.2.11, port: 40123}}
-  register: network
-"""
-
-RETURN = r"""
-measured:
-  description:
-    - Of C(host) and C(network). C(figures) are objects with C(name), C(of) (the folder or the server that it is about,
-      or null), C(unit) and C(slices), a value for each slice of time; C(problems) are sentences.
-  type: dict
-  returned: success
-listener:
-  description: Of C(listen), its C(address) and C(port).
-  type: dict
-  returned: success
-"""
 
 # Enough that no seven of one canary are above all seven of another by chance (docs/method.md).
 SLICES = 7
@@ -252,7 +187,7 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
     """Bytes per second of sequential writes, and small writes per second, both forced to disk (fsync) one by one.
 
     :param seconds: for each of the two
-    :param of: how the figures are told from those of other disks
+    :param of: what distinguishes the figures from those of other disks
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
     """
@@ -442,13 +377,15 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "choices": ["host", "listen", "network", "end"], "required": True},
+            # Host: folders, which need not exist, on whose disks to write.
             "folders": {"type": "list", "elements": "path", "default": []},
-            "address": {"type": "str"},
-            "lifetime": {"type": "int", "default": 60},
-            "port": {"type": "int"},
+            "address": {"type": "str"},  # listen, end: the host's own address
+            "lifetime": {"type": "int", "default": 60},  # listen: seconds after which the kernel ends the listener
+            "port": {"type": "int"},  # end: the listener's port
+            # Network: address and port of each listener by host, in the same order on all clients.
             "servers": {"type": "dict", "default": {}},
-            "client": {"type": "int", "default": 0},
-            "clients": {"type": "int", "default": 1},
+            "client": {"type": "int", "default": 0},  # network: number of this client, from 0
+            "clients": {"type": "int", "default": 1},  # network: number of all clients
         },
         required_if=[("state", "listen", ["address"]), ("state", "end", ["address", "port"])],
     )

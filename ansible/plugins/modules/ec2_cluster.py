@@ -1,4 +1,14 @@
-"""Ansible module: create or remove a cluster of EC2 instances, and everything around them, by their tag."""
+"""Ansible module: creates or removes EC2 instances with boto3. amazon.aws brings 21,000 files of other collections.
+
+PyPI has amazon.aws only inside the package ``ansible``, and its modules need boto3 too. This module handles key pair,
+cluster placement group, security group and instances, all with the tag ``dohyo:project``. It neither uses nor changes
+what has another tag or none. In check mode it creates nothing. Credentials and endpoint come from boto3's own places
+(environment, ~/.aws).
+
+Returns ``todo``, what was done or would be, and ``launched``, the number of instances started. With ``present``, not in
+check mode: ``hosts``, the name, id, address and private_address of each, and ``known_hosts``, lines for ssh. With
+``absent``: ``left``, whatever has the project's name or tag and still exists.
+"""
 
 from __future__ import annotations
 
@@ -15,99 +25,6 @@ try:
     from botocore.exceptions import BotoCoreError, ClientError
 except ImportError:
     boto3 = None
-
-DOCUMENTATION = r"""
-module: ec2_cluster
-short_description: Create or remove a cluster of EC2 instances
-description:
-  - Key pair, cluster placement group, security group and instances, all with the tag C(dohyo:project).
-    What carries another tag or none is neither used nor touched.
-  - In check mode nothing is created; RV(todo) says what would be.
-  - Needs boto3. Credentials and endpoint come from boto3's own places (environment variables, ~/.aws).
-options:
-  state:
-    description: V(present) or V(absent).
-    type: str
-    choices: [present, absent]
-    default: present
-  project:
-    description: Name and tag of everything.
-    type: str
-    required: true
-  region:
-    description: Region of EC2.
-    type: str
-    required: true
-  count:
-    description: Number of instances.
-    type: int
-    default: 4
-  type:
-    description: Instance type.
-    type: str
-  image_owner:
-    description: Account that published the image.
-    type: str
-  image_name:
-    description: Name of the image, with wildcards; the newest one of that name is taken.
-    type: str
-  public_key:
-    description: Public SSH key that the instances let in, as it stands in its file.
-    type: str
-  controller:
-    description: Addresses that may connect by SSH, as ADDRESS/BITS.
-    type: str
-  subnet:
-    description: Id of the subnet; none for a default subnet of a zone that has the instance type.
-    type: str
-    default: ""
-  disk_gb:
-    description: Size of the system's disk in GB; databases use the instance's own disks.
-    type: int
-    default: 30
-  known_hosts:
-    description: File of an earlier call's RV(known_hosts); an instance whose keys are in it is not asked again.
-    type: path
-  timeout:
-    description: Seconds to wait for the instances, and again for their host keys.
-    type: int
-    default: 600
-"""
-
-EXAMPLES = r"""
-- name: Remove the instances
-  ec2_cluster:
-    state: absent
-    project: dohyo
-    region: us-east-1
-"""
-
-RETURN = r"""
-todo:
-  description: What was done, or in check mode would be.
-  type: list
-  elements: str
-  returned: success
-launched:
-  description: How many instances were started, or in check mode would be.
-  type: int
-  returned: success
-hosts:
-  description: Name, id, address and private_address of every instance.
-  type: list
-  elements: dict
-  returned: success, when present and not in check mode
-known_hosts:
-  description: Host keys of the instances, in the form of ssh's known_hosts.
-  type: list
-  elements: str
-  returned: success, when present and not in check mode
-left:
-  description: What bears the project's name or tag and is still there.
-  type: list
-  elements: str
-  returned: success, when absent
-"""
 
 TAG = "dohyo:project"
 ALIVE = ["pending", "running", "stopping", "stopped"]
@@ -471,18 +388,18 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "project": {"type": "str", "required": True},
+            "project": {"type": "str", "required": True},  # name and tag of everything
             "region": {"type": "str", "required": True},
-            "count": {"type": "int", "default": 4},
+            "count": {"type": "int", "default": 4},  # of instances
             "type": {"type": "str"},
-            "image_owner": {"type": "str"},
-            "image_name": {"type": "str"},
-            "public_key": {"type": "str", "no_log": False},
-            "controller": {"type": "str"},
-            "subnet": {"type": "str", "default": ""},
-            "disk_gb": {"type": "int", "default": 30},
-            "known_hosts": {"type": "path"},
-            "timeout": {"type": "int", "default": 600},
+            "image_owner": {"type": "str"},  # the account that published the image
+            "image_name": {"type": "str"},  # with wildcards; the newest image is used
+            "public_key": {"type": "str", "no_log": False},  # SSH key that the instances accept, as in its file
+            "controller": {"type": "str"},  # ADDRESS/BITS that may connect by SSH
+            "subnet": {"type": "str", "default": ""},  # its id; empty: a default subnet of a zone that has the type
+            "disk_gb": {"type": "int", "default": 30},  # the system's disk; databases use the instance's own disks
+            "known_hosts": {"type": "path"},  # file of an earlier answer: its hosts are not asked again
+            "timeout": {"type": "int", "default": 600},  # seconds for the instances, and again for their host keys
         },
         required_if=[("state", "present", ["type", "image_owner", "image_name", "public_key", "controller"])],
         supports_check_mode=True,

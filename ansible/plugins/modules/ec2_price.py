@@ -1,4 +1,8 @@
-"""Ansible module: ask AWS what an EC2 instance costs."""
+"""Ansible module: asks AWS what an EC2 instance costs. No collection in the package `ansible` asks the Price List API.
+
+The price is on demand, for Linux on shared hardware. Returns ``usd_per_hour`` per instance, or none and the ``reason``:
+an API that does not answer or knows no price is no failure.
+"""
 
 from __future__ import annotations
 
@@ -12,42 +16,6 @@ try:
     from botocore.exceptions import BotoCoreError, ClientError
 except ImportError:
     boto3 = None
-
-DOCUMENTATION = r"""
-module: ec2_price
-short_description: Ask AWS what an EC2 instance costs
-description:
-  - Asks the AWS Price List API for the on-demand price of a Linux instance on shared hardware. Needs boto3.
-  - That the API does not answer, or knows no price, is no failure.
-options:
-  region:
-    description: Region of EC2.
-    type: str
-    required: true
-  type:
-    description: Instance type.
-    type: str
-    required: true
-"""
-
-EXAMPLES = r"""
-- name: Ask for the price
-  ec2_price:
-    region: us-east-1
-    type: i3en.6xlarge
-  register: price
-"""
-
-RETURN = r"""
-usd_per_hour:
-  description: Price of an instance in US dollars per hour; none where it could not be had.
-  type: float
-  returned: success
-reason:
-  description: Why there is no price.
-  type: str
-  returned: success
-"""
 
 # The region of the API itself; it knows the prices of all.
 API_REGION = "us-east-1"

@@ -1,4 +1,11 @@
-"""Ansible module: folders and files of one purpose, all in one step."""
+"""Ansible module: makes several folders and writes several files in one call to the host.
+
+``ansible.builtin.file``, ``copy`` and ``template`` need two calls for each; a configuration of six files on four hosts
+takes as long as one file here. Content comes from lookups on the controller. Files that are as they should be stay
+untouched; others are replaced in one step. Check mode and diff are supported.
+
+Returns ``written``, the paths of files whose content was different.
+"""
 
 from __future__ import annotations
 
@@ -6,55 +13,6 @@ import os
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
-
-DOCUMENTATION = r"""
-module: files
-short_description: Make several folders, and write several files
-description:
-  - What C(ansible.builtin.file), C(copy) and C(template) do one by one, and with two calls to the host for each; a
-    configuration of six files on four hosts takes as long as one file does.
-  - Content comes from lookups (C(template), C(file)), which work on the controller.
-  - Files that are as they should be are left alone; others are replaced in one step. Check mode and diff are supported.
-options:
-  folders:
-    description: Folders, made in this order before the files. Missing parents are made with the user's own defaults.
-    type: list
-    elements: path
-    default: []
-  folder_mode:
-    description: Mode of the I(folders).
-    type: raw
-  folder_owner:
-    description: Owner of the I(folders).
-    type: str
-  folder_group:
-    description: Group of the I(folders).
-    type: str
-  files:
-    description: Files, each with its C(path) and C(content), and an C(owner) if that is another than the user.
-    type: list
-    elements: dict
-    default: []
-  mode:
-    description: Mode of the I(files).
-    type: raw
-"""
-
-EXAMPLES = r"""
-- name: Write the configuration
-  files:
-    folders: [/srv/db/conf]
-    files: [{path: /srv/db/conf/db.conf, content: "{{ lookup('ansible.builtin.template', 'db.conf.j2') }}"}]
-    mode: "0644"
-"""
-
-RETURN = r"""
-written:
-  description: Paths of the files whose content was other than it should be.
-  type: list
-  elements: str
-  returned: success
-"""
 
 
 def make_folder(module: AnsibleModule, path: str) -> bool:
@@ -105,6 +63,7 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
+            # Made in this order, before the files; missing parents with the user's defaults.
             "folders": {"type": "list", "elements": "path", "default": []},
             "folder_mode": {"type": "raw"},
             "folder_owner": {"type": "str"},

@@ -1,86 +1,38 @@
-"""Ansible module: choose a free TCP port for every named purpose."""
+"""Ansible module: gives every named purpose a TCP port that is free.
+
+With ``search`` it takes the next free port above one that is taken. It does not let the kernel choose, whose ports are
+in the range of outgoing connections: one of these could take the port before the server listens. Without ``search`` a
+taken port is an error that names the port and who has it.
+
+Returns ``address``, ``ports`` by purpose, and ``moved``, one sentence for each purpose that got another port.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 
 from ansible.module_utils.basic import AnsibleModule
-
-DOCUMENTATION = r"""
-module: free_ports
-short_description: Choose a free TCP port for every named purpose
-description:
-  - Takes the preferred port where it is free, else the next free one above it, and says which were moved.
-  - Ports above the preferred one are tried, not ports of the kernel's choice, because those belong to the range
-    from which outgoing connections take theirs before the server gets to listen.
-options:
-  address:
-    description: Address to listen on.
-    type: str
-    default: 127.0.0.1
-  preferred:
-    description: Preferred port of each purpose.
-    type: dict
-    required: true
-  kept:
-    description:
-      - File for the choice. While it is there and was made for the same wishes it is the answer, because the server
-        that has been started with these ports occupies them.
-    type: path
-"""
-
-EXAMPLES = r"""
-- name: Choose the ports
-  free_ports:
-    preferred: {cql: 9042, jmx: 7199}
-  register: server_ports
-"""
-
-RETURN = r"""
-address:
-  description: The address that was asked about.
-  type: str
-  returned: success
-ports:
-  description: Chosen port of each purpose.
-  type: dict
-  returned: success
-moved:
-  description: One sentence for each purpose that could not have its preferred port.
-  type: list
-  elements: str
-  returned: success
-"""
+from ansible.module_utils.listeners import can_listen, command_of, having, sockets
 
 TRIES = 500
 
 
-def is_free(address: str, port: int) -> bool:
-    """Can a server listen on this port? Ports of connections that just ended count as free, as they do for servers."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-            probe.listen(1)
-        except OSError:
-            return False
-    return True
-
-
-def choose(address: str, preferred: dict[str, int]) -> tuple[dict[str, int], list[str]]:
-    """Ports by purpose, all different, and what was moved; raises ValueError when there is none to be had."""
+def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[str, int], list[str]]:
+    """Ports by purpose, all different, and what was moved; raises ValueError if a port is not free."""
     ports: dict[str, int] = {}
     moved: list[str] = []
     for name, first in preferred.items():
         if not 1 <= first <= 65535:
             raise ValueError(f"port {first} for {name}: a port is a number from 1 to 65535")
-        last = min(first + TRIES, 65535)
-        taken = set(ports.values())
-        port = next((p for p in range(first, last + 1) if p not in taken and is_free(address, p)), None)
-        if port is None:
+        last = min(first + TRIES * search, 65535)
+        others = {port: other for other, port in ports.items()}
+        port = next((p for p in range(first, last + 1) if p not in others and not can_listen(address, p)), None)
+        if port is None and search:
             raise ValueError(f"no free port for {name} on {address} from {first} to {last}: prefer another range")
+        if port is None:
+            who = others.get(first) or command_of(having(sockets(address, first)))
+            raise ValueError(f"port {first} ({name}) on {address} is taken by {who}; end that, or set another port")
         if port != first:
             moved.append(f"{name} port {first} is taken on {address}, using {port}")
         ports[name] = port
@@ -97,7 +49,7 @@ def read_choice(file: str | None, wishes: dict[str, object]) -> tuple[dict[str, 
 
 
 def keep_choice(file: str, wishes: dict[str, object], ports: dict[str, int], moved: list[str]) -> None:
-    """Write down a choice; makes the folder where it is not there yet."""
+    """Write down a choice; makes the folder if it does not exist."""
     os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(file, "w", encoding="utf-8") as lines:
         json.dump({"wishes": wishes, "ports": ports, "moved": moved}, lines)
@@ -107,9 +59,12 @@ def main() -> None:
     """Read the parameters, choose, answer."""
     module = AnsibleModule(
         argument_spec={
-            "address": {"type": "str", "default": "127.0.0.1"},
-            "preferred": {"type": "dict", "required": True},
+            "address": {"type": "str", "default": "127.0.0.1"},  # to listen on
+            "preferred": {"type": "dict", "required": True},  # port by purpose
+            # Saves the choice. While this file exists and was made for the same wishes it is the answer, because the
+            # server that was started with these ports occupies them.
             "kept": {"type": "path"},
+            "search": {"type": "bool", "default": True},  # the plays of trials set it (module_defaults)
         },
         supports_check_mode=True,
     )
@@ -117,7 +72,7 @@ def main() -> None:
         preferred = {name: int(port) for name, port in module.params["preferred"].items()}
         kept = module.params["kept"]
         wishes = {"address": module.params["address"], "preferred": preferred}
-        ports, moved = read_choice(kept, wishes) or choose(module.params["address"], preferred)
+        ports, moved = read_choice(kept, wishes) or choose(wishes["address"], preferred, module.params["search"])
         if kept and not module.check_mode:
             keep_choice(kept, wishes, ports, moved)
     except ValueError as error:

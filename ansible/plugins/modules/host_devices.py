@@ -1,4 +1,14 @@
-"""Ansible module: what is on the block devices that an inventory gives to the databases. Changes nothing."""
+"""Ansible module: tells empty block devices from those that Dohyo has formatted and from anybody else's.
+
+It looks at exactly the given devices, as root, and changes nothing. A device is ``empty`` if it is a whole device
+without a partition, a file system or any other signature that libblkid knows, is mounted nowhere, and is not in use
+(RAID, LVM, swap). It is ``ours`` if it has an XFS with our label that is mounted only below ``root``. Otherwise it is
+``refused``, also if the mount point belongs to somebody else.
+
+Returns ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``,
+``state``, ``uuid`` of the file system, ``source`` that names it in /etc/fstab, ``mount_point`` (present or future),
+``mounted``, its mount ``options``, ``problem`` (why it was refused) and ``foreign`` (what on ours is not ours).
+"""
 
 from __future__ import annotations
 
@@ -9,56 +19,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.ours import NotOursError, decoded, path_of, shown, why_not
-
-DOCUMENTATION = r"""
-module: host_devices
-short_description: Tell empty block devices from those that the project has formatted and from everybody else's
-description:
-  - Looks at exactly the given devices. Needs root to read them.
-  - One is C(empty) when it is a whole device without a partition, a file system or any other signature that libblkid
-    knows, is mounted nowhere and held by nobody (RAID, LVM, swap); C(ours) with an XFS of our label that is mounted
-    nowhere but below I(root); C(refused) in any other case, also where the mount point is somebody else's.
-options:
-  devices:
-    description: Paths of the devices.
-    type: list
-    elements: str
-    required: true
-  label:
-    description: Label of our file systems.
-    type: str
-    required: true
-  root:
-    description: Folder that holds our mount points.
-    type: path
-    required: true
-  deployment:
-    description: Whose mark the folders on our file systems carry.
-    type: str
-    required: true
-"""
-
-EXAMPLES = r"""
-- name: Look at the devices
-  host_devices:
-    devices: [/dev/nvme1n1]
-    label: dohyo-012345
-    root: /dohyo
-    deployment: 0123456789ab
-  become: true
-  register: found
-"""
-
-RETURN = r"""
-devices:
-  description: >-
-    Per device I(path), I(name) (the kernel's), I(kind) (nvme, ssd, rotational), I(size_mb), I(state), I(uuid) of the
-    file system, I(source) that names it in /etc/fstab, I(mount_point) where it is, or shall be, mounted, I(mounted),
-    I(options) it is mounted with, I(problem), why it was refused, and I(foreign), what on a mounted one of ours is not.
-  type: list
-  elements: dict
-  returned: success
-"""
 
 
 def table(file: str) -> list[list[str]]:
@@ -203,10 +163,10 @@ def main() -> None:
     """Read the parameters, look, answer."""
     module = AnsibleModule(
         argument_spec={
-            "devices": {"type": "list", "elements": "str", "required": True},
-            "label": {"type": "str", "required": True},
-            "root": {"type": "path", "required": True},
-            "deployment": {"type": "str", "required": True},
+            "devices": {"type": "list", "elements": "str", "required": True},  # paths
+            "label": {"type": "str", "required": True},  # of our file systems
+            "root": {"type": "path", "required": True},  # the folder of our mount points
+            "deployment": {"type": "str", "required": True},  # whose mark the folders on our file systems carry
         },
         supports_check_mode=True,
     )

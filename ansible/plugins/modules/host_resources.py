@@ -1,85 +1,29 @@
-"""Ansible module: what a host has to offer to a server or a client: a JDK, memory, disk space, processors."""
+"""Ansible module: what a host offers to a server or a client, and everything for which it cannot take one.
+
+It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
+of the version asked for) and ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (which of
+``needs`` do not exist), ``disk_free_mb``, ``memory_available_mb`` (without swapping), ``cores``, ``huge_pages`` (may a
+process ask for transparent ones?), ``os``, ``family`` (debian or redhat: whose packages it takes) and, with ``checks``,
+``problems``, one sentence each.
+"""
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
+import platform
 import re
 import shutil
+import socket
 import subprocess
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.listeners import can_listen, carries, command_of, having, our_mark, sockets
+from ansible.module_utils.ours import NotOursError, links_in, path_of, shown, why_not
 
-DOCUMENTATION = r"""
-module: host_resources
-short_description: Find a JDK, the available memory and the free disk space of a host
-description:
-  - Looks at I(java_home) alone where it is given, else at JAVA_HOME, the usual folders and the java on the PATH.
-  - Far quicker than gathering facts; a trial needs no others.
-options:
-  java_home:
-    description: Folder of the JDK to use; empty to search one.
-    type: str
-    default: ""
-  java_major:
-    description: Major version that the JDK must have.
-    type: int
-    default: 17
-  java_also:
-    description: Further folders that may hold the JDK, looked at last.
-    type: list
-    elements: str
-    default: []
-  path:
-    description: Folder, perhaps not there yet, on whose file system the free space is asked.
-    type: str
-    required: true
-  needs:
-    description: Files and folders that should be there.
-    type: list
-    elements: path
-    default: []
-"""
-
-EXAMPLES = r"""
-- name: Look at the host
-  host_resources:
-    path: /srv/dohyo
-  register: host
-"""
-
-RETURN = r"""
-java_home:
-  description: Folder of the JDK; empty if there is none of the version asked for.
-  type: str
-  returned: success
-java_seen:
-  description: What was found instead, one "folder (version)" each.
-  type: list
-  elements: str
-  returned: success
-missing:
-  description: Those of I(needs) that are not there.
-  type: list
-  elements: str
-  returned: success
-disk_free_mb:
-  description: Free space for us in MiB.
-  type: int
-  returned: success
-memory_available_mb:
-  description: Memory that a new process can have without swapping, in MiB.
-  type: int
-  returned: success
-cores:
-  description: Processors that a process can use.
-  type: int
-  returned: success
-huge_pages:
-  description: May a process ask the kernel for transparent huge pages?
-  type: bool
-  returned: success
-"""
+# ---- What it offers ----
 
 
 def version_of(java_home: str) -> str:
@@ -104,7 +48,7 @@ def major_of(version: str) -> int:
 
 
 def candidates(java_home: str, major: int) -> list[str]:
-    """Folders that may hold a JDK, best first."""
+    """Folders that may contain a JDK, best first."""
     if java_home:
         return [java_home]
     found = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob(f"/usr/lib/jvm/*{major}*"))]
@@ -114,11 +58,11 @@ def candidates(java_home: str, major: int) -> list[str]:
     return [folder for folder in found if folder]
 
 
-def memory_available_mb() -> int:
-    """MemAvailable of the kernel, in MiB."""
+def memory_mb(field: str) -> int:
+    """A field of /proc/meminfo in MiB."""
     with open("/proc/meminfo", encoding="ascii") as lines:
         fields = dict(line.split(":", 1) for line in lines)
-    return int(fields["MemAvailable"].split()[0]) // 1024
+    return int(fields[field].split()[0]) // 1024
 
 
 def huge_pages() -> bool:
@@ -130,37 +74,194 @@ def huge_pages() -> bool:
         return False
 
 
-def disk_free_mb(path: str) -> int:
-    """Free space in MiB of the file system that holds, or would hold, this path."""
+def existing(path: str) -> str:
+    """The path, or its nearest parent that exists."""
     while not os.path.exists(path):
         path = os.path.dirname(path)
-    return shutil.disk_usage(path).free // 2**20
+    return path
+
+
+def os_release() -> dict[str, str]:
+    """Fields of /etc/os-release."""
+    try:
+        with open("/etc/os-release", encoding="utf-8") as lines:
+            return {key: value.strip().strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
+    except OSError:
+        return {}
+
+
+# ---- What is wrong with it ----
+
+
+def resolve(name: str) -> list[str]:
+    """Addresses of a name; none if it does not resolve."""
+    try:
+        return [str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+    except OSError:
+        return []
+
+
+def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
+    """Was this process started by the tool in our folder, or as a unit of our deployment?"""
+    try:
+        with open(f"/proc/{pid}/cgroup", encoding="ascii", errors="replace") as cgroup:
+            return f"/dohyo-{deployment}-" in cgroup.read() or carries(pid, mark)
+    except OSError:
+        return False
+
+
+def check_system(known: list[str], processors: list[str]) -> list[str]:
+    """Operating system and processor."""
+    release = os_release()
+    problems = []
+    if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(known):
+        problems.append(
+            f"the operating system is {release.get('PRETTY_NAME', platform.system())}; supported are"
+            f" {', '.join(known)}; to try it anyway, add its ID of /etc/os-release to host_systems"
+        )
+    if platform.machine() not in processors:
+        problems.append(
+            f"the processor is {platform.machine()}; supported are {', '.join(processors)};"
+            " to try it anyway, add it to host_processors"
+        )
+    return problems
+
+
+def check_names(address: str, addresses: dict[str, str]) -> list[str]:
+    """Every address resolves, this host's is its own, and no two are the same."""
+    problems = [
+        f"dohyo_address of {host}, {other}, does not resolve here; add it to /etc/hosts or the name service"
+        for host, other in sorted(addresses.items())
+        if not resolve(other)
+    ]
+    # Hadoop's and Cassandra's Java ask for it.
+    if not resolve(socket.gethostname()):
+        problems.append(f"its own name {socket.gethostname()} does not resolve; add it to /etc/hosts")
+    twins = sorted(host for host, other in addresses.items() if other == address)
+    if len(twins) > 1:
+        problems.append(
+            f"{', '.join(twins)} have the same dohyo_address {address}; set each host's own in the inventory"
+        )
+    own = resolve(address)
+    if own and all(can_listen(numbers, 0) for numbers in own):
+        problems.append(f"dohyo_address {address} is no address of this host; ip address shows those that it has")
+    return problems
+
+
+def check_clock(wanted: str) -> list[str]:
+    """The clock is synchronised, whoever does it."""
+    if wanted != "synchronised":
+        return []
+    command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        answer = ""
+    if answer == "yes":
+        return []
+    return [
+        "the clock is not synchronised; install and start chrony, or set host_clock=install to have deploy.yml do it;"
+        " host_clock=shared if all hosts are containers of one machine"
+    ]
+
+
+def check_folders(home: str, folders: list[list[str]], deployment: str) -> list[str]:
+    """The folders are ours, or empty; and ours on the host is writable."""
+    problems = []
+    for base, below in [[home, ""], *folders]:
+        try:
+            folder = path_of(base, below)
+            problems += filter(None, [why_not(folder, deployment) or links_in(folder)])
+        except NotOursError as error:
+            problems.append(str(error))
+    parent = existing(home)
+    if not os.access(parent, os.W_OK | os.X_OK):
+        problems.append(
+            f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand"
+        )
+    return list(map(shown, problems))
+
+
+def check_memory(needs: dict[str, int]) -> list[str]:
+    """Memory of the host beside what its systems need."""
+    total = memory_mb("MemTotal")
+    return [
+        f"{what} needs {mb} MiB of memory, and the host has {total}; set smaller heaps in the inventory"
+        for what, mb in sorted(needs.items())
+        if int(mb) > total
+    ]
+
+
+def check_ports(address: str, ports: dict[str, int], home: str, deployment: str) -> list[str]:
+    """Ports are free, or one of our own servers has them."""
+    problems = []
+    mark = our_mark(os.path.join(home, "run", "secret"))
+    for what, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
+        # Some ports, JMX above all, are opened on loopback.
+        for place in dict.fromkeys((address, "127.0.0.1")):
+            if can_listen(place, int(port)) == errno.EADDRINUSE:
+                pids = having(sockets(place, int(port)))
+                if not any(is_ours(pid, mark, deployment) for pid in pids):
+                    problems.append(
+                        f"port {port} ({what}) is taken by {command_of(pids)}; end that, or set another port"
+                    )
+                    break
+    return problems
+
+
+def problems_of(given: dict[str, Any]) -> list[str]:
+    """Everything that is wrong, one sentence each."""
+    names = check_names(given["address"], given["addresses"])
+    return [
+        *check_system(given["systems"], given["processors"]),
+        *names,
+        *check_clock(given["clock"]),
+        *check_folders(given["home"], given["folders"], given["deployment"]),
+        *check_memory(given["memory_mb"]),
+        *([] if names else check_ports(given["address"], given["ports"], given["home"], given["deployment"])),
+    ]
 
 
 def main() -> None:
     """Read the parameters, look, answer."""
+    checks = {
+        "systems": {"type": "list", "elements": "str", "required": True},  # ID or ID_LIKE of /etc/os-release
+        "processors": {"type": "list", "elements": "str", "required": True},  # as uname prints them
+        "address": {"type": "str", "required": True},  # of this host in the cluster's network
+        "addresses": {"type": "dict", "required": True},  # of all hosts by name
+        "clock": {"type": "str", "required": True},  # `synchronised` if it must be; other words are not checked
+        "home": {"type": "path", "required": True},  # the folder that is to be ours alone
+        "deployment": {"type": "str", "required": True},  # whose mark our folders carry
+        "folders": {"type": "list", "elements": "list", "default": []},  # further ones, as for `owned`
+        "memory_mb": {"type": "dict", "default": {}},  # what the largest of the systems needs, by what needs it
+        "ports": {"type": "dict", "default": {}},  # that must be free or a server's of ours, by what wants them
+    }
     module = AnsibleModule(
         argument_spec={
-            "java_home": {"type": "str", "default": ""},
+            "java_home": {"type": "str", "default": ""},  # the only folder to look at; empty: the usual ones
             "java_major": {"type": "int", "default": 17},
-            "java_also": {"type": "list", "elements": "str", "default": []},
-            "path": {"type": "str", "required": True},
-            "needs": {"type": "list", "elements": "path", "default": []},
+            "java_also": {"type": "list", "elements": "str", "default": []},  # further folders, looked at last
+            "path": {"type": "str", "required": True},  # perhaps future folder whose file system's space is asked
+            "needs": {"type": "list", "elements": "path", "default": []},  # what should exist
+            "checks": {"type": "dict", "options": checks},
         },
         supports_check_mode=True,
     )
-    wanted = module.params["java_major"]
-    folders = candidates(module.params["java_home"], wanted) + module.params["java_also"]
+    given = module.params
+    folders = candidates(given["java_home"], given["java_major"]) + given["java_also"]
     seen = {folder: version_of(folder) for folder in folders}
     module.exit_json(
         changed=False,
-        java_home=next((folder for folder, version in seen.items() if major_of(version) == wanted), ""),
+        java_home=next((folder for folder, version in seen.items() if major_of(version) == given["java_major"]), ""),
         java_seen=[f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
-        missing=[path for path in module.params["needs"] if not os.path.exists(path)],
-        disk_free_mb=disk_free_mb(os.path.abspath(module.params["path"])),
-        memory_available_mb=memory_available_mb(),
+        missing=[path for path in given["needs"] if not os.path.exists(path)],
+        disk_free_mb=shutil.disk_usage(existing(os.path.abspath(given["path"]))).free // 2**20,
+        memory_available_mb=memory_mb("MemAvailable"),
         cores=len(os.sched_getaffinity(0)),
         huge_pages=huge_pages(),
+        os=os_release().get("PRETTY_NAME", platform.system()),
+        family="debian" if os.path.exists("/etc/debian_version") else "redhat",
+        problems=problems_of(given["checks"]) if given["checks"] else [],
     )
 
 

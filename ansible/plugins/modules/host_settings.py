@@ -1,4 +1,14 @@
-"""Ansible module: values of the running kernel in /proc/sys and /sys: set, read back, put back as they were."""
+"""Ansible module: sets kernel values and puts them back. ansible.posix.sysctl keeps no former values and knows no /sys.
+
+PyPI has that collection only inside the package ``ansible`` (21,000 files). Each value is read back after it was set. A
+value that the kernel or a container denies is reported, and is no failure. The former value is saved on the host before
+the change; ``restored`` writes exactly that and removes the file. A setting that is no longer asked for is put back,
+too.
+
+Returns ``settings`` (name, file, and the values wanted, before and now, and what went wrong, for each file),
+``differences`` (a phrase for every name that is not as wanted), ``absent`` (names that this kernel does not have) and
+``container`` (the kind of container, empty on a machine).
+"""
 
 from __future__ import annotations
 
@@ -9,74 +19,6 @@ import subprocess
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-
-DOCUMENTATION = r"""
-module: host_settings
-short_description: Set values of the running kernel, and put them back
-description:
-  - Every value is read back after it was set. One that the kernel, or a container, denies is reported and no failure.
-  - What a value was before is kept on the host, in I(kept), before the value is changed; C(restored) puts back exactly
-    that and removes the file. A setting that is no longer asked for is put back, too.
-options:
-  state:
-    description: C(set) the values, C(read) them only, or put back (C(restored)) what C(set) has changed.
-    type: str
-    choices: [set, read, restored]
-    required: true
-  settings:
-    description: >-
-      Each with its name, the value, and the file or a pattern for several; without one, the name is that of a sysctl.
-    type: list
-    elements: dict
-    default: []
-  disks:
-    description: Block devices to set I(queue) of, each with its name and kind.
-    type: list
-    elements: dict
-    default: []
-  queue:
-    description: Settings in /sys/block/NAME/queue by kind of device, each kind a dict.
-    type: dict
-    default: {}
-  limits:
-    description: Lowest limits that a unit of systemd shall be able to have; C(read) asks systemd for a unit's.
-    type: dict
-    default: {}
-  kept:
-    description: File on the host for the values before.
-    type: path
-    required: true
-"""
-
-EXAMPLES = r"""
-- name: Tune
-  host_settings:
-    state: set
-    settings: [{name: vm.swappiness, value: 1}]
-    kept: /var/lib/dohyo/settings.json
-"""
-
-RETURN = r"""
-settings:
-  description: Per file of I(settings) its name, the file, the values wanted, before and now, and what went wrong.
-  type: list
-  elements: dict
-  returned: success
-differences:
-  description: A piece of a sentence for every name that is not as it was wanted.
-  type: list
-  elements: str
-  returned: success
-absent:
-  description: Names of settings that this kernel does not have.
-  type: list
-  elements: str
-  returned: success
-container:
-  description: Kind of container that the host is; empty for a machine.
-  type: str
-  returned: success
-"""
 
 
 def read(file: str) -> str:
@@ -239,11 +181,14 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "choices": ["set", "read", "restored"], "required": True},
+            # Name, value, file or pattern; without a file the name is a sysctl.
             "settings": {"type": "list", "elements": "dict", "default": []},
+            # Block devices to set `queue` of, by name and kind.
             "disks": {"type": "list", "elements": "dict", "default": []},
-            "queue": {"type": "dict", "default": {}},
+            "queue": {"type": "dict", "default": {}},  # settings in /sys/block/NAME/queue by kind of device
+            # Lowest limits that a systemd unit must be able to have; `read` asks for them.
             "limits": {"type": "dict", "default": {}},
-            "kept": {"type": "path", "required": True},
+            "kept": {"type": "path", "required": True},  # the file on the host with the former values
         },
         supports_check_mode=True,
     )

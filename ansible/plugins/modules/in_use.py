@@ -1,4 +1,10 @@
-"""Ansible module: who uses a host for a trial, so that a second one, from wherever, is refused."""
+"""Ansible module: notes that a trial is under way on a host, so that a second one is refused.
+
+Every playbook that starts servers has a file in ``folder``, which all users share. Notes of an earlier boot do not
+count. A host does not know whether the playbook still runs; see the filter ``others``.
+
+Returns ``uses``, all notes of this boot, oldest first; ``own`` is true for the one written now.
+"""
 
 from __future__ import annotations
 
@@ -11,51 +17,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.ours import DEPLOYMENT, read_object
-
-DOCUMENTATION = r"""
-module: in_use
-short_description: Note that a trial is under way on a host, and see who else has noted one
-description:
-  - Every playbook that starts servers has a file in I(folder), which all users share. What an earlier boot has left
-    does not count. Whether the playbook still lives is not known on a host; see the filter C(others).
-options:
-  state:
-    description:
-      - C(seen) only looks, C(taken) writes the note first, C(kept) says in it that servers stay up.
-      - C(withdrawn) removes it. C(free) also removes those of servers of the deployment that were kept, and C(ended)
-        all of the deployment.
-    choices: [seen, taken, kept, withdrawn, free, ended]
-    required: true
-  deployment:
-    description: Whose trial it is.
-    type: str
-    required: true
-  controller:
-    description: Who plays the playbook; see the lookup C(controller).
-    type: dict
-    default: {}
-  folder:
-    description: Where the notes are.
-    type: path
-    default: /tmp
-"""
-
-EXAMPLES = r"""
-- name: Note that a trial is under way
-  in_use:
-    state: taken
-    deployment: "{{ dohyo_deployment }}"
-    controller: "{{ dohyo_controller }}"
-  register: used
-"""
-
-RETURN = r"""
-uses:
-  description: All notes of this boot, the oldest first; C(own) is true of the one that was written now.
-  type: list
-  elements: dict
-  returned: success
-"""
 
 NAME = "dohyo-in-use-%s-%s.json"
 
@@ -91,13 +52,12 @@ def main() -> None:
     """Read the parameters, do it, answer."""
     module = AnsibleModule(
         argument_spec={
-            "state": {
-                "type": "str",
-                "choices": ["seen", "taken", "kept", "withdrawn", "free", "ended"],
-                "required": True,
-            },
-            "deployment": {"type": "str", "required": True},
-            "controller": {"type": "dict", "default": {}},
+            # seen: only looks. taken: writes the note. kept: notes that servers stay up. withdrawn: removes the note.
+            # free: also the notes of the deployment's servers that were kept. ended: all notes of the deployment.
+            "state": {"choices": ["seen", "taken", "kept", "withdrawn", "free", "ended"], "required": True},
+            "deployment": {"type": "str", "required": True},  # whose trial it is
+            "controller": {"type": "dict", "default": {}},  # who runs the playbook: the lookup `controller`
+            # Of the notes.
             "folder": {"type": "path", "default": "/tmp"},  # noqa: S108 - never through a link, and in one step
         },
         supports_check_mode=True,

@@ -1,4 +1,12 @@
-"""Ansible module: keeps the data of a load on a host, so that later trials with the same load start from a copy."""
+"""Ansible module: keeps the data of a load on a host, so that later trials with the same load start from a copy.
+
+The data is in ``dohyo/kept`` of every data folder, which carries our mark. A file beside it, written last, says how
+much it is; data without that file was interrupted and is removed. Data is copied, not hard-linked, because servers
+change files in place (pages, indexes, logs). If the file system supports it, a copy shares its blocks until they are
+changed.
+
+Returns ``found``, whether the load is there, ``trial``, which one has loaded it, and ``note``, why it is not there.
+"""
 
 from __future__ import annotations
 
@@ -11,52 +19,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.ours import MARK, NotOursError, claim, path_of, read_mark, read_object, remove_inside, shown
-
-DOCUMENTATION = r"""
-module: kept_load
-short_description: Keep the data of a load, and put copies of it in place
-description:
-  - What is kept lies in C(dohyo/kept) of every data folder, which carries our mark. A file beside it, written last,
-    says how much it is; what has none was interrupted and is removed.
-  - It is copied and not hard-linked, since servers change files in place (pages, indexes, logs). Where the file
-    system can, a copy shares its blocks until they are changed (reflinks).
-options:
-  state:
-    description:
-      - C(found) removes what is of other experiments or half made, and, where I(need_mb) are not free, all others or
-        all; then it says in C(found) whether I(load) is there.
-      - C(room) says in C(found) whether there is room for a second copy of what lies in the data folders.
-      - C(kept) moves the data folders of servers that were stopped away as I(load).
-      - C(placed) copies I(load) into the empty data folders; it says in C(found) whether it is whole there. Where that
-        fails for the trial that has loaded, it gets the load itself.
-    choices: [found, room, kept, placed]
-    required: true
-  data: {description: The folders that the user has named., type: list, elements: path, required: true}
-  role: {description: Whose data it is; it lies in C(dohyo/ROLE) of each., type: str, required: true}
-  load: {description: What tells this load from others of the role., type: str, required: true}
-  trial: {description: Name of the trial that asks; with C(kept) it has loaded., type: str, default: ""}
-  experiment: {description: Folder of the experiment; nothing is shared between two., type: str, required: true}
-  deployment: {description: Whose mark it is., type: str, required: true}
-  controller: {description: Who marks the folders; see the lookup C(controller)., type: dict, default: {}}
-  need_mb: {description: What must be free on each disk., type: int, default: 0}
-"""
-
-EXAMPLES = r"""
-- name: Look for a load that was kept
-  kept_load:
-    state: found
-    data: [/data]
-    role: mysql
-    load: 0123456789abcdef
-    experiment: /results/x
-    deployment: 0123456789ab
-"""
-
-RETURN = r"""
-found: {description: Whether it is there, type: bool, returned: success}
-trial: {description: Which trial has loaded it, type: str, returned: success}
-note: {description: Why it is not; empty where it was never there, type: str, returned: success}
-"""
 
 
 def amount(folder: str) -> dict[str, int]:
@@ -157,7 +119,7 @@ class Disk:
             text=True,
             check=False,
         )
-        # What is still to be written shall not meet the trial.
+        # What is still to be written must not disturb the trial.
         subprocess.run(["sync", "-f", self.own], capture_output=True, check=False)
         if copied.returncode:
             return copied.stderr.strip().partition("\n")[0] or f"cp ended with exit code {copied.returncode}"
@@ -210,15 +172,19 @@ def main() -> None:
     """Read the parameters, do it, answer."""
     module = AnsibleModule(
         argument_spec={
+            # found: removes what belongs to other experiments or is half made and, where need_mb are not free, all
+            # others or all. room: is there room for a second copy of the data folders? kept: moves the data folders of
+            # stopped servers away as the load. placed: copies the load into the empty data folders; the trial that has
+            # loaded gets the load itself if that fails.
             "state": {"type": "str", "choices": ["found", "room", "kept", "placed"], "required": True},
-            "data": {"type": "list", "elements": "path", "required": True},
-            "role": {"type": "str", "required": True},
-            "load": {"type": "str", "required": True},
-            "trial": {"type": "str", "default": ""},
-            "experiment": {"type": "str", "required": True},
-            "deployment": {"type": "str", "required": True},
-            "controller": {"type": "dict", "default": {}},
-            "need_mb": {"type": "int", "default": 0},
+            "data": {"type": "list", "elements": "path", "required": True},  # the folders that the user has named
+            "role": {"type": "str", "required": True},  # whose data it is, in dohyo/ROLE of each
+            "load": {"type": "str", "required": True},  # what identifies the load within the role
+            "trial": {"type": "str", "default": ""},  # that asks; with `kept` it has loaded
+            "experiment": {"type": "str", "required": True},  # its folder; two experiments share nothing
+            "deployment": {"type": "str", "required": True},  # whose mark it is
+            "controller": {"type": "dict", "default": {}},  # who marks the folders: the lookup `controller`
+            "need_mb": {"type": "int", "default": 0},  # what must be free on each disk
         },
     )
     try:

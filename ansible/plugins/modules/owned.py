@@ -1,4 +1,11 @@
-"""Ansible module: folders that carry our mark; the only one that removes folders on a host."""
+"""Ansible module: checks, marks or removes folders of ours; the only one that removes folders on a host.
+
+A folder is ours if it carries our mark (module_utils/ours.py). A folder that is not empty and has no mark, or that of
+another deployment, is refused: the message has its path, what seems to be in it, and the way out.
+
+Returns ``problems`` (why folders are not ours to touch), ``removed`` (what was, or in check mode would be, removed) and
+``deployment`` (whose mark it is).
+"""
 
 from __future__ import annotations
 
@@ -21,93 +28,6 @@ from ansible.module_utils.ours import (
     shown,
     why_not,
 )
-
-DOCUMENTATION = r"""
-module: owned
-short_description: Look at, mark, or remove folders of ours
-description:
-  - A folder is ours if it carries our mark, whatever it is called; see C(module_utils/ours.py).
-  - One that is not empty and has no mark, or that of another deployment, is refused with its path, what seems to be in
-    it, and the way out.
-options:
-  state:
-    description:
-      - C(checked) only says what is wrong, in C(problems).
-      - C(present) makes I(folders), or takes empty ones over, and marks them.
-      - C(absent) removes I(folders) with all that is in them, and I(inside).
-      - C(fresh) does both, one after the other.
-    choices: [checked, present, absent, fresh]
-    required: true
-  deployment:
-    description: Whose mark it is. Empty, with C(present), the folder's own, else a new one; otherwise anybody's.
-    type: str
-    default: ""
-  folders:
-    description:
-      - Each as a folder that the user has named, and the path of ours below it, as in C([/data, dohyo/mysql]). With an
-        empty path the named folder itself is meant; the last name of a path may be C(*).
-    type: list
-    elements: list
-    default: []
-  home:
-    description: A folder of ours that stays.
-    type: str
-    default: ""
-  inside:
-    description: What is removed in I(home); the last name of each path may be a pattern.
-    type: list
-    elements: str
-    default: []
-  beside:
-    description: Names that may be in a folder before it is marked.
-    type: list
-    elements: str
-    default: []
-  makes:
-    description:
-      - By a path below each of I(folders), patterns of the folders that a trial of ours makes there; of a path that
-        ends with a slash, of files too. What has another name is somebody's data, and the folder is not removed.
-    type: dict
-    default: {}
-  leave:
-    description: What is not ours is left alone and named in C(problems), instead of a failure.
-    type: bool
-    default: false
-  controller:
-    description: Who marks the folders; see the lookup C(controller).
-    type: dict
-    default: {}
-  experiment:
-    description: Folder of the evidence of the trial that the folders are for.
-    type: str
-    default: ""
-"""
-
-EXAMPLES = r"""
-- name: Mark the folders of the data
-  owned:
-    state: present
-    deployment: "{{ dohyo_deployment }}"
-    folders: "{{ dohyo_data | product(['dohyo/mysql']) | list }}"
-    controller: "{{ dohyo_controller }}"
-"""
-
-RETURN = r"""
-problems:
-  description: Why folders are not ours to touch.
-  type: list
-  elements: str
-  returned: success
-removed:
-  description: What was removed, or, in check mode, would be.
-  type: list
-  elements: str
-  returned: success
-deployment:
-  description: Whose mark it is.
-  type: str
-  returned: success
-"""
 
 
 def folders_of(pairs: list[list[str]], problems: list[str]) -> list[str]:
@@ -178,16 +98,25 @@ def main() -> None:
     """Read the parameters, do it, answer."""
     module = AnsibleModule(
         argument_spec={
+            # checked: says what is wrong. present: makes the folders, or takes over empty ones, and marks them. absent:
+            # removes the folders and what is in them, and `inside`. fresh: absent, then present.
             "state": {"type": "str", "choices": ["checked", "present", "absent", "fresh"], "required": True},
+            # Whose mark; empty: with `present` the folder's own or a new one, else anybody's.
             "deployment": {"type": "str", "default": ""},
+            # [the user's folder, path of ours below it]; empty path: that folder; last name may be *.
             "folders": {"type": "list", "elements": "list", "default": []},
-            "home": {"type": "str", "default": ""},
+            "home": {"type": "str", "default": ""},  # a folder of ours that stays
+            # What is removed in `home`; the last name of each path may be a pattern.
             "inside": {"type": "list", "elements": "str", "default": []},
+            # Names that may be in a folder before it is marked.
             "beside": {"type": "list", "elements": "str", "default": []},
+            # By path below each folder, patterns of the folders that a trial makes there; of a path that ends with a
+            # slash, of files too. Anything else is somebody's data, and the folder is not removed.
             "makes": {"type": "dict", "default": {}},
+            # What is not ours is named in `problems` and left alone instead of failing.
             "leave": {"type": "bool", "default": False},
-            "controller": {"type": "dict", "default": {}},
-            "experiment": {"type": "str", "default": ""},
+            "controller": {"type": "dict", "default": {}},  # who marks the folders: the lookup `controller`
+            "experiment": {"type": "str", "default": ""},  # the trial's evidence, for which the folders are
         },
         supports_check_mode=True,
     )

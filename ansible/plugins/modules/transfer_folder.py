@@ -1,4 +1,4 @@
-"""Ansible module: the host's half of transfer_folder (the other half is the action plugin of the same name)."""
+"""Ansible module: the host's half of transfer_folder; the action plugin of the same name is the other half."""
 
 from __future__ import annotations
 
@@ -8,46 +8,6 @@ import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.ours import NotOursError, remove_path
-
-DOCUMENTATION = r"""
-module: transfer_folder
-short_description: Copy a whole folder between the control machine and a host, as one archive
-description:
-  - Pushing compares a digest of the folder's contents and copies only when something differs. The archive is made once
-    for all hosts (in dohyo_control/archives); the host reads every unpacked file back and compares its SHA-256, then
-    the new folder takes the place of the old one in one step, so that nobody sees half of it.
-  - Pulling adds to what is there on the control machine.
-  - A folder of a hundred files takes one task and about half a second; with ansible.builtin.copy, or fetch, a minute.
-options:
-  direction:
-    description: Control machine to host, or host to control machine.
-    type: str
-    choices: [push, pull]
-    required: true
-  src:
-    description: Folder to copy. A folder that is not there is an error when pushing and nothing to do when pulling.
-    type: path
-    required: true
-  dest:
-    description: Folder to write to.
-    type: path
-    required: true
-"""
-
-EXAMPLES = r"""
-- name: Put the jars on the host
-  transfer_folder:
-    direction: push
-    src: "{{ playbook_dir }}/lib"
-    dest: /srv/dohyo/lib
-"""
-
-RETURN = r"""
-files:
-  description: Number of files copied.
-  type: int
-  returned: success
-"""
 
 # In a pushed folder: a line for every file, as `sha256sum` writes and checks it.
 MANIFEST = ".sha256"

@@ -9,7 +9,7 @@ use_testbed
 # begin NAME SECONDS: clients for so long, in the background; comes back when all of them measure.
 begin() {
     local n
-    # exec: the process that is killed below shall be Ansible's, not a shell around it.
+    # exec: the process that is killed below must be Ansible's, not a shell around it.
     (exec "$root/.venv/bin/ansible-playbook" -i inventories/testbed clients.yml --skip-tags install \
         -e "clients_results=$work/$1" -e "clients_duration=$2" \
         -e dohyo_min_free_gb=0.1 >"$work/$1.log" 2>&1) &

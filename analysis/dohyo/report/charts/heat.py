@@ -117,7 +117,7 @@ def _spec() -> Spec:
                 "axis": {"grid": False},
             },
             "y2": {"field": "high"},
-            # A single slow call in a thousand shall be seen.
+            # A single slow call in a thousand must be visible.
             "color": {
                 "field": "share",
                 "type": "quantitative",

@@ -79,7 +79,7 @@ rolled() {
 }
 
 no_secrets() {
-    if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence"; then fail 'a secret has come home'; fi
+    if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence"; then fail 'the evidence contains a secret'; fi
 }
 
 # Everything ends; the data go with the next trial, or with destroy.yml.

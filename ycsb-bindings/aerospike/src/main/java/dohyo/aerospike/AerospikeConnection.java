@@ -251,7 +251,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
    * Reads records of one partition in the order of their digests, as the server's index has them.
    *
    * @param filter   the partition, perhaps from a digest on
-   * @param count    how many records at the most
+   * @param count    the most records
    * @param deadline when it must be over, in {@link System#nanoTime}
    */
   CompletableFuture<List<KeyRecord>> records(String namespace, String set, PartitionFilter filter, String[] bins,

@@ -80,8 +80,8 @@ public final class Block {
    */
   void put(Row row) {
     if (row.key().length > MAX_KEY_LENGTH) {
-      throw new IllegalArgumentException("a key of " + row.key().length + " bytes: a packed record's has "
-          + MAX_KEY_LENGTH + " at the most");
+      throw new IllegalArgumentException("a key of " + row.key().length + " bytes: a packed record's has at most "
+          + MAX_KEY_LENGTH);
     }
     Map<String, ByteBuffer> fields = new LinkedHashMap<>();
     ByteBuffer known = records.get(row.key());
@@ -134,8 +134,8 @@ public final class Block {
     for (Map.Entry<String, ByteBuffer> field : fields.entrySet()) {
       byte[] name = field.getKey().getBytes(StandardCharsets.UTF_8);
       if (name.length > MAX_NAME_LENGTH) {
-        throw new IllegalArgumentException("field " + field.getKey() + ": a packed record's names have "
-            + MAX_NAME_LENGTH + " bytes at the most");
+        throw new IllegalArgumentException("field " + field.getKey() + ": a packed record's names have at most "
+            + MAX_NAME_LENGTH + " bytes");
       }
       size += Byte.BYTES + name.length + Integer.BYTES + field.getValue().remaining();
       encoded.put(name, field.getValue());

@@ -22,7 +22,7 @@ import site.ycsb.Status;
 
 /** The contract on a real Aerospike. */
 class AerospikeContractIT extends BindingContract {
-  /** A bin's name has 15 bytes at the most; a key may be of any length, because only its digest is sent. */
+  /** A bin's name has at most 15 bytes; a key may be of any length, because only its digest is sent. */
   private static final String LONG_NAME = "sixteen-letters!";
 
   /** Sets of these tests, in whichever class: they alone are emptied. */

@@ -76,7 +76,7 @@ public abstract class Binding extends DB {
    *
    * @param table   table name
    * @param key     stored key to begin at, inclusive
-   * @param count   how many records at the most
+   * @param count   the most records
    * @param columns fields wanted, {@code null} for all
    * @param sink    gets the fields; rows are numbered from 0 in the order of the scan
    * @return OK or an error

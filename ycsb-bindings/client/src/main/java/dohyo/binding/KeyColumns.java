@@ -108,7 +108,7 @@ public final class KeyColumns {
       start += column.length();
     }
     if (start > MAX_BYTES) {
-      throw refused(text, "a key has " + start + " bytes, and " + MAX_BYTES + " at the most; make texts shorter");
+      throw refused(text, "a key has " + start + " bytes; at most " + MAX_BYTES + " are allowed; make texts shorter");
     }
     return new KeyColumns(text, columns);
   }

@@ -16,8 +16,8 @@ import dohyo.workload.RecordWorkload;
  * @param inflight        operations in flight per thread
  * @param target          operations per second over all threads, 0 for as fast as possible
  * @param poisson         whether operations are due at random times, and not at even distances
- * @param operations      operations (of the load: records) at the most, 0 for no bound
- * @param warmupSeconds   time before the measured window, at the most
+ * @param operations      most operations (in the load: records); 0 for no bound
+ * @param warmupSeconds   longest time before the measured window
  * @param steady          whether it ends earlier when the throughput of all clients is steady
  * @param measuredSeconds length of the measured window, 0 where only the count bounds it
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load: its rows must be there

@@ -227,7 +227,7 @@ final class KeyChooser {
       }
     }
     throw new SettingException("operationcount with insertproportion: requestdistribution=zipfian is drawn over "
-        + range + " records, of which hardly any are there; set a higher recordcount, a lower operationcount, or"
+        + range + " records, and hardly any of them exist; set a higher recordcount, a lower operationcount, or"
         + " duration instead of it");
   }
 

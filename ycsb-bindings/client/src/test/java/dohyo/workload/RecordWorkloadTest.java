@@ -391,7 +391,7 @@ class RecordWorkloadTest {
       "host int 0, when timestamp | 'host int 0' must be a name",
       "host int 2147483649, when timestamp | room for 2147483648 values",
       "host text(2) 101, when timestamp | room for 100 values",
-      "host text(200) 10, user text(60) 10, when int | a key has 264 bytes, and 255 at the most",
+      "host text(200) 10, user text(60) 10, when int | a key has 264 bytes; at most 255 are allowed",
       "host int 10, when text(2) | no room for record 1999",
       "host int 10, field0 timestamp | a field is called field0"})
   void columnsThatCannotBeAreRefusedByName(String columns, String reason) {

@@ -66,7 +66,7 @@ public record Server(Properties properties) {
   private static boolean allStopped(Path threads) throws IOException {
     try (Stream<Path> all = Files.list(threads)) {
       for (Path thread : all.toList()) {
-        // The state is the letter behind the name, which stands in parentheses; T is stopped (proc(5)).
+        // The state is the letter behind the name, which is in parentheses; T is stopped (proc(5)).
         String stat = Files.readString(thread.resolve("stat"));
         if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
           return false;

@@ -36,7 +36,7 @@ final class JdbcConnection implements AutoCloseable {
    *
    * @param statement the driver's statement
    * @param names     its result's columns, from 0, null for those of the key; empty for a write
-   * @param key       where the key's columns stand in the result, from 1; 0 for one that does not
+   * @param key       places of the key's columns in the result, from 1; 0 for one that does not
    */
   record Prepared(PreparedStatement statement, String[] names, int[] key) {
   }

@@ -62,7 +62,7 @@ public final class Key {
    * Puts a key together again.
    *
    * @param found  a result at one of its rows
-   * @param places where the columns stand in it, from 1
+   * @param places places of the columns in it, from 1
    */
   ByteBuffer of(ResultSet found, int[] places) throws SQLException {
     Column last = columns.get(columns.size() - 1);

@@ -1,0 +1,73 @@
+"""What our plugins use of Ansible beyond its documented API: every such name is in this file.
+
+Ansible may change these names in any release. Therefore analysis/pyproject.toml pins ansible-core to one line, and
+analysis/tests/test_ansible_private.py runs this file with the lowest and the highest release of it:
+
+- a connection's `_build_command` and `_resolve_option_variables`, a task's `dump_attrs`, an action's `_play_context`:
+  they say how Ansible itself would connect to a host, for the clients' agents (action/conduct_clients.py);
+- `basic._ANSIBLE_ARGS` and `_ANSIBLE_PROFILE`, `get_module_encoder`, and an action's `_update_module_args` and
+  `_parse_returned_data`: they give a module its parameters and read its answer (in_process.py).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
+from typing import Any
+
+from ansible.module_utils import basic
+from ansible.module_utils.common.json import Direction, get_module_encoder
+from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import connection_loader
+
+# How Ansible writes what a module is given and answers; its own modules all use this one.
+PROFILE = "legacy"
+
+
+def ssh_command(action: ActionBase, host: dict[str, Any], command: str) -> tuple[list[str | bytes], bool]:
+    """What runs a command on a host over ssh, with all that the host's variables say, and whether that uses a password.
+
+    :param host: the host's variables
+    :param command: words for the shell there
+    """
+    context = action._play_context
+    connection = connection_loader.get("ssh", context, None)
+    task_keys = {**action._task.dump_attrs(), "timeout": context.timeout}
+    task_keys.pop("retries")
+    if context.password:
+        task_keys["password"] = context.password
+    variables = connection._resolve_option_variables(host, action._templar)
+    connection.set_options(task_keys=task_keys, var_options=variables)
+    ssh = connection.get_option("ssh_executable")
+    words = connection._build_command(ssh, "ssh", connection.get_option("host"), command)
+    # Before it there may be what types the password.
+    return [ssh, *words[words.index(ssh.encode()) + 1 :]], bool(connection.get_option("password"))
+
+
+def connection_of(action: ActionBase, host: dict[str, Any]) -> str:
+    """Kind of connection to a host."""
+    return str(host.get("ansible_connection", action._play_context.connection))
+
+
+def module_arguments(action: ActionBase, name: str, arguments: dict[str, Any], task_vars: Any) -> None:
+    """Adds to a module's arguments what Ansible says to every module."""
+    action._update_module_args(name, arguments, task_vars)
+
+
+def module_answer(action: ActionBase, output: str) -> dict[str, Any]:
+    """What a module has printed, as Ansible reads it."""
+    answer: dict[str, Any] = action._parse_returned_data({"stdout": output}, PROFILE)
+    return answer
+
+
+def module_output(run: Callable[[], None], arguments: dict[str, Any]) -> str:
+    """What a module prints that gets these arguments and runs in this process."""
+    encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
+    basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
+    basic._ANSIBLE_PROFILE = PROFILE
+    output = io.StringIO()
+    with redirect_stdout(output), suppress(SystemExit):
+        run()
+    return output.getvalue()

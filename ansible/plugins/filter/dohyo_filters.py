@@ -1,0 +1,179 @@
+"""Ansible filters: everything that playbooks compute in Python. Each function is the filter of its name."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
+from controller import machine, start_of
+
+
+def escaped(text: str, special: str) -> str:
+    r"""The text without line ends and the like, which become ``\\uXXXX``, and with ``\\`` before special characters."""
+
+    def escape(match: re.Match[str]) -> str:
+        character = match[0]
+        return f"\\u{ord(character):04x}" if character < " " else f"\\{character}"
+
+    return re.sub(rf"[\x00-\x1f\\{special}]|^ ", escape, text)
+
+
+def as_properties(values: dict[str, Any]) -> str:
+    """A mapping as the text of a file that java.util.Properties reads: one line for each entry, sorted by key."""
+    return "".join(f"{escaped(key, ' =:#!')}={escaped(str(value), '')}\n" for key, value in sorted(values.items()))
+
+
+NAMED = 4
+
+
+def by_sentence(said: dict[str, list[str]]) -> list[str]:
+    """Equal sentences of several hosts merged, as in ``a, b: it rains``; of more than four hosts, three are named.
+
+    :param said: sentences by host
+    """
+    hosts: dict[str, list[str]] = {}
+    for host, sentences in said.items():
+        for sentence in sentences:
+            hosts.setdefault(sentence, []).append(host)
+    return [f"{named(who)}: {sentence}" for sentence, who in hosts.items()]
+
+
+def named(hosts: list[str]) -> str:
+    """Names of hosts, as many as one reads."""
+    if len(hosts) <= NAMED:
+        return ", ".join(hosts)
+    return f"{', '.join(hosts[: NAMED - 1])} and {len(hosts) - NAMED + 1} more"
+
+
+def disk_mb(size: dict[str, Any], records: Any, record_bytes: Any, replication: Any, hosts: Any) -> int:
+    """MiB that a system's data takes on one host: the formula of docs/sizing.md, as dohyo/planning/sizing.py has it.
+
+    The copies on a host with all that they take, and the log, which is never larger than what was written.
+
+    :param size: what a role says: ``record_disk`` in bytes, ``log_mb``, and ``spread`` for data divided over the hosts
+    :param records: that are loaded
+    :param record_bytes: of the values of a record
+    :param replication: copies of every record
+    :param hosts: of databases
+    """
+    copies = int(records) * int(replication) / int(hosts) if size["spread"] else int(records)
+    log = min(copies * int(record_bytes), int(size["log_mb"]) * 2**20)
+    return int((copies * float(size["record_disk"]) + log) / 2**20) + 1
+
+
+def copies(acks: str, replication: int) -> int:
+    """How many of the copies must answer."""
+    return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
+
+
+def consistency(write_copies: int, read_copies: int, replication: int) -> str:
+    """Whether a read is sure to see the last acknowledged write."""
+    return "strong" if write_copies + read_copies > replication else "eventual"
+
+
+def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The conditions that a role has read back, with ``consistency`` and ``differences`` from those asked for.
+
+    Consistency is strong if every read sees every acknowledged write: write copies + read copies > replication, because
+    a reader's and a writer's sets of copies must overlap. A role whose database is different states it itself.
+    """
+    result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
+    wanted = dict(asked)
+    if {"replication", "write_acks", "read_acks"} <= asked.keys():
+        replication = int(asked["replication"])
+        wanted["consistency"] = consistency(
+            copies(asked["write_acks"], replication), copies(asked["read_acks"], replication), replication
+        )
+    differences = [
+        f"{name}: asked for {value}, the server has {result.get(name, 'not said which')}"
+        for name, value in wanted.items()
+        if str(result.get(name)) != str(value)
+    ]
+    return {**result, "differences": differences}
+
+
+# As dohyo/plain_text.py has it.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Everything in a value, as text: of a dict also its keys."""
+    if isinstance(value, dict):
+        yield from texts([*value.keys(), *value.values()])
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts(each)
+    else:
+        yield str(value)
+
+
+def misfits(values: dict[str, Any], options: dict[str, Any], patterns: dict[str, str]) -> list[str]:
+    """One sentence for each value of a role's variables that a statement or a configuration file would misunderstand.
+
+    The same check as RoleVariable.check of the package dohyo: only here inventories and extra variables are seen. A
+    value has no control characters, which would end a line of a configuration file. If the variable has a pattern, the
+    whole value, each element of a list and each key of a dict match it.
+
+    :param options: the variables as the role's argument spec declares them; values with ``no_log`` are not shown
+    :param patterns: regular expressions by variable
+    """
+    found = []
+    for name, value in values.items():
+        shown = "(not shown)" if options[name].get("no_log") else repr(value)
+        pattern = patterns.get(name, ".*")
+        if any(CONTROL.search(text) for text in texts(value)):
+            found.append(f"{name}={shown}: must be a single line without control characters")
+        elif not all(re.fullmatch(pattern, text) for text in texts([*value] if isinstance(value, dict) else value)):
+            found.append(f"{name}={shown}: must match {pattern}")
+    return found
+
+
+def others(notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True) -> list[str]:
+    """Who else uses a host, one sentence each, oldest first, from the notes of the module ``in_use``.
+
+    A note counts until its process has ended or, if written on another machine, until it is removed or the host boots.
+    Of two that were written at the same time the older counts. Servers that this deployment has kept up are its own.
+
+    :param exclusive: other deployments count, too
+    """
+    own = next((note["since"] for note in notes if note["own"]), float("inf"))
+    rivals = [note for note in notes if not note["own"] and note["since"] <= own]
+    return [
+        _use(note)
+        for note in rivals
+        if (exclusive or note["deployment"] == deployment) and _counts(note, note["deployment"] == deployment)
+    ]
+
+
+def _counts(note: dict[str, Any], ours: bool) -> bool:
+    if note.get("kept"):
+        return not ours
+    if note.get("machine") == machine():
+        return start_of(note["pid"]) == note["start"]
+    # This machine in an earlier boot, in which the process has ended.
+    return not (ours and note.get("controller") == socket.gethostname())
+
+
+def _use(note: dict[str, Any]) -> str:
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
+    what = "keeps servers up there" if note.get("kept") else "is at work there"
+    text = (
+        f"{note.get('user')} {what} since {since}, from {note.get('controller')}:{note.get('checkout')}"
+        f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"
+        f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
+    )
+    return "".join(each if each.isprintable() else "?" for each in text)
+
+
+class FilterModule:
+    """The filters, for Ansible."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return {each.__name__: each for each in (as_properties, by_sentence, disk_mb, judged, misfits, others)}
