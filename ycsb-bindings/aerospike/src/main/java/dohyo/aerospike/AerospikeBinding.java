@@ -2,7 +2,6 @@ package dohyo.aerospike;
 
 import dohyo.binding.Binding;
 import dohyo.binding.Columns;
-import dohyo.binding.Outcome;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import dohyo.binding.SettingException;
@@ -12,7 +11,6 @@ import dohyo.binding.Transport;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import site.ycsb.DBException;
@@ -67,50 +65,47 @@ public final class AerospikeBinding extends Binding {
   }
 
   @Override
+  public Status failed(Throwable error) {
+    return ResultCodes.status(error);
+  }
+
+  @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
-    return one(() -> layout.read(table, key, columns, sink));
+    return layout.read(table, key, columns, sink);
   }
 
   @Override
   public CompletableFuture<Status> insertRow(Row row) {
-    return one(() -> layout.write(row, true));
+    return layout.write(row, true);
   }
 
   @Override
   public CompletableFuture<Status> updateRow(Row row) {
-    return one(() -> layout.write(row, false));
+    return layout.write(row, false);
   }
 
   @Override
   public CompletableFuture<Status> deleteRow(String table, byte[] key) {
-    return one(() -> layout.delete(table, key));
+    return layout.delete(table, key);
   }
 
   @Override
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
-    return one(() -> layout.scan(table, key, count, columns, sink));
+    return layout.scan(table, key, count, columns, sink);
   }
 
   @Override
   public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
-    return all(keys.size(), () -> layout.read(table, keys, columns, sink));
+    return layout.read(table, keys, columns, sink);
   }
 
   @Override
   public CompletableFuture<Status[]> insertRows(List<Row> rows) {
-    return all(rows.size(), () -> layout.write(rows, true));
+    return layout.write(rows, true);
   }
 
   @Override
   public CompletableFuture<Status[]> updateRows(List<Row> rows) {
-    return all(rows.size(), () -> layout.write(rows, false));
-  }
-
-  private static CompletableFuture<Status> one(Supplier<CompletableFuture<Status>> request) {
-    return guarded(request).exceptionally(ResultCodes::status);
-  }
-
-  private static CompletableFuture<Status[]> all(int count, Supplier<CompletableFuture<Status[]>> request) {
-    return guarded(request).exceptionally(error -> Outcome.each(ResultCodes.status(error), count));
+    return layout.write(rows, false);
   }
 }

@@ -42,8 +42,10 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import site.ycsb.DBException;
+import site.ycsb.Status;
 
 /**
  * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command answers
@@ -187,12 +189,17 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     return commitLevel;
   }
 
-  /** Reads a record: {@code null} where there is none; {@code bins} may be {@code null} for all. */
-  CompletableFuture<Record> get(Key key, String[] bins) {
+  /**
+   * Reads a record.
+   *
+   * @param bins   names; {@code null} for all
+   * @param decode takes the record, {@code null} where there is none; called on the thread that receives the answer
+   */
+  <T> CompletableFuture<T> get(Key key, String[] bins, Function<Record, T> decode) {
     if (waits) {
-      return now(() -> bins == null ? client.get(reads, key) : client.get(reads, key, bins));
+      return now(() -> decode.apply(bins == null ? client.get(reads, key) : client.get(reads, key, bins)));
     }
-    ReadAnswer answer = new ReadAnswer();
+    ReadAnswer<T> answer = new ReadAnswer<>(decode);
     if (bins == null) {
       client.get(loops.next(), answer, reads, key);
     } else {
@@ -201,11 +208,11 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     return answer;
   }
 
-  CompletableFuture<Void> put(WritePolicy policy, Key key, Bin... bins) {
+  CompletableFuture<Status> put(WritePolicy policy, Key key, Bin... bins) {
     if (waits) {
       return now(() -> {
         client.put(policy, key, bins);
-        return null;
+        return Status.OK;
       });
     }
     WriteAnswer answer = new WriteAnswer();
@@ -213,10 +220,10 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     return answer;
   }
 
-  /** Removes a record; returns whether there was one. */
-  CompletableFuture<Boolean> delete(WritePolicy policy, Key key) {
+  /** Removes a record; NOT_FOUND where there was none. */
+  CompletableFuture<Status> delete(WritePolicy policy, Key key) {
     if (waits) {
-      return now(() -> client.delete(policy, key));
+      return now(() -> client.delete(policy, key) ? Status.OK : Status.NOT_FOUND);
     }
     DeleteAnswer answer = new DeleteAnswer();
     client.delete(loops.next(), answer, policy, key);
@@ -287,24 +294,35 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     }
   }
 
-  private static final class ReadAnswer extends Answer<Record> implements RecordListener {
+  private static final class ReadAnswer<T> extends Answer<T> implements RecordListener {
+    private final Function<Record, T> decode;
+
+    ReadAnswer(Function<Record, T> decode) {
+      this.decode = decode;
+    }
+
     @Override
     public void onSuccess(Key key, Record record) {
-      complete(record);
+      try {
+        complete(decode.apply(record));
+      } catch (RuntimeException | Error e) {
+        // Errors, too: the driver's thread would only log them, and the future would never complete.
+        completeExceptionally(e);
+      }
     }
   }
 
-  private static final class WriteAnswer extends Answer<Void> implements WriteListener {
+  private static final class WriteAnswer extends Answer<Status> implements WriteListener {
     @Override
     public void onSuccess(Key key) {
-      complete(null);
+      complete(Status.OK);
     }
   }
 
-  private static final class DeleteAnswer extends Answer<Boolean> implements DeleteListener {
+  private static final class DeleteAnswer extends Answer<Status> implements DeleteListener {
     @Override
     public void onSuccess(Key key, boolean existed) {
-      complete(existed);
+      complete(existed ? Status.OK : Status.NOT_FOUND);
     }
   }
 

@@ -21,6 +21,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import site.ycsb.Status;
 
@@ -60,7 +61,7 @@ final class Bins implements Layout {
 
   @Override
   public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return connection.get(key(table, key), names(columns)).thenApply(found -> emit(found, 0, sink));
+    return connection.get(key(table, key), names(columns), found -> emit(found, 0, sink));
   }
 
   @Override
@@ -70,14 +71,12 @@ final class Bins implements Layout {
     for (int i = 0; i < bins.length; i++) {
       bins[i] = new Bin(names.get(i), row.values()[i]);
     }
-    return connection.put(singles.get(action(row, create)), key(row.table(), row.key()), bins)
-        .thenApply(done -> Status.OK);
+    return connection.put(singles.get(action(row, create)), key(row.table(), row.key()), bins);
   }
 
   @Override
   public CompletableFuture<Status> delete(String table, byte[] key) {
-    return connection.delete(singles.get(RecordExistsAction.UPDATE), key(table, key))
-        .thenApply(existed -> existed ? Status.OK : Status.NOT_FOUND);
+    return connection.delete(singles.get(RecordExistsAction.UPDATE), key(table, key));
   }
 
   @Override
@@ -85,7 +84,7 @@ final class Bins implements Layout {
     long deadline = connection.deadline();
     Key start = key(table, key);
     int[] taken = {0};
-    return connection.get(start, names(columns)).thenCompose(first -> {
+    return connection.get(start, names(columns), Function.identity()).thenCompose(first -> {
       if (emit(first, 0, sink).isOk()) {
         taken[0]++;
       }

@@ -45,7 +45,7 @@ final class Packed implements Layout {
 
   @Override
   public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return connection.get(block(table, key), null).thenApply(found -> emit(found, key, columns, 0, sink));
+    return connection.get(block(table, key), null, found -> emit(found, key, columns, 0, sink));
   }
 
   @Override
@@ -60,7 +60,7 @@ final class Packed implements Layout {
 
   /** Changes a block in memory, and writes it if that is OK. */
   private CompletableFuture<Status> change(Key key, Function<Block, Status> change, long deadline) {
-    return connection.get(key, null).thenCompose(found -> {
+    return connection.get(key, null, Function.identity()).thenCompose(found -> {
       Block block = Block.of(found);
       Status changed = change.apply(block);
       if (!changed.isOk()) {
@@ -76,7 +76,7 @@ final class Packed implements Layout {
     });
   }
 
-  private CompletableFuture<?> write(Key key, Record found, Block block) {
+  private CompletableFuture<Status> write(Key key, Record found, Block block) {
     WritePolicy policy = connection.writePolicy(
         found == null ? RecordExistsAction.CREATE_ONLY : RecordExistsAction.REPLACE_ONLY);
     if (found != null) {
@@ -92,7 +92,7 @@ final class Packed implements Layout {
     long deadline = connection.deadline();
     Key start = block(table, key);
     int[] taken = {0};
-    return connection.get(start, null).thenCompose(first -> {
+    return connection.get(start, null, Function.identity()).thenCompose(first -> {
       emitAll(Block.of(first).from(key), count, columns, taken, sink);
       return new Scan(connection, start, null, count - taken[0], found -> {
         emitAll(Block.of(found).all(), count, columns, taken, sink);

@@ -4,7 +4,6 @@ import com.aerospike.client.AerospikeException;
 import com.aerospike.client.ResultCode;
 import dohyo.binding.Outcome;
 import java.util.Locale;
-import java.util.concurrent.CompletionException;
 import site.ycsb.Status;
 
 /** Aerospike's result codes as statuses, each named after the driver's text for it. */
@@ -23,9 +22,8 @@ final class ResultCodes {
 
   /** The status of what a command has failed with. */
   static Status status(Throwable error) {
-    Throwable cause = error instanceof CompletionException && error.getCause() != null ? error.getCause() : error;
-    if (!(cause instanceof AerospikeException failure)) {
-      return Outcome.of(cause);
+    if (!(Outcome.cause(error) instanceof AerospikeException failure)) {
+      return Outcome.of(error);
     }
     Status status = status(failure.getResultCode());
     return Outcome.isError(status) ? new Status(status.getName(), failure.getMessage()) : status;

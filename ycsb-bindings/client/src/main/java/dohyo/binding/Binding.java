@@ -26,7 +26,7 @@ import site.ycsb.Status;
  * {@link DB} interface (for the stock client) are implemented here for all bindings.
  *
  * <p>Every method returns a future with the status of each record: {@link Status#OK}, {@link Status#NOT_FOUND} (which
- * is no error) or an error. A future that fails counts as an error named after its exception ({@link Outcome#of}). A
+ * is no error) or an error. A future that fails counts as the status that {@link #failed} gives its exception. A
  * synchronous driver returns completed futures. One instance serves one logical client. Its methods may be called
  * before earlier calls have completed, and on the driver's threads. The instances of a process share one connection.
  */
@@ -167,6 +167,15 @@ public abstract class Binding extends DB {
     return Optional.empty();
   }
 
+  /**
+   * The status of a request whose future failed; named after the driver's exception unless a binding knows better.
+   *
+   * @param error the exception, perhaps wrapped by {@code java.util.concurrent}
+   */
+  public Status failed(Throwable error) {
+    return Outcome.of(error);
+  }
+
   /** How the workload's keys become stored ones. */
   public final KeyCodec keys() {
     return keys;
@@ -286,21 +295,21 @@ public abstract class Binding extends DB {
     } catch (TimeoutException e) {
       return Outcome.TIMEOUT;
     } catch (ExecutionException e) {
-      return Outcome.of(e);
+      return failed(e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return Outcome.of(e);
     }
   }
 
-  private static CompletableFuture<Status[]> sideBySide(int count, IntFunction<CompletableFuture<Status>> start) {
+  private CompletableFuture<Status[]> sideBySide(int count, IntFunction<CompletableFuture<Status>> start) {
     List<CompletableFuture<Status>> answers = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
       int place = i;
       answers.add(guarded(() -> start.apply(place)));
     }
     Status[] statuses = new Status[count];
-    return gather(answers, (i, status, failure) -> statuses[i] = failure == null ? status : Outcome.of(failure))
+    return gather(answers, (i, status, failure) -> statuses[i] = failure == null ? status : failed(failure))
         .thenApply(done -> statuses);
   }
 }

@@ -23,13 +23,19 @@ public final class Outcome {
    * @return a status with that name and the exception's message
    */
   public static Status of(Throwable error) {
+    Throwable cause = cause(error);
+    String name = cause.getClass().getSimpleName().replaceAll("(Exception|Error)$", "")
+        .replaceAll("([a-z0-9])([A-Z])", "$1_$2").toUpperCase(Locale.ROOT);
+    return new Status(name.isEmpty() ? "ERROR" : name, String.valueOf(cause.getMessage()));
+  }
+
+  /** What the driver threw, without the wrappers of {@code java.util.concurrent}. */
+  public static Throwable cause(Throwable error) {
     Throwable cause = error;
     while ((cause instanceof CompletionException || cause instanceof ExecutionException) && cause.getCause() != null) {
       cause = cause.getCause();
     }
-    String name = cause.getClass().getSimpleName().replaceAll("(Exception|Error)$", "")
-        .replaceAll("([a-z0-9])([A-Z])", "$1_$2").toUpperCase(Locale.ROOT);
-    return new Status(name.isEmpty() ? "ERROR" : name, String.valueOf(cause.getMessage()));
+    return cause;
   }
 
   /** Whether the status is an error: neither a success nor NOT_FOUND. */

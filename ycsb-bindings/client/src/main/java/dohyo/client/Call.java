@@ -71,10 +71,10 @@ public final class Call {
     }
     if (request.batched()) {
       Binding.guarded(() -> sendBatch(binding)).whenComplete((all, error) ->
-          settle(error == null ? all : each(Outcome.of(error)), whenDone));
+          settle(error == null ? all : each(binding.failed(error)), whenDone));
     } else {
       Binding.guarded(() -> sendOne(binding)).whenComplete((one, error) ->
-          settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {Outcome.of(error)},
+          settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {binding.failed(error)},
               whenDone));
     }
   }

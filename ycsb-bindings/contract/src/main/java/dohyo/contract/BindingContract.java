@@ -311,7 +311,7 @@ public abstract class BindingContract {
     assertEquals(longest.subList(0, 1700), scanned(db, longest.get(0), 1700, null));
   }
 
-  private static List<String> scanned(Binding db, String start, int count, Columns columns) {
+  private List<String> scanned(Binding db, String start, int count, Columns columns) {
     Fields read = new Fields();
     assertOk(db.scanRows(SCAN_TABLE, bytes(start), count, columns, read));
     return IntStream.range(0, read.size()).mapToObj(i -> {
@@ -476,7 +476,7 @@ public abstract class BindingContract {
     }
   }
 
-  private static void await(Stream<CompletableFuture<Status>> operations, AtomicInteger called) {
+  private void await(Stream<CompletableFuture<Status>> operations, AtomicInteger called) {
     List<CompletableFuture<Status>> started = operations.map(operation -> operation.whenComplete((status, error) -> {
       if (error == null && status.isOk()) {
         called.incrementAndGet();
@@ -727,7 +727,7 @@ public abstract class BindingContract {
     }
   }
 
-  private static void assertUsedAgain(Binding db, byte[] key) throws InterruptedException {
+  private void assertUsedAgain(Binding db, byte[] key) throws InterruptedException {
     long end = System.nanoTime() + WORKS_WITHIN.toNanos();
     Status status;
     do {
@@ -805,17 +805,17 @@ public abstract class BindingContract {
     return binding;
   }
 
-  private static void assertRead(Binding db, byte[] key, Map<String, String> expected) {
+  private void assertRead(Binding db, byte[] key, Map<String, String> expected) {
     Fields read = new Fields();
     assertOk(db.readRow(TABLE, key, null, read));
     assertEquals(buffers(expected), read.row(0));
   }
 
-  private static void assertOk(CompletableFuture<Status> operation) {
+  private void assertOk(CompletableFuture<Status> operation) {
     assertEquals(Status.OK, result(operation));
   }
 
-  private static void assertAllOk(int count, CompletableFuture<Status[]> batch) {
+  private void assertAllOk(int count, CompletableFuture<Status[]> batch) {
     assertEquals(List.of(Outcome.each(Status.OK, count)), results(count, batch));
   }
 
@@ -823,17 +823,17 @@ public abstract class BindingContract {
     return assertTimeout(TIMEOUT_BOUND, action);
   }
 
-  private static Status result(CompletableFuture<Status> operation) {
+  private Status result(CompletableFuture<Status> operation) {
     return results(1, operation.thenApply(status -> new Status[] {status})).get(0);
   }
 
   /** The status of each record, as the client counts them: a batch that fails gives its error to all of them. */
-  private static List<Status> results(int count, CompletableFuture<Status[]> batch) {
+  private List<Status> results(int count, CompletableFuture<Status[]> batch) {
     List<Status> statuses;
     try {
       statuses = List.of(batch.get(WORKS_WITHIN.toMillis(), TimeUnit.MILLISECONDS));
     } catch (ExecutionException e) {
-      statuses = List.of(Outcome.each(Outcome.of(e), count));
+      statuses = List.of(Outcome.each(newBinding().failed(e), count));
     } catch (TimeoutException e) {
       throw new AssertionError("no answer within " + WORKS_WITHIN, e);
     } catch (InterruptedException e) {

@@ -85,6 +85,11 @@ public final class HBaseBinding extends Binding {
   }
 
   @Override
+  public Status failed(Throwable error) {
+    return Outcome.of(Retries.cause(error));
+  }
+
+  @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     return send(() -> connection.table(table).get(get(key, columns)).thenApply(found -> emit(found, 0, sink)));
   }
@@ -178,8 +183,7 @@ public final class HBaseBinding extends Binding {
   }
 
   private CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
-    return guarded(() -> connection.requests().begin().send(request))
-        .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Retries.cause(failure)));
+    return connection.requests().begin().send(request);
   }
 
   /** Sends a batch, and keeps each record's own status. */
@@ -191,7 +195,7 @@ public final class HBaseBinding extends Binding {
   }
 
   /** Sends the records of a batch that have these indexes; those that fail are retried together. */
-  private static <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
+  private <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
       Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
       Retries.Tries tries) {
     List<Integer> again = new ArrayList<>();
@@ -202,7 +206,7 @@ public final class HBaseBinding extends Binding {
       } else if (tries.allow(failure)) {
         again.add(place);
       } else {
-        statuses[place] = Outcome.of(Retries.cause(failure));
+        statuses[place] = failed(failure);
       }
     }).thenCompose(done -> again.isEmpty() ? CompletableFuture.completedFuture(null)
         : tries.retry(() -> send(again, batch, verb, decode, statuses, tries)));
