@@ -30,7 +30,7 @@ _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """What a mean is known to, ± in percent of it; that nobody can tell where the interval holds 0.
+    """What a mean is known to, ± in percent of it; not known if the interval includes 0.
 
     :param least: percentages from there on are whole
     """

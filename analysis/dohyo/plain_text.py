@@ -24,4 +24,4 @@ def check(text: str, shown: str) -> None:
     :raises BadInputError: naming it and the first such character
     """
     if found := CONTROL.search(text):
-        raise BadInputError(f"{escaped(shown)}: holds the control character U+{ord(found[0]):04X}; leave it out")
+        raise BadInputError(f"{escaped(shown)}: contains the control character U+{ord(found[0]):04X}; leave it out")

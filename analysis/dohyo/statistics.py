@@ -68,7 +68,7 @@ class Ratio:
 
     @property
     def is_tie(self) -> bool:
-        """Whether the difference lies inside the noise: the interval holds 1."""
+        """Whether the difference is within the noise: the interval includes 1."""
         return self.low <= 1 <= self.high
 
 

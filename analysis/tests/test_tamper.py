@@ -179,8 +179,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{CLIENT}/client.json", "busiest_thread_share", to=0.97),
         "used 97% of a processor: it is the client that was measured; less than 90%",
     ),
-    "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client has left no client.json"),
-    "half a client.json": (cut(f"{CLIENT}/client.json"), "the client has left no client.json"),
+    "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
+    "half a client.json": (cut(f"{CLIENT}/client.json"), "the client wrote no client.json"),
     "an exit code": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
     "another workload of a client": (
         replace(f"{CLIENT}/client.properties", "readproportion=0.5", "readproportion=0.95"),

@@ -80,7 +80,7 @@ refuses 'aws_confirm=yes-10.87' -e aws_confirm=yes-5.43
 refuses 'without the tag dohyo:project=taken' -e aws_project=taken -e aws_confirm=yes-10.87
 refuses 'has no image debian-99' -e 'aws_image_name=debian-99-*' -e aws_confirm=yes-10.87
 mkdir "$work/mine"
-refuses 'a folder that is not there yet' -e "aws_inventory=$work/mine"
+refuses 'a folder that does not exist yet' -e "aws_inventory=$work/mine"
 
 cp "$work/server/changes" "$work/before"
 aws_ok -e aws_type=i3en.3xlarge --check

@@ -113,7 +113,7 @@ def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
         said = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
         return f"the client ended with exit code {code}{said}"
     if not report:
-        return "the client has left no client.json"
+        return "the client wrote no client.json"
     if report.get("exit"):
         return f"client.json says exit code {report['exit']}, its supervisor says 0"
     return None

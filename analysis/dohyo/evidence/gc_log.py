@@ -61,7 +61,7 @@ def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
         found = _Reader()
         pauses += found.pauses(line.rstrip() for _, line in lines(path, warn))
         if found.begin is None:
-            warn(f"{path}: no line of a JVM's log of garbage collection in it")
+            warn(f"{path}: contains no line of a JVM's garbage collection log")
         else:
             begins.append(found.begin)
     return GcLog(min(begins), sorted(pauses, key=lambda pause: pause.at)) if begins else None

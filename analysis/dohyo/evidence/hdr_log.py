@@ -489,7 +489,7 @@ def merge_log(
             continue
         if interval is not None and (jump := parser.jump(interval)):
             jumped += jump
-            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: times from here on are as if it had not")
+            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: later times are as if it had not")
         if interval is not None and jumped:
             interval = interval._replace(start=interval.start - jumped, since_start=interval.since_start - jumped)
         if interval is not None and (name := operation(parser.operation) or ""):

@@ -142,7 +142,7 @@ class Sizes:
             ("disk", self.disk(needs, records), self.hosts.disk),
         )
         return [
-            f"{size(wanted)} of {what} ({size(there)} are there)"
+            f"{size(wanted)} of {what} ({size(there)} available)"
             for what, wanted, there in asked
             if there is not None and wanted > there
         ]
@@ -340,7 +340,9 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     if copies:
         kept, most = sum(copies.values()), max(each.disk(needs) for each, needs in at.values())
         lacks = (
-            "" if hosts.disk is None or kept + most <= hosts.disk else ": more than there is, so that some load anew"
+            ""
+            if hosts.disk is None or kept + most <= hosts.disk
+            else ": more than available, so some trials load again"
         )
         say(f"reuse=data: {_count(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""

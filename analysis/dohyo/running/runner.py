@@ -142,7 +142,7 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
 def _other_count(scenario: Scenario, options: Options) -> str:
     return (
         f"host_count={scenario['host_count']}: {options.hosts.where} has {options.hosts.count} database host(s);"
-        " leave it out, or plan for hosts that are not there with --plan and without --inventory"
+        " leave it out, or plan for hosts that do not exist yet with --plan and without --inventory"
     )
 
 
@@ -427,7 +427,7 @@ class _Measurement:
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
         """Carries out a step; one whose files cannot be written, or in which we have made a mistake, has failed."""
-        failure = Failure(f"nothing was begun: {self.unwritten}", self.experiment.folder)
+        failure = Failure(f"nothing was started: {self.unwritten}", self.experiment.folder)
         if not self.unwritten:
             try:
                 return step()

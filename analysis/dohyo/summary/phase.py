@@ -203,7 +203,7 @@ class Phase:
         return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
 
     def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """What happened in it. A load that is not measured may wait for compactions: only its long dips are reported."""
+        """What happened in it. A load that is not measured may wait for compactions: only its long dips count."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.seconds.events(self.number, warmup, self.shortest, self.kind, shortest)

@@ -24,7 +24,7 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = 
 
     :param details: of the table: all rows and figures before the screen
 
-    Returns the exit code: 0, or 1 when there is nothing of YCSB in any folder, or anything of it is missing, broken or
+    Returns the exit code: 0, or 1 when there is no YCSB logs in any folder, or anything of it is missing, broken or
     cannot be true. What is whole is shown all the same.
     Raises BadInputError for a folder that does not exist, or cannot be looked at.
     """
@@ -36,7 +36,7 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = 
     for warning in summary.warnings:
         warn(warning)
     if not summary.trials:
-        say(f"nothing of YCSB in {', '.join(map(str, folders))}", err=True)
+        say(f"no YCSB logs in {', '.join(map(str, folders))}", err=True)
         return 1
     if fmt == "table":
         console = Console()
