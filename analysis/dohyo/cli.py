@@ -223,7 +223,7 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest
     that is not being measured right now).
 
-    FOLDER may also hold logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
+    FOLDER may also contain logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
 
     Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page has
     all that is whole; 2 bad input, nothing was written.

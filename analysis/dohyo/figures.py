@@ -25,7 +25,7 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# In percent: such an interval of a rate holds 0.
+# In percent: such an interval of a rate includes 0.
 _WIDEST_HALF = 100
 
 

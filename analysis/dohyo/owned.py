@@ -13,9 +13,9 @@ MARK = ".dohyo-files"
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuses to write into a folder that holds something and is not ours; it may also be new.
+    """Refuses to write into a folder that is not empty and not ours; it may also be new.
 
-    :raises BadInputError: if it is a link or no folder, or holds something and does not carry our mark
+    :raises BadInputError: if it is a link or no folder, or is not empty and does not carry our mark
     """
     if folder.is_symlink():
         raise BadInputError(f"{folder} is a link; links are not followed: name the folder itself, or remove the link")

@@ -104,7 +104,7 @@ BREAKS: dict[str, tuple[Any, str]] = {
     ),
     "histogram": (
         lambda f: edit(f / "READ.hdr", (f / "READ.hdr").read_text().splitlines()[-2] + "\n", ""),
-        r"run-1 on node1: READ.hdr holds \d+ operations, the result lines 2990",
+        r"run-1 on node1: READ.hdr has \d+ operations, the result lines 2990",
     ),
     "counts": (
         lambda f: edit(f / "client.json", '"operations" : 2990', '"operations" : 2991'),

@@ -140,7 +140,7 @@ aws_ok -e aws_confirm=yes-2.72
 ec2 'if True:
   assert sorted(tag(i, "Name") for i in ours("instances")) == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4"], ours("instances")
   assert len(ours("groups")[0]["IpPermissions"]) == 2, ours("groups")'
-refuses '4 instances of dohyo are there and aws_count is 3' -e aws_count=3
+refuses '4 instances of dohyo exist and aws_count is 3' -e aws_count=3
 
 aws_ok -e aws_state=absent
 ec2 'assert not any(map(ours, things)), [ours(kind) for kind in things]'

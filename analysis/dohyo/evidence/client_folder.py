@@ -83,7 +83,7 @@ def read(
     client.problems += [contradiction for contradiction in found if contradiction is not None]
     for name, stated in client.run.by_operation.items():
         if name in counted and counted[name] != stated.operations:
-            client.problems.append(f"{name}.hdr holds {counted[name]} operations, the result lines {stated.operations}")
+            client.problems.append(f"{name}.hdr has {counted[name]} operations, the result lines {stated.operations}")
         elif name not in counted and counted and stated.operations:
             client.problems.append(f"{name}.hdr is missing")
         elif name in counted and stated.max_us is not None and _apart(highest.get(name, 0.0), stated.max_us):

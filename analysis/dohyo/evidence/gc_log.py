@@ -43,7 +43,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class GcLog:
-    """What the log of one JVM holds.
+    """The contents of the log of one JVM.
 
     :ivar begin: the oldest line's time in seconds since 1970; what was before it may have been rotated away
     :ivar pauses: in the order of time

@@ -296,7 +296,7 @@ def _disk(values: _Values) -> _Values:
 
 
 class HostMetrics:
-    """The hosts of one trial. They are read one after the other, so that memory holds the samples of one alone."""
+    """The hosts of one trial. They are read one after the other, so that only the samples of one are in memory."""
 
     def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
         """Reads `folder`, the trial's `hosts`; experiments from before there were any samples have none.

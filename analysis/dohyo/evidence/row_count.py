@@ -1,4 +1,4 @@
-"""Whether the tables hold, at the end of a trial, what its load and the inserts of its runs have put there."""
+"""Whether the tables have, at the end of a trial, the rows of its load and of the inserts of its runs."""
 
 from __future__ import annotations
 

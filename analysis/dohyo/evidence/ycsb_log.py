@@ -111,7 +111,7 @@ class StatusLines:
 
 @dataclass
 class ClientLog:
-    """One run of one client, as far as its log tells. A file holds several when runs were appended to it."""
+    """One run of one client, as far as its log tells. A file has several if runs were appended to it."""
 
     path: Path
     line: int  # where it begins
@@ -590,7 +590,7 @@ def _breaks_off(operations: dict[str, Operation]) -> str | None:
 
 
 def _contradicts(old: Operation, new: Operation) -> bool:
-    """Whether `new`, which holds one measurement, says something else than `old`."""
+    """Whether `new`, which has one measurement, says something else than `old`."""
     pairs: list[tuple[object, object]] = [
         (old.operations, new.operations),
         (old.records, new.records),

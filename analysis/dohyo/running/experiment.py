@@ -301,7 +301,7 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 
     :param folder: may not exist yet
     :param needed: bytes
-    :raises BadInputError: naming the folder, what is there and what is needed
+    :raises BadInputError: naming the folder, what is available and what is needed
     """
     while not folder.exists():
         folder = folder.parent

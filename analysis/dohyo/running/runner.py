@@ -185,7 +185,7 @@ def resume(
 
 
 def build_client(signals: Signals) -> None:
-    """JDK 17, Maven and the built client; takes no time when they are there."""
+    """JDK 17, Maven and the built client; takes no time if they exist."""
     if execute([SETUP, "client"], None, check=signals.check) != 0:
         raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
 
@@ -352,7 +352,7 @@ class _Measurement:
         return [trial for trial in self.todo if self.experiment.state(trial) in statuses]
 
     def _provisioned(self) -> list[PlannedTrial]:
-        """Installs what the trials need on the hosts; returns the trials whose system is there."""
+        """Installs what the trials need on the hosts; returns the trials whose system is available."""
         ready: list[PlannedTrial] = []
         # What is installed depends on the roles' variables, which may be dimensions of the matrix.
         by_variables: dict[str, list[PlannedTrial]] = {}

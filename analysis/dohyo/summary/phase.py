@@ -217,7 +217,7 @@ def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> N
 
 
 def _p99_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, float]:
-    """By operation type, where the histograms hold every operation that the run counts, and enough of them."""
+    """By operation type, if the histograms have every operation that the run counts, and enough of them."""
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
     return {
         name: merged.percentiles_ms([99])[99]

@@ -18,7 +18,7 @@ Format = Literal["table", "md", "csv", "json"]
 
 
 def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = False) -> int:
-    """Prints what the folders' logs hold to stdout, and a warning per malformed line or file to stderr.
+    """Prints the contents of the folders' logs to stdout, and a warning per malformed line or file to stderr.
 
     A single folder of an experiment has its own table; among others it is one with logs.
 

@@ -33,7 +33,7 @@ def amount(folder: str) -> dict[str, int]:
 
 
 def free_mb(folder: str) -> int:
-    """Free space in MiB of the file system that holds, or would hold, this path."""
+    """Free space in MiB of the file system of this path, which need not exist."""
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     return shutil.disk_usage(folder).free // 2**20
