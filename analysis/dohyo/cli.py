@@ -53,7 +53,7 @@ def cli() -> None:
 
 @cli.command(context_settings=_CONTEXT)
 @click.argument("name", metavar="SCENARIO", required=False)
-@click.option("--list", "list_", is_flag=True, help="Show the scenarios and the systems, and end.")
+@click.option("--list", "list_", is_flag=True, help="Show the scenarios and the systems, then exit.")
 @click.option("--systems", "systems_", metavar="A,B", help="Systems to compare, in that order.")
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
@@ -65,9 +65,9 @@ def cli() -> None:
 @click.option("--scale", metavar="SHARE", help="Load and do only this share of the scenario's counts: 0.01.")
 @click.option("--full", is_flag=True, help="The scenario at its full size, for a cluster, if it has two.")
 @click.option("--plan", "plan_", is_flag=True,
-              help="Show what would be measured, how long it takes and what the hosts need, and end.")  # fmt: skip
+              help="Show what would be measured, how long it takes and what the hosts need, then exit.")  # fmt: skip
 @click.option("--doctor", "doctor_", is_flag=True,
-              help="Measure the client without a database, say whether it will be the limit, and end.")  # fmt: skip
+              help="Measure the client without a database, say whether it will be the limit, then exit.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
               help="Do not measure a system that cannot have the scenario's conditions.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="Leave the last system's servers up.")
@@ -152,7 +152,7 @@ def run(
     )
     if doctor_:
         if plan_:
-            raise BadInputError("--plan and --doctor both end without a measurement; give one of them")
+            raise BadInputError("--plan and --doctor exclude each other; give one of them")
         return doctor.examine(chosen, chosen_inventory, Console())
     if plan_:
         return runner.show_plan(chosen, options, Console())
@@ -198,7 +198,7 @@ def show(experiment: str | None, details: bool) -> int:
 @click.argument("after", metavar="B")
 @click.option("--margin", metavar="PERCENT", type=click.FloatRange(0, 99), default=100 * regression.MARGIN,
               show_default=True, help="Within it a change counts as none.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Compare also what differs where it must not.")
+@click.option("--force", is_flag=True, help="Compare even if something differs that must be equal.")
 @click.option("--format", "format_", type=click.Choice(get_args(comparing.Format)), default="table", show_default=True)
 def compare_command(before: str, after: str, margin: float, force: bool, format_: comparing.Format) -> int:
     """Compares two experiments (IDs below results/, or their folders): before and after an upgrade, or two machines.
@@ -223,7 +223,7 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest
     that is not being measured right now).
 
-    FOLDER may also hold logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
+    FOLDER may also contain logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
 
     Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page has
     all that is whole; 2 bad input, nothing was written.
@@ -311,7 +311,7 @@ def next_probe_command(folder: Path) -> int:
     folders.check(folder)
     search = read_trial(folder).search
     if search is None:
-        raise BadInputError(f"{folder}/trial.json: nothing is searched for in it; a scenario asks with search=max")
+        raise BadInputError(f"{folder}/trial.json: it has no search; a scenario asks for one with search=max")
     click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
     return 0
 
@@ -332,7 +332,7 @@ def _folder(name: str | None) -> Path:
         there = site.experiments(RESULTS)
         newest = next((folder for folder in there if not experiment_folder.running(folder)), None)
         if newest is None:
-            running = f"; {there[0].name} is still being measured, its ID shows it" if there else ""
+            running = f"; {there[0].name} is still being measured; name its ID to see it" if there else ""
             raise BadInputError(f"there is no experiment in {shown(RESULTS)}{running}; ./run.sh workloadA makes one")
         return newest
     folder = RESULTS / name if "/" not in name and (RESULTS / name).is_dir() else Path(name)

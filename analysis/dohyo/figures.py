@@ -25,12 +25,12 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# In percent: such an interval of a rate holds 0.
+# In percent: such an interval of a rate includes 0.
 _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """What a mean is known to, ± in percent of it; that nobody can tell where the interval holds 0.
+    """What a mean is known to, ± in percent of it; not known if the interval includes 0.
 
     :param least: percentages from there on are whole
     """

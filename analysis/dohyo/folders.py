@@ -15,7 +15,7 @@ _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a de
 
 
 def check(top: Path, *, hidden: bool = True) -> None:
-    """Refuses a folder that holds anything but folders and regular files. It may itself be named through links.
+    """Refuses a folder that contains anything but folders and regular files. It may itself be named through links.
 
     :param top: a folder; of anything else only that it can be read
     :param hidden: look at names that begin with a dot, too
@@ -71,7 +71,7 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
             if isinstance(content, bytes):
                 file.write(content)
             else:
-                # JSON may hold halves of characters, which no encoding has.
+                # JSON may contain halves of characters, which no encoding has.
                 file.writelines(part.encode("utf-8", "replace") for part in _parts(content))
         new.replace(path)
     except BaseException as error:

@@ -13,9 +13,9 @@ MARK = ".dohyo-files"
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuses to write into a folder that holds something and is not ours; it may also be new.
+    """Refuses to write into a folder that is not empty and not ours; it may also be new.
 
-    :raises BadInputError: if it is a link or no folder, or holds something and does not carry our mark
+    :raises BadInputError: if it is a link or no folder, or is not empty and does not carry our mark
     """
     if folder.is_symlink():
         raise BadInputError(f"{folder} is a link; links are not followed: name the folder itself, or remove the link")
@@ -23,7 +23,7 @@ def refuse_foreign(folder: Path) -> None:
         raise BadInputError(f"{folder} is a file; name a new or empty folder, or move the file away")
     if folder.is_dir() and any(folder.iterdir()) and not _is_marked(folder):
         raise BadInputError(
-            f"{folder} holds something that was not written by dohyo (it has no file {MARK}); name a new or empty"
+            f"{folder} contains something that dohyo did not write (it has no file {MARK}); name a new or empty"
             " folder, or move that one away"
         )
 

@@ -1,4 +1,4 @@
-"""Text from outside: what it must not hold, and how it is shown whatever it holds."""
+"""Text from outside: what it must not contain, and how it is printed safely."""
 
 import re
 
@@ -20,8 +20,8 @@ def escaped(text: str, keep: str = "") -> str:
 def check(text: str, shown: str) -> None:
     """Refuses text with such characters.
 
-    :param shown: what it is called in the message
+    :param shown: its name in the message
     :raises BadInputError: naming it and the first such character
     """
     if found := CONTROL.search(text):
-        raise BadInputError(f"{escaped(shown)}: holds the control character U+{ord(found[0]):04X}; leave it out")
+        raise BadInputError(f"{escaped(shown)}: contains the control character U+{ord(found[0]):04X}; leave it out")

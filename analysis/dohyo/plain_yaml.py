@@ -18,7 +18,7 @@ class _Plain(yaml.SafeLoader):
 
 
 def load(path: Path) -> Any:
-    """What a file holds.
+    """The contents of a file.
 
     :raises BadInputError: if it cannot be read, or is no YAML without aliases; the message does not name the file
     """

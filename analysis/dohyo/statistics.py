@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean, stdev
 
-# Share of such intervals that hold the true value.
+# Share of such intervals that include the true value.
 CONFIDENCE = 0.95
 # Of the t at every look after the first, where rounds go on until the interval is narrow enough: an interval that was
-# waited for is too narrow, and with this t again 95 of 100 hold the true value (benchmarks/truth.py, docs/method.md).
+# waited for is too narrow; with this t 95 of 100 include the true value again (benchmarks/truth.py, docs/method.md).
 LATER_LOOK = 0.985
 # More than that nobody waits for.
 MOST_MORE = 100
@@ -68,7 +68,7 @@ class Ratio:
 
     @property
     def is_tie(self) -> bool:
-        """Whether the difference lies inside the noise: the interval holds 1."""
+        """Whether the difference is within the noise: the interval includes 1."""
         return self.low <= 1 <= self.high
 
 

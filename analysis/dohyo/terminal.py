@@ -1,4 +1,4 @@
-"""What goes to the terminal. Text of logs, servers and files may hold anything, and must not drive it."""
+"""Output to the terminal. Text of logs, servers and files may contain anything, and must not control it."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_rounds_are_compared_on_the_scale_of_logarithms(tmp_path: Path) -> None:
     # of freedom, t 2.94.
     assert [rates.ratio, rates.low, rates.high] == pytest.approx([1.340, 1.300, 1.381], abs=0.001)
     title, heads, line = block(summary)
-    assert title.endswith("intervals over 3 rounds; tie: the interval holds 1")
+    assert title.endswith("intervals over 3 rounds; tie: the interval includes 1")
     assert heads == "figure best ratio 95 % interval other"
     assert line == "rec/s hbase 1.34× [1.30, 1.38] cassandra"
     assert "| rec/s | hbase | 1.34× | [1.30, 1.38] | cassandra |" in table.markdown(summary)
@@ -189,7 +189,7 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
         assert row.ops_per_second_samples == row.records_per_second_samples == []
     assert block(summary)[-1] == "rec/s hbase 1.33× – cassandra"
     text = " ".join(rendered(summary).split())
-    assert "no intervals, as a single run has none: neither a tie nor a difference can be told" in text
+    assert "no intervals, as a single run has none: so nothing is a tie or a difference" in text
     shown = on_screen(summary)
     assert re.search(r"of the first +(.*\n)? *no interval", shown)
     for said in (text, shown):

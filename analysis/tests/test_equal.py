@@ -252,7 +252,7 @@ def test_compare_compares_latencies_at_the_same_rate_alone(tmp_path: Path, monke
         ("phases=max,read max.target=500", "max.target=500 with phases=max,read: max is without a target rate"),
         ("phases=max,equal rounds=2 search=max slo=p99<10ms", "search=max with phases=max,equal: a search has rates"),
         ("phases=max,equal equal.target=500 equal.share=50%", "equal.share=50% with equal.target=500: both say"),
-        ("phases=max equal.share=50%", "equal.share=50% with phases=max: is of the phase equal, which is not there"),
+        ("phases=max equal.share=50%", "equal.share=50% with phases=max: is of the phase equal, which does not exist"),
         ("phases=max,equal rounds=2 equal.share=0%", "equal.share=0%: must be a percentage .* from 1 to 100"),
         ("phases=max,equal rounds=2 matrix.target=0,500", "at target=500: target=500 with phases=max,equal"),
     ],

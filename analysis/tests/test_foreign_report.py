@@ -51,7 +51,7 @@ def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> N
     text = written.read_text("utf-8")
     assert f"<strong>Not known:</strong> {UNKNOWN_CONDITIONS}." in text
     assert "is equal" not in text
-    assert "b&lt;i&gt;: no histogram logs that hold the whole run: no percentile curve and no heat map" in text
+    assert "b&lt;i&gt;: no histogram logs of the whole run: no percentile curve and no heat map" in text
     assert "<i>" not in text
     assert '<a href="a%20system/">a system</a>: evidence of this trial: ok' in text
     # It is no log when it is made again.
@@ -178,7 +178,7 @@ def test_go_ycsb_is_charted_and_says_what_it_lacks(tmp_path: Path) -> None:
 
 def test_a_folder_without_any_log_is_bad_input(tmp_path: Path) -> None:
     write(tmp_path / "notes.txt", "nothing\n")
-    with pytest.raises(BadInputError, match=r"is no experiment .*, and no YCSB log is in it"):
+    with pytest.raises(BadInputError, match=r"is not an experiment .* and contains no YCSB log"):
         CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False, catch_exceptions=False)
     assert not (tmp_path / page.FILE).exists()
     with pytest.raises(BadInputError, match="nor a folder with logs of YCSB"):

@@ -969,7 +969,7 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
     trial(tmp_path / "results/x", 1, "cassandra")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").touch()
-    with pytest.raises(BadInputError, match="mine holds something that was not written by dohyo"):
+    with pytest.raises(BadInputError, match="mine contains something that dohyo did not write"):
         site.write(site.experiments(tmp_path / "results"), tmp_path / "mine", pytest.fail)
     with pytest.raises(BadInputError, match="there are no experiments"):
         site.write([], tmp_path / "new", pytest.fail)
@@ -988,4 +988,6 @@ def test_what_is_no_experiment_is_bad_input(tmp_path: Path) -> None:
     assert str(result.exception).startswith("no-such-experiment is neither an ID in ")
     result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
     assert isinstance(result.exception, BadInputError)
-    assert str(result.exception).startswith(f"{tmp_path} is no experiment (it has no folder raw), and no YCSB log is ")
+    assert str(result.exception).startswith(
+        f"{tmp_path} is not an experiment (it has no folder raw) and contains no YCSB log"
+    )

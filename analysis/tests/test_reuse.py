@@ -202,7 +202,7 @@ def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_depl
 def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     beyond = 2**40
     assert host.ask("found", need_mb=beyond) == {
-        "found": False, "trial": "", "note": "loaded anew: there was no room for the load that was kept",
+        "found": False, "trial": "", "note": "loaded again: there was no room for the load that was kept",
     }  # fmt: skip
     assert host.files("kept") == {}
     host.load()
@@ -247,7 +247,7 @@ def test_a_trial_without_a_load_of_its_own_is_whole(tmp_path: Path) -> None:
     (load,) = [row for row in merged.rows if (row.phase, row.operation) == ("load", "INSERT")]
     assert load.records == json.loads((DATA / "dohyo/load/client.json").read_text())["records"]
     (said,) = [text for text in table.settings(summary) if "one load, that of 01-cassandra" in text]
-    assert "no interval holds what differs from load to load" in said
+    assert "no interval covers what differs from load to load" in said
     assert summary.notes == summarise(tmp_path).notes
     assert not [text for _, text in table.warnings(summary) if "one load" in text]
     rendered(summary)
@@ -278,4 +278,4 @@ def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> No
     said = io.StringIO()
     needs = [Needs(system, 1, 2000.0, 0.0, 0, spread=False) for system in ("cassandra", "mysql-innodb")]
     show(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)], Console(file=said, width=200))
-    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than there is" in said.getvalue()
+    assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than available" in said.getvalue()

@@ -346,7 +346,7 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
         ("precision=5%\nrounds=3\nrounds.max=2", "rounds.max=2 with rounds=3"),
         ("budget=10m", "budget=600: without a precision there are as many rounds as rounds=1 says"),
         ("rounds=3\nrounds.max=5", "add precision=5%, or leave out rounds.max"),
-        ("matrix.precision=5%,none", "precision is one for the whole experiment"),
+        ("matrix.precision=5%,none", "precision applies to the whole experiment"),
     ],
 )  # fmt: skip
 def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
     [
         ("when timestamp", "has 1 columns; from 2 to 16"),
         (",".join(f"a{number} int 2" for number in range(16)) + ", b int", "has 17 columns; from 2 to 16"),
-        ("host int 10, host timestamp", "the name host is there twice"),
+        ("host int 10, host timestamp", "the name host occurs twice"),
         ("Host int 10, when timestamp", "'Host int 10' must be a name of letters a-z"),
         ("host int, when timestamp", "'host int' must be a name .* how many values there are"),
         ("host int 10, when timestamp 5", "nothing else, since it is the last column"),

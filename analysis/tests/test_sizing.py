@@ -196,10 +196,10 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
     message = str(error.value)
     assert "on the stated hosts with 5,000,000,000 records (datasize=5TB) and replication=1" in message
     assert (
-        "large needs 2.5 TB of disk (1 TB are there) on each host; at most 2,000,000,000 records (datasize=2TB)"
+        "large needs 2.5 TB of disk (1 TB available) on each host; at most 2,000,000,000 records (datasize=2TB)"
         in message
     )
-    assert "indexed needs 81.07 GB of memory (10.74 GB are there) and 2.5 TB of disk" in message
+    assert "indexed needs 81.07 GB of memory (10.74 GB available) and 2.5 TB of disk" in message
     assert "all systems fit with --records 603979776" in message
     # What is offered fits, as a number and as a size; one record more does not.
     assert Sizes(load(tmp_path, recordcount=603979776), hosts, needs).fits(needs[1])

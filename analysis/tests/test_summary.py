@@ -96,7 +96,7 @@ BREAKS: dict[str, tuple[Any, str]] = {
         lambda f: ((f / "exit").write_text("3"), (f / "status.txt").write_text("at x\nERROR: no server at a:9042\n")),
         "run-1 on node1: the client ended with exit code 3: no server at a:9042",
     ),
-    "no report": (lambda f: (f / "client.json").unlink(), "run-1 on node1: the client has left no client.json"),
+    "no report": (lambda f: (f / "client.json").unlink(), "run-1 on node1: the client wrote no client.json"),
     "no results": (lambda f: (f / "result.txt").unlink(), "run-1 on node1: no result lines in result.txt"),
     "cut": (
         lambda f: (f / "result.txt").write_bytes((f / "result.txt").read_bytes()[:1500]),
@@ -104,7 +104,7 @@ BREAKS: dict[str, tuple[Any, str]] = {
     ),
     "histogram": (
         lambda f: edit(f / "READ.hdr", (f / "READ.hdr").read_text().splitlines()[-2] + "\n", ""),
-        r"run-1 on node1: READ.hdr holds \d+ operations, the result lines 2990",
+        r"run-1 on node1: READ.hdr has \d+ operations, the result lines 2990",
     ),
     "counts": (
         lambda f: edit(f / "client.json", '"operations" : 2990', '"operations" : 2991'),
@@ -326,11 +326,11 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     for rows in ({"usertable": 10998}, {"usertable": 11000}, {"usertable0": 5500, "usertable1": 5499}, {}):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "ok"
-    expected = "expected are 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these without"
+    expected = "expected are 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
     for rows, words in (
-        ({"usertable": 10997}, "1 rows are missing after the runs: usertable holds 10,997 rows"),
-        ({"usertable0": 5000, "usertable1": 5900}, "usertable0 holds 5,000 rows, usertable1 holds 5,900 rows"),
-        ({"usertable": 11001}, "there are 1 rows too many after the runs: usertable holds 11,001 rows"),
+        ({"usertable": 10997}, "1 rows are missing after the runs: usertable has 10,997 rows"),
+        ({"usertable0": 5000, "usertable1": 5900}, "usertable0 has 5,000 rows, usertable1 has 5,900 rows"),
+        ({"usertable": 11001}, "there are 1 rows too many after the runs: usertable has 11,001 rows"),
     ):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "invalid"

@@ -181,7 +181,7 @@ def test_details_come_before_the_screen(capsys: pytest.CaptureFixture[str]) -> N
 def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("nothing\n", encoding="utf-8")
     assert tabulate([tmp_path]) == 1
-    assert capsys.readouterr() == ("", f"nothing of YCSB in {tmp_path}\n")
+    assert capsys.readouterr() == ("", f"no YCSB logs in {tmp_path}\n")
     with pytest.raises(BadInputError, match="there is no folder"):
         tabulate([tmp_path / "missing"])
 

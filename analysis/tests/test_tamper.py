@@ -179,8 +179,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{CLIENT}/client.json", "busiest_thread_share", to=0.97),
         "used 97% of a processor: it is the client that was measured; less than 90%",
     ),
-    "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client has left no client.json"),
-    "half a client.json": (cut(f"{CLIENT}/client.json"), "the client has left no client.json"),
+    "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
+    "half a client.json": (cut(f"{CLIENT}/client.json"), "the client wrote no client.json"),
     "an exit code": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
     "another workload of a client": (
         replace(f"{CLIENT}/client.properties", "readproportion=0.5", "readproportion=0.95"),
@@ -214,10 +214,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # Histograms
     "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
-    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr holds"),
+    "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr has"),
     "an interval twice": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:5], *all_[5:6], *all_[5:]]),
-        "READ.hdr holds",
+        "READ.hdr has",
     ),
     "intervals in another order": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:4], *reversed(all_[4:])]),
@@ -239,12 +239,12 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "another client's histograms": (
         put(f"{RUN}/host1/READ.hdr", f"{CLIENT}/READ.hdr"),
-        "READ.hdr holds 397 operations, the result lines 407",
+        "READ.hdr has 397 operations, the result lines 407",
     ),
     "no intended latencies": (remove(f"{CLIENT}/Intended-READ.hdr"), "Intended-READ.hdr is missing"),
     "service times as intended ones": (
         put(f"{CLIENT}/READ.hdr", f"{CLIENT}/Intended-READ.hdr"),
-        "READ.hdr holds 814 operations",
+        "READ.hdr has 814 operations",
     ),
     # Clients
     "a missing client": (remove(CLIENT), "the client has left nothing"),

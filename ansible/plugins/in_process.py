@@ -40,7 +40,7 @@ class InProcess(ActionBase):  # type: ignore[misc]
         arguments = dict(self._task.args if module_args is None else module_args)
         module_arguments(self, name, arguments, task_vars)
         with TemporaryDirectory() as folder:
-            # Else the module would make one, and remove it when a Python ends in good order; workers of Ansible do not.
+            # Else the module would make one, and remove it when Python exits normally; workers of Ansible do not.
             output = answer_of(file, {**arguments, "_ansible_tmpdir": folder})
         return module_answer(self, output)
 

@@ -80,7 +80,7 @@ refuses 'aws_confirm=yes-10.87' -e aws_confirm=yes-5.43
 refuses 'without the tag dohyo:project=taken' -e aws_project=taken -e aws_confirm=yes-10.87
 refuses 'has no image debian-99' -e 'aws_image_name=debian-99-*' -e aws_confirm=yes-10.87
 mkdir "$work/mine"
-refuses 'a folder that is not there yet' -e "aws_inventory=$work/mine"
+refuses 'a folder that does not exist yet' -e "aws_inventory=$work/mine"
 
 cp "$work/server/changes" "$work/before"
 aws_ok -e aws_type=i3en.3xlarge --check
@@ -140,7 +140,7 @@ aws_ok -e aws_confirm=yes-2.72
 ec2 'if True:
   assert sorted(tag(i, "Name") for i in ours("instances")) == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4"], ours("instances")
   assert len(ours("groups")[0]["IpPermissions"]) == 2, ours("groups")'
-refuses '4 instances of dohyo are there and aws_count is 3' -e aws_count=3
+refuses '4 instances of dohyo exist and aws_count is 3' -e aws_count=3
 
 aws_ok -e aws_state=absent
 ec2 'assert not any(map(ours, things)), [ours(kind) for kind in things]'

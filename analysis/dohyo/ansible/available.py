@@ -29,5 +29,5 @@ def ask(inventory: Path | None) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         failure = play("list.yml", inventory, Path(folder), check=lambda: None, watch=watcher(reasons))
         if failure is not None:
-            raise BadInputError(f"the hosts could not be asked which systems there are: {failure}")
+            raise BadInputError(f"cannot ask the hosts which systems are available: {failure}")
     return reasons

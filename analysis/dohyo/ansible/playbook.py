@@ -63,7 +63,7 @@ class Signals:
 
     def __init__(self) -> None:
         self._number: int | None = None
-        self._answer = "interrupted: ending what is going on; the servers will be stopped"
+        self._answer = "interrupted; the servers will be stopped"
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # What is ignored (nohup, a background job of a script) was meant to be.
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -311,7 +311,7 @@ def check_inventory(inventory: Path) -> Hosts:
     """
     check_path(inventory, f"the inventory {inventory}")
     if not inventory.exists():
-        raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ holds examples")
+        raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ has examples")
     answer = subprocess.run(
         [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
         cwd=ANSIBLE,

@@ -83,7 +83,7 @@ def read(
     client.problems += [contradiction for contradiction in found if contradiction is not None]
     for name, stated in client.run.by_operation.items():
         if name in counted and counted[name] != stated.operations:
-            client.problems.append(f"{name}.hdr holds {counted[name]} operations, the result lines {stated.operations}")
+            client.problems.append(f"{name}.hdr has {counted[name]} operations, the result lines {stated.operations}")
         elif name not in counted and counted and stated.operations:
             client.problems.append(f"{name}.hdr is missing")
         elif name in counted and stated.max_us is not None and _apart(highest.get(name, 0.0), stated.max_us):
@@ -113,7 +113,7 @@ def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
         said = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
         return f"the client ended with exit code {code}{said}"
     if not report:
-        return "the client has left no client.json"
+        return "the client wrote no client.json"
     if report.get("exit"):
         return f"client.json says exit code {report['exit']}, its supervisor says 0"
     return None

@@ -28,7 +28,7 @@ _WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false"}
 
 
 def read(experiment: Path) -> dict[str, Any]:
-    """Checks the folder of an experiment that may come from anybody, and returns what experiment.json holds,
+    """Checks the folder of an experiment that may come from anybody, and returns the contents of experiment.json,
     which may be missing.
 
     :raises BadInputError: for a link or a special file in it, and for files of ours that we have not written so

@@ -43,7 +43,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class GcLog:
-    """What the log of one JVM holds.
+    """The contents of the log of one JVM.
 
     :ivar begin: the oldest line's time in seconds since 1970; what was before it may have been rotated away
     :ivar pauses: in the order of time
@@ -61,7 +61,7 @@ def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
         found = _Reader()
         pauses += found.pauses(line.rstrip() for _, line in lines(path, warn))
         if found.begin is None:
-            warn(f"{path}: no line of a JVM's log of garbage collection in it")
+            warn(f"{path}: contains no line of a JVM's garbage collection log")
         else:
             begins.append(found.begin)
     return GcLog(min(begins), sorted(pauses, key=lambda pause: pause.at)) if begins else None

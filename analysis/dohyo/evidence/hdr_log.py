@@ -164,7 +164,7 @@ class Counters:
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
         """For each rank the index of the counter that the operation of this rank (from 1) is in."""
         cumulated = self.counts.cumsum()
-        # A damaged log may have counted more than 64 bits hold.
+        # The counts of a damaged log may exceed 64 bits.
         known = [min(each, int(cumulated[-1])) for each in ranks]
         return [self.first + int(position) for position in cumulated.searchsorted(known)]
 
@@ -489,7 +489,7 @@ def merge_log(
             continue
         if interval is not None and (jump := parser.jump(interval)):
             jumped += jump
-            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: times from here on are as if it had not")
+            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: later times are as if it had not")
         if interval is not None and jumped:
             interval = interval._replace(start=interval.start - jumped, since_start=interval.since_start - jumped)
         if interval is not None and (name := operation(parser.operation) or ""):
@@ -551,7 +551,7 @@ class IntervalTail:
         if not newest:
             return []
         complete = max(newest) - self.PATIENCE_SECONDS
-        # While a client's logs hold nothing yet, its share of the first seconds may still come.
+        # While a client's logs are still empty, its share of the first seconds may still come.
         if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
             complete = max(complete, min(newest))
         ready = sorted(second for second in self._bins if second <= complete)

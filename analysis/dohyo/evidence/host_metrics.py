@@ -104,7 +104,8 @@ class Samples:
     """The samples of one host, in order of time: a line for each second and device.
 
     :ivar cpus: its processors; None where that is not known
-    :ivar boot: what tells its kernel from others; None in samples of versions that did not distinguish other processes from ours
+    :ivar boot: what tells its kernel from others; None in samples before other processes were
+        distinguished from ours
     :ivar sees_all: whether all processes of that kernel were seen, and no cgroup bounded ours
     :ivar device: of each line: a disk or a network; None: the host, with its disks and networks together
     :ivar time: end of that second, in seconds since 1970 on the host's own clock
@@ -295,7 +296,7 @@ def _disk(values: _Values) -> _Values:
 
 
 class HostMetrics:
-    """The hosts of one trial. They are read one after the other, so that memory holds the samples of one alone."""
+    """The hosts of one trial. They are read one after the other, so that only the samples of one are in memory."""
 
     def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
         """Reads `folder`, the trial's `hosts`; experiments from before there were any samples have none.

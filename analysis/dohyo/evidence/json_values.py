@@ -14,7 +14,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 def load(path: Path) -> Any:
-    """What a file holds, in UTF-8.
+    """The contents of a file, in UTF-8.
 
     :raises ValueError: if it is no JSON, nested too deeply, or too large
     """
@@ -26,7 +26,7 @@ def load(path: Path) -> Any:
 
 
 def loads(content: str | bytes) -> Any:
-    """What a text holds.
+    """The value in a text.
 
     :raises ValueError: if it is no JSON, or nested too deeply
     """

@@ -33,7 +33,7 @@ def problems(trial: Path, checksum: str | None) -> list[str]:
 
     A trial without a manifest, of an earlier version or not yet over, has none.
 
-    :param checksum: of the manifest, if state.json holds one
+    :param checksum: of the manifest, if state.json has one
     """
     try:
         content = (trial / FILE).read_bytes()

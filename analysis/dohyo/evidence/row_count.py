@@ -1,4 +1,4 @@
-"""Whether the tables hold, at the end of a trial, what its load and the inserts of its runs have put there."""
+"""Whether the tables have, at the end of a trial, the rows of its load and of the inserts of its runs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def problem(loaded: int, rows: Mapping[str, Any], reports: Iterable[tuple[str, M
     least = most - uncertain
     if least <= found and (found <= most or silent):
         return None
-    tables = ", ".join(f"{table} holds {count:,} rows" for table, count in counted.items())
+    tables = ", ".join(f"{table} has {count:,} rows" for table, count in counted.items())
     expected = f"{least:,} to {most:,}" if uncertain else f"{most:,}"
     inserts = f"{loaded:,} loaded, {sum(used.values()):,} inserted by the runs"
-    unsure = f", {uncertain:,} of these without the database's word" if uncertain else ""
+    unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""
     what = f"{least - found:,} rows are missing" if found < least else f"there are {found - most:,} rows too many"
     return f"{what} after the runs: {tables}, expected are {expected} ({inserts}{unsure})"

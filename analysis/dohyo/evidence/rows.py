@@ -166,7 +166,7 @@ def rows(
     """One row per operation type, [OVERALL] first.
 
     Rates are operations of all clients / measured seconds, per repeat, then their mean, with its interval over the
-    repeats. Latencies are those of `latencies` (merged over all clients and repeats) where these hold every operation
+    repeats. Latencies are those of `latencies` (merged over all clients and repeats) if these have every operation
     that the result lines count; else those that the log states, as far as `merge` leaves any.
     """
     names = sorted({name for run in runs for name in run.by_operation} | set(latencies), key=order)

@@ -61,7 +61,7 @@ class Work:
 
 @dataclass(frozen=True)
 class ServerLog:
-    """What the log of one process holds.
+    """The contents of the log of one process.
 
     :ivar begin: time of the first line in seconds since 1970; of the last one is `end`
     :ivar work: in the order in which it ended

@@ -84,7 +84,7 @@ class Pauses:
 class Background:
     """Compactions, or flushes, of the servers on one host or on all that touch the measured window of a run.
 
-    :ivar total_seconds: what of them lies in the window; of those at the same time each
+    :ivar total_seconds: their time within the window; simultaneous ones count each
     :ivar longest_at: when the longest began, in seconds after the agreed instant
     :ivar bytes: what they have written; None where the log does not say so of all
     :ivar share: of the window's time in which at least one lasted; of several hosts the mean
@@ -265,7 +265,7 @@ class Servers:
     def _read(self, host: Path, warn: Warn) -> tuple[list[Values], list[list[Values]]]:
         """The last values of a host, and those of each step."""
         last = self._kept(host, warn)
-        before: list[Values | None] = [Values() for _ in self._figures]  # servers are started anew for the load
+        before: list[Values | None] = [Values() for _ in self._figures]  # servers are started again for the load
         of_steps = []
         for step in self._steps:
             stats = host / "stats"

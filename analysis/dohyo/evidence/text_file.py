@@ -72,7 +72,7 @@ def limited(path: Path, warn: Warn) -> Warn:
 
 
 def is_binary(path: Path) -> bool:
-    """True when the first 4 KiB (unpacked) hold a NUL byte, which no log of YCSB has; False when unreadable."""
+    """True when the first 4 KiB (unpacked) contain a NUL byte, which no log of YCSB has; False when unreadable."""
     for _, line in lines(path, lambda _: None):
         return "\0" in line[:4096]
     return False

@@ -111,7 +111,7 @@ class StatusLines:
 
 @dataclass
 class ClientLog:
-    """One run of one client, as far as its log tells. A file holds several when runs were appended to it."""
+    """One run of one client, as far as its log tells. A file has several if runs were appended to it."""
 
     path: Path
     line: int  # where it begins
@@ -143,7 +143,7 @@ class ClientLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing of YCSB in it."""
+        """Whether it has nothing of YCSB."""
         told = self.status_operations is not None or self.command is not None or bool(self.properties)
         return not self.has_results and not told
 
@@ -181,7 +181,7 @@ class ClientLog:
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
-    """All runs in one log file, in their order; empty when there is nothing of YCSB in it.
+    """All runs in one log file, in their order; empty if it has nothing of YCSB.
 
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
@@ -590,7 +590,7 @@ def _breaks_off(operations: dict[str, Operation]) -> str | None:
 
 
 def _contradicts(old: Operation, new: Operation) -> bool:
-    """Whether `new`, which holds one measurement, says something else than `old`."""
+    """Whether `new`, which has one measurement, says something else than `old`."""
     pairs: list[tuple[object, object]] = [
         (old.operations, new.operations),
         (old.records, new.records),

@@ -33,7 +33,7 @@ class PlannedTrial:
 
     @property
     def label(self) -> str:
-        """What it is called while it goes on."""
+        """Its name while it runs."""
         which = f"round {self.round}" if self.scenario.most_rounds > 1 else ""
         return " ".join(filter(None, (self.system, point_name(self.scenario.point), which)))
 

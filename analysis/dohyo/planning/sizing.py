@@ -46,7 +46,7 @@ class Needs:
     :ivar record_memory: bytes of memory for one copy of a record that are needed whatever is asked for (an index)
     :ivar log: largest size of the log beside the data, bytes
     :ivar spread: the copies are divided over all hosts; else a host that has any has a copy of everything
-    :ivar cache: bytes that its own read cache holds; 0 where it has none
+    :ivar cache: bytes of its own read cache; 0 if it has none
     """
 
     system: str
@@ -58,7 +58,7 @@ class Needs:
     cache: int = 0
 
     def copies(self, records: int, replication: int, hosts: int) -> float:
-        """Copies of records that a host holds."""
+        """Copies of records on a host."""
         return records * replication / hosts if self.spread else float(records)
 
     def disk_on(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
@@ -110,7 +110,7 @@ class Sizes:
     def check(self) -> None:
         """Refuses what cannot fit.
 
-        :raises BadInputError: naming for each such system what is needed, what is there and what would fit
+        :raises BadInputError: naming for each such system what is needed, what is available and what would fit
         """
         problems = []
         for needs in self.needs:
@@ -142,7 +142,7 @@ class Sizes:
             ("disk", self.disk(needs, records), self.hosts.disk),
         )
         return [
-            f"{size(wanted)} of {what} ({size(there)} are there)"
+            f"{size(wanted)} of {what} ({size(there)} available)"
             for what, wanted, there in asked
             if there is not None and wanted > there
         ]
@@ -189,7 +189,7 @@ class Sizes:
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
     """Has the roles say what the scenario's systems need.
 
-    :param inventory: None for this machine, or for ``hosts.count`` hosts that are there on paper only
+    :param inventory: None for this machine, or for ``hosts.count`` hosts that exist only on paper
     :param check: called often; may raise to end it
     :raises BadInputError: if a role cannot say it
     """
@@ -340,7 +340,9 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     if copies:
         kept, most = sum(copies.values()), max(each.disk(needs) for each, needs in at.values())
         lacks = (
-            "" if hosts.disk is None or kept + most <= hosts.disk else ": more than there is, so that some load anew"
+            ""
+            if hosts.disk is None or kept + most <= hosts.disk
+            else ": more than available, so some trials load again"
         )
         say(f"reuse=data: {_count(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""

@@ -45,5 +45,5 @@ def converter() -> ModuleType:
 def _set_up(step: str) -> None:
     if subprocess.run([SETUP, step], stdin=subprocess.DEVNULL, check=False).returncode != 0:
         raise BadInputError(
-            f"fetching what draws the charts failed, see above; nothing was written. To try again: ./setup.sh {step}"
+            f"fetching the chart library failed, see above; nothing was written. To try again: ./setup.sh {step}"
         )

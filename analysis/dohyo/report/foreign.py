@@ -19,13 +19,13 @@ from dohyo.summary.foreign import ForeignRun
 def gather(folder: Path) -> Report:
     """Reads the logs, once.
 
-    :raises BadInputError: if there is nothing of YCSB in the folder
+    :raises BadInputError: if the folder has no YCSB logs
     """
     collected = foreign.collect([folder])
     found = collected.summary
     if not found.trials:
         said = "".join(f"; {warning}" for warning in found.warnings)
-        raise BadInputError(f"{folder} is no experiment (it has no folder raw), and no YCSB log is in it{said}")
+        raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{said}")
     trials = {
         trial.name: replace(
             trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial is trial])]
@@ -56,7 +56,7 @@ def _missing(runs: Sequence[ForeignRun]) -> list[str]:
         else:
             known = "nothing is known over time; -s makes the client print status lines"
         notes.append(
-            f"{which}no histogram logs that hold the whole run: no percentile curve and no heat map, and {known};"
+            f"{which}no histogram logs of the whole run: no percentile curve and no heat map, and {known};"
             " hdrhistogram.fileoutput=true writes such logs"
         )
     return notes

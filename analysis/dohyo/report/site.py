@@ -52,7 +52,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
 
     An experiment that cannot be read is reported through `warn` and left out.
 
-    :raises BadInputError: if there is no experiment, or the folder, or one in it, holds something that is not ours
+    :raises BadInputError: if there is no experiment, or the folder, or one in it, contains something that is not ours
     """
     if not chosen:
         raise BadInputError("there are no experiments to show; ./run.sh workloadA makes one")

@@ -17,7 +17,7 @@ Format = Literal["table", "json"]
 
 
 def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool = False) -> int:
-    """Prints what has changed from one experiment to the other; both are summarised anew from their evidence.
+    """Prints what has changed from one experiment to the other; both are summarised again from their evidence.
 
     :param before: ID below results/, or the experiment's folder
     :param after: the same of the other experiment

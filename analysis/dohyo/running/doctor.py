@@ -144,7 +144,7 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
     phases = phases_of(point)
     with only_one(), tempfile.TemporaryDirectory() as name:
         signals = Signals()
-        with signals.held_back("interrupted: ending what is going on"):
+        with signals.held_back("interrupted: ending the clients"):
             build_client(signals)
             terminal.say(
                 f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for each of {len(phases)} phase(s)"

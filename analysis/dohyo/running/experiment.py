@@ -281,8 +281,8 @@ def _inventory(name: str, folder: Path) -> Path:
     place = inventory.resolve()
     if any(place.is_relative_to(each) or each.is_relative_to(place) for each in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
-            f"{folder}/experiment.json: the inventory {name} lies among results, and an inventory can run programs;"
-            " move it to another place and measure anew"
+            f"{folder}/experiment.json: the inventory {name} is among results, and an inventory can run programs;"
+            " move it to another place and measure again"
         )
     check_inventory(place)
     return place
@@ -301,7 +301,7 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 
     :param folder: may not exist yet
     :param needed: bytes
-    :raises BadInputError: naming the folder, what is there and what is needed
+    :raises BadInputError: naming the folder, what is available and what is needed
     """
     while not folder.exists():
         folder = folder.parent
@@ -336,7 +336,7 @@ def only_one() -> Iterator[Callable[[Path], None]]:
             # A killed run's playbook is just ending.
             if time.monotonic() > deadline:
                 raise BadInputError(
-                    f"the run of process {owner} was killed, and a part of it still works; end that with:"
+                    f"the run of process {owner} was killed, but a part of it still runs; end that with:"
                     f" kill {' '.join(having)}"
                 )
             time.sleep(0.1)

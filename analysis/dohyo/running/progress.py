@@ -232,7 +232,7 @@ class Progress:
 
     def _enter(self, phase: str, run: int) -> None:
         now = time.monotonic()
-        # A trial that is deployed anew begins only then.
+        # A trial that is deployed again begins only then.
         if not self._cut_short and phase != "deploy":
             self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)

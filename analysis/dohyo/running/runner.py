@@ -142,7 +142,7 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
 def _other_count(scenario: Scenario, options: Options) -> str:
     return (
         f"host_count={scenario['host_count']}: {options.hosts.where} has {options.hosts.count} database host(s);"
-        " leave it out, or plan for hosts that are not there with --plan and without --inventory"
+        " leave it out, or plan for hosts that do not exist yet with --plan and without --inventory"
     )
 
 
@@ -185,7 +185,7 @@ def resume(
 
 
 def build_client(signals: Signals) -> None:
-    """JDK 17, Maven and the built client; takes no time when they are there."""
+    """JDK 17, Maven and the built client; takes no time if they exist."""
     if execute([SETUP, "client"], None, check=signals.check) != 0:
         raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
 
@@ -352,7 +352,7 @@ class _Measurement:
         return [trial for trial in self.todo if self.experiment.state(trial) in statuses]
 
     def _provisioned(self) -> list[PlannedTrial]:
-        """Installs what the trials need on the hosts; returns the trials whose system is there."""
+        """Installs what the trials need on the hosts; returns the trials whose system is available."""
         ready: list[PlannedTrial] = []
         # What is installed depends on the roles' variables, which may be dimensions of the matrix.
         by_variables: dict[str, list[PlannedTrial]] = {}
@@ -427,7 +427,7 @@ class _Measurement:
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
         """Carries out a step; one whose files cannot be written, or in which we have made a mistake, has failed."""
-        failure = Failure(f"nothing was begun: {self.unwritten}", self.experiment.folder)
+        failure = Failure(f"nothing was started: {self.unwritten}", self.experiment.folder)
         if not self.unwritten:
             try:
                 return step()

@@ -46,7 +46,7 @@ def parse(text: str) -> list[Column]:
     columns = [_column(part.strip(), last=index == len(parts) - 1) for index, part in enumerate(parts)]
     names = [column.name for column in columns]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"the name {twice} is there twice")
+        raise ValueError(f"the name {twice} occurs twice")
     if (length := sum(column.bytes for column in columns)) > MOST_BYTES:
         raise ValueError(f"a key has {length} bytes; at most {MOST_BYTES} are allowed; make texts shorter")
     return columns

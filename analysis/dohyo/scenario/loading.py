@@ -60,7 +60,7 @@ def find(name: str) -> Path:
                 f"the property file {name} does not exist; a scenario is such a file or a name from --list"
             )
         return Path(name)
-    raise unknown("scenario", name, files, "--list shows all; the path of a property file will do too")
+    raise unknown("scenario", name, files, "--list shows all; the path of a property file works, too")
 
 
 def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> dict[str, str]:
@@ -245,7 +245,7 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     :raises BadInputError: naming the dimension and what is wrong with it
     """
     if _is_of_the_experiment(key) or key.startswith(MATRIX):
-        raise BadInputError(f"{MATRIX}{key}={text}: {key} is one for the whole experiment; say {key} without matrix")
+        raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; say {key} without matrix")
     # Commas between brackets are those of one value, such as a role's list.
     given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
     if not all(given):
@@ -448,7 +448,7 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
     :param named: the runs of a trial
     """
     if apart := [system.name for system in systems.all_systems().values() if key in system.variables]:
-        raise BadInputError(f"{key}={value}: it tells {', '.join(apart)} apart; choose with systems=NAME,…")
+        raise BadInputError(f"{key}={value}: it distinguishes {', '.join(apart)}; choose with systems=NAME,…")
     if (variable := systems.role_variables().get(key)) is not None:
         variable.check(value)
         return value

@@ -89,7 +89,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Proper
         raise unknown("property", f"{phase}.{key}", properties.known(), "docs/properties.md lists all")
     if phase not in (INSERT, *named):
         there = [INSERT, *named]
-        raise unknown("phase", phase, there, f"of {phase}.{key}; phases={','.join(there)} names those that there are")
+        raise unknown("phase", phase, there, f"of {phase}.{key}; phases={','.join(there)} names those that exist")
     if known is None:
         reason = "the servers are started with a role's variables"
     else:

@@ -296,7 +296,7 @@ def reference() -> str:
     lines = [
         "# Properties of a scenario",
         "",
-        "Everything that a file in `workloads/` or `--set key=value` may hold. Other keys are refused, except for"
+        "Everything that a file in `workloads/` or `--set key=value` may contain. Other keys are refused, except for"
         " variables of the database roles, such as `cassandra_heap`, which `ansible/roles/*/meta/argument_specs.yml`"
         " explain.",
         "",

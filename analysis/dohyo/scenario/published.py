@@ -144,7 +144,7 @@ def load(path: Path) -> Published:
             if figure.at and not found.table_of(figure):
                 raise BadInputError(f"line {number} of the figures: at: {', '.join(figure.at)}: no table has such rows")
         if not found.figures and not found.facts:
-            raise BadInputError("there are neither figures nor facts in it")
+            raise BadInputError("it contains neither figures nor facts")
     except BadInputError as error:
         raise BadInputError(f"the published figures {path}: {error}") from error
     return found

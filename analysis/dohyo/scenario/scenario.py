@@ -21,7 +21,7 @@ CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compressi
 class Scenario:
     """Everything that one comparison is about.
 
-    ``values`` holds the given properties in their checked form, without defaults; ``role_variables`` the given
+    ``values`` has the given properties in their checked form, without defaults; ``role_variables`` the given
     variables of the systems' roles, typed. Counts in ``values`` are those that are measured with.
     """
 
@@ -38,7 +38,7 @@ class Scenario:
     caches: Mapping[str, int] = field(default_factory=dict)
     # What single phases have instead, by phase and key, counts in full: ``of`` puts it together.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Values by dimension. With a matrix ``values`` holds what all points share, as it was given, and ``points`` each
+    # Values by dimension. With a matrix ``values`` has what all points share, as it was given, and ``points`` each
     # system with the whole scenario at each of its points, in the order of measuring.
     matrix: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # What the values of the dimension "variant" stand for: properties by name of the variant.
@@ -191,7 +191,7 @@ class Scenario:
         return properties.write({**values, **role_variables}, comment)
 
 
-# What the systems' own caches hold, as Scenario.caches, of a scenario whose records are not counted yet.
+# Sizes of the systems' own caches, as Scenario.caches, of a scenario whose records are not counted yet.
 Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
 
 

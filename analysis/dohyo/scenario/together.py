@@ -78,7 +78,7 @@ def _check_equal(scenario: Scenario) -> None:
     if phases.EQUAL not in scenario.phases:
         if phases.SHARE in scenario.values:
             raise BadInputError(
-                f"{share} with phases={scenario['phases']}: is of the phase {phases.EQUAL}, which is not there; say"
+                f"{share} with phases={scenario['phases']}: is of the phase {phases.EQUAL}, which does not exist; say"
                 f" phases={phases.MAX},{phases.EQUAL}, or leave it out"
             )
         return

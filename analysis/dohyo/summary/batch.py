@@ -24,7 +24,7 @@ class Batch:
     warnings: list[str] = field(default_factory=list)
 
     def read(self) -> Batch:
-        """Reads the clients' folders, one host after the other, so that memory holds one client's histograms."""
+        """Reads the clients' folders, one host after the other, so that only one client's histograms are in memory."""
         for host in self.hosts:
             own: dict[Part, dict[str, Latencies]] = {}
             for phase in self.phases:

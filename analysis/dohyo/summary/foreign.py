@@ -52,7 +52,7 @@ _APART_SECONDS = 2.0
 class ForeignRun:
     """What the clients of one run, or of its load, did beyond the rows of its trial.
 
-    :ivar latencies: by operation type, where histogram logs hold every operation
+    :ivar latencies: by operation type, if histogram logs have every operation
     :ivar throughput: operations in each second since the first client began; empty: not known
     :ivar slots: the same in slots, as long as the logs' intervals, with latencies where there are histogram logs
     """
@@ -67,7 +67,7 @@ class ForeignRun:
 
 @dataclass(frozen=True)
 class Collected:
-    """All that folders hold.
+    """The contents of folders.
 
     :ivar folders: of each trial's logs, by its name
     """
@@ -316,7 +316,7 @@ class _Folder:
     def _over_time(
         self, phase: Phase, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
-        """Operations in each second, and slots: from histogram logs that hold the whole run, else from status lines."""
+        """Operations in each second, and slots: from histogram logs of the whole run, else from status lines."""
         timeline = self._timelines.get(phase)
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
@@ -324,7 +324,7 @@ class _Folder:
         return throughput, list(timeline.over_time.slots())
 
     def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:
-        """The histograms that hold just this run's operations."""
+        """The histograms of exactly this run's operations."""
         result = {}
         for name, latencies in self._latencies.items():
             stated = run.by_operation.get(name)
@@ -338,7 +338,7 @@ class _Folder:
                 result[name] = latencies
             else:
                 self._warn(
-                    f"{self._folder}: the histogram logs of {name} hold {latencies.count:,} operations, the result "
+                    f"{self._folder}: the histogram logs of {name} have {latencies.count:,} operations, the result "
                     f"lines {stated.operations:,}: they are not used"
                 )
         return result

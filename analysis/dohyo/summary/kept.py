@@ -18,7 +18,7 @@ _OF_BATCHES = ("low", "high", "tie", "sampled", "_samples")
 
 
 def read(folder: Path) -> Summary:
-    """The summary that an experiment's folder holds, without what summary.json leaves out.
+    """The summary in an experiment's folder, without what summary.json leaves out.
 
     :raises BadInputError: if there is none, or it is not as `Summary.json` wrote it
     """

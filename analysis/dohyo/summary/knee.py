@@ -125,7 +125,7 @@ class Knee:
         return rounded(self.held.target * UP if self.held else self.start)
 
     def conclusion(self) -> str:
-        """What the search has come to, for people."""
+        """The result of the search as a sentence."""
         held, unmet = self.held, self.unmet
         if held and unmet:
             left = f"before {rate(unmet.target)} op/s was tried again" if not self.is_sure else ""

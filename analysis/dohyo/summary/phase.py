@@ -203,7 +203,7 @@ class Phase:
         return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
 
     def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """What happened in it. A load that is not measured may wait for compactions: only its long dips are reported."""
+        """What happened in it. A load that is not measured may wait for compactions: only its long dips count."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.seconds.events(self.number, warmup, self.shortest, self.kind, shortest)
@@ -217,7 +217,7 @@ def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> N
 
 
 def _p99_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, float]:
-    """By operation type, where the histograms hold every operation that the run counts, and enough of them."""
+    """By operation type, if the histograms have every operation that the run counts, and enough of them."""
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
     return {
         name: merged.percentiles_ms([99])[99]

@@ -131,7 +131,7 @@ class Pair:
 
     :ivar of: name of the trial whose figure is divided by that of `to`
     :ivar low: 95 % confidence interval of the ratio, from here to `high`; None: either has a single run
-    :ivar tie: whether the interval holds 1; None where there is none: neither a tie nor a difference can be told
+    :ivar tie: whether the interval includes 1; None without an interval: neither a tie nor a difference
     :ivar sampled: what the interval is over, of the two trials what says less
     :ivar samples: how many, of the trial that has fewer
     """
@@ -150,7 +150,7 @@ class Pair:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the interval holds 1 and is so wide that it does not even tell that the two are alike."""
+        """Whether the interval includes 1 and is too wide to say that the two are alike."""
         wide = self.low is not None and self.high is not None and (self.low < 1 / WIDEST_TIE or self.high > WIDEST_TIE)
         return bool(self.tie) and wide
 

@@ -679,7 +679,7 @@ class _Evidence:
         """What is to be said of a load that several trials share, or were to share."""
         if by := self._kept.get("load"):
             yield (
-                f"one load, that of {by}: the servers of its trials started from copies, and no interval holds what"
+                f"one load, that of {by}: the servers of its trials started from copies, and no interval covers what"
                 " differs from load to load"
             )
         if note := self._kept.get("note"):

@@ -157,7 +157,7 @@ def _rounds(summary: Summary, nearest: Sequence[Pair]) -> Iterator[Reason]:
         rates = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
         rounds = [n if sampled == "rounds" else 1 for sampled, n in (rate.sampled for rate in rates)]
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
-        said = "One round tells nothing" if least == 1 else f"{least} rounds tell little"
+        said = "One round says nothing" if least == 1 else f"{least} rounds say little"
         yield Reason(
             f"{said} of what differs from round to round: {LEAST_ROUNDS} are the least to rely on.",
             "one round" if least == 1 else f"{least} rounds",

@@ -54,8 +54,8 @@ def over(pairs: Sequence[Pair]) -> str:
     known = [(pair.sampled, pair.samples) for pair in pairs if pair.low is not None]
     if known:
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
-        return f"intervals over {samples_words(known)}; tie: the interval holds 1{unclear}"
-    return f"no intervals, as {single(pairs)} has none: neither a tie nor a difference can be told"
+        return f"intervals over {samples_words(known)}; tie: the interval includes 1{unclear}"
+    return f"no intervals, as {single(pairs)} has none: so nothing is a tie or a difference"
 
 
 def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:

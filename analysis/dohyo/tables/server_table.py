@@ -38,7 +38,7 @@ _BY_PHASE = "Servers: their own figures of a run of each phase, all hosts togeth
 _AT_THE_END = "Servers: their own figures since the start, at the end"
 
 
-_WORK = "Servers: compactions and flushes in the measured windows, of systems whose logs tell of them"
+_WORK = "Servers: compactions and flushes in the measured windows, of systems whose logs contain them"
 _OF_WORK = ["system", "work", "all nodes", "written", "longest", "busiest node", "total", "of the time"]
 _PAUSES = ["system", "JVM", "pauses", "total", "longest", "of the time"]
 

@@ -18,13 +18,13 @@ Format = Literal["table", "md", "csv", "json"]
 
 
 def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = False) -> int:
-    """Prints what the folders' logs hold to stdout, and a warning per malformed line or file to stderr.
+    """Prints the contents of the folders' logs to stdout, and a warning per malformed line or file to stderr.
 
     A single folder of an experiment has its own table; among others it is one with logs.
 
     :param details: of the table: all rows and figures before the screen
 
-    Returns the exit code: 0, or 1 when there is nothing of YCSB in any folder, or anything of it is missing, broken or
+    Returns the exit code: 0, or 1 when there is no YCSB logs in any folder, or anything of it is missing, broken or
     cannot be true. What is whole is shown all the same.
     Raises BadInputError for a folder that does not exist, or cannot be looked at.
     """
@@ -36,7 +36,7 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = 
     for warning in summary.warnings:
         warn(warning)
     if not summary.trials:
-        say(f"nothing of YCSB in {', '.join(map(str, folders))}", err=True)
+        say(f"no YCSB logs in {', '.join(map(str, folders))}", err=True)
         return 1
     if fmt == "table":
         console = Console()

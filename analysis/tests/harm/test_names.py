@@ -41,10 +41,10 @@ NASTY = [
 @pytest.mark.parametrize("value", NASTY)
 def test_a_prefix_that_is_no_identifier_is_refused(value: str, tmp_path: Path) -> None:
     with pytest.raises(
-        BadInputError, match=r"(?s)fieldnameprefix=.*(must be at most 40 letters|holds the control character)"
+        BadInputError, match=r"(?s)fieldnameprefix=.*(must be at most 40 letters|contains the control character)"
     ):
         load(tmp_path, f"fieldnameprefix={value}")
-    with pytest.raises(BadInputError, match=r"(?s)matrix\.fieldnameprefix=.*(must be|holds the control character)"):
+    with pytest.raises(BadInputError, match=r"(?s)matrix\.fieldnameprefix=.*(must be|contains the control character)"):
         load(tmp_path, f"matrix.fieldnameprefix=a,{value}" if value != "a,b" else "matrix.fieldnameprefix=a,b;")
 
 
@@ -117,7 +117,7 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
     assignment: str, tmp_path: Path
 ) -> None:
     name = assignment.partition("=")[0]
-    with pytest.raises(BadInputError, match=f"(?s){name}=.*(must match|holds the control character)"):
+    with pytest.raises(BadInputError, match=f"(?s){name}=.*(must match|contains the control character)"):
         load(tmp_path, assignment)
     # The same rule for inventories, in Ansible.
     value = assignment.partition("=")[2]

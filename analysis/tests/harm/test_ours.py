@@ -49,7 +49,7 @@ def shop(folder: Path) -> Path:
 
 def foreign_folder(place: Path, _: Path) -> str:
     shop(place)
-    return "is not empty and does not carry Dohyo's mark: it holds ibdata1, shop; it looks like MySQL or MariaDB"
+    return "is not empty and does not carry Dohyo's mark: it contains ibdata1, shop; it looks like MySQL or MariaDB"
 
 
 def foreign_file(place: Path, _: Path) -> str:

@@ -329,7 +329,7 @@ def test_resume_plays_no_inventory_that_came_with_the_results(
     (there.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
     (tmp_path / "link").symlink_to("out/raw")
     change(there.folder / "experiment.json", inventory=str(there.folder / where))
-    with pytest.raises(BadInputError, match="lies among results, and an inventory can run programs"):
+    with pytest.raises(BadInputError, match="is among results, and an inventory can run programs"):
         experiment.reopen(str(there.folder))
 
 
@@ -347,7 +347,7 @@ def test_resume_refuses_what_is_no_inventory(inventory: str, tmp_path: Path, cho
 def test_resume_refuses_a_scenario_without_a_plain_name(name: str, tmp_path: Path, chosen: scenario.Scenario) -> None:
     there = made(tmp_path / "out", chosen)
     change(there.folder / "experiment.json", scenario=name)
-    with pytest.raises(BadInputError, match="holds the control character"):
+    with pytest.raises(BadInputError, match="contains the control character"):
         experiment.reopen(str(there.folder))
 
 

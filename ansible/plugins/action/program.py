@@ -4,8 +4,8 @@
       argv: [words]      the program and its arguments, each as it is: no shell reads them
       stdin: text        what it reads; without it nothing
       chdir: folder      where it runs
-      creates: path      it does not run where that is there
-      removes: path      it does not run where that is not there
+      creates: path      it does not run if that exists
+      removes: path      it does not run if that does not exist
 
 It answers as ansible.builtin.command does (cmd, rc, stdout, stderr, failed where rc is not 0), knows the task's
 environment, and does nothing in check mode. That module takes half a second on a slow machine, mostly to start Python.

@@ -27,7 +27,7 @@ from ansible.errors import AnsibleActionFail
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from in_process import InProcess
 
-# In every archive: what it holds, as `sha256sum` writes and checks it. Its own digest is that of the folder.
+# In every archive: its contents, as `sha256sum` writes and checks it. Its own digest is that of the folder.
 MANIFEST = ".sha256"
 
 
@@ -46,7 +46,7 @@ def manifest_of(folder: Path) -> str:
 
 
 def state_of(folder: Path) -> str:
-    """What changes, as good as always, when a file does, and costs no reading."""
+    """A digest that nearly always changes with a file, without reading its contents."""
     total = hashlib.sha256()
     for path in files_of(folder):
         status = path.stat()

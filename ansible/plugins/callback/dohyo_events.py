@@ -1,7 +1,7 @@
 """Ansible callback: appends what a progress display needs to know to the file named by DOHYO_EVENTS, as JSON lines.
 
 {"time": epoch seconds, "event": "phase", "phase": str, "run": int|null, "client_dirs": [str]}
-    a task named "Phase …" was reached; its message holds the fields
+    a task named "Phase …" was reached; its message has the fields
 {"time": …, "event": "system", "system": str, "unavailable": str}
     a task named "System …" was reached: whether that system is available, else why not
 {"time": …, "event": "needs", "system": str, "memory_mb": int, "record_disk": float, …}
@@ -59,7 +59,7 @@ def too_old(version: str) -> str:
 
 
 def import_once() -> None:
-    """Imports the plugins of templates here: Ansible forks a process for each task, and each would import them anew."""
+    """Imports the plugins of templates here: Ansible forks a process for each task, and each would repeat that."""
     for loader in (filter_loader, test_loader):
         list(loader.all())
     lookup_loader.get("controller", class_only=True)

@@ -1,4 +1,4 @@
-"""How far a host's clock is from the controller's, from round trips over the connection that is there anyway."""
+"""How far a host's clock is from the controller's, from round trips over the connection to its agent."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class Conductor:
             self.fail(what, now)
 
     def fail(self, why: str, now: float) -> None:
-        """Gives everything up: no client goes on."""
+        """Gives up: all clients stop."""
         if self.failure:
             return
         self.failure = why

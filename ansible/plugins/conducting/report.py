@@ -1,4 +1,4 @@
-"""What conducting came to: clients.json, the sentence for people, and whether the phase counts."""
+"""The result of conducting: clients.json, the sentences for the user, and whether the phase counts."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
         )
     if not mark and entries:
         return (
-            f"{folder} is not empty and does not carry Dohyo's mark: it holds {contents(folder)};"
+            f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)};"
             " name another folder, or move that away"
         )
     return ""
@@ -248,7 +248,7 @@ def remove(folder: str, deployment: str, *, dry: bool = False) -> bool:
 def remove_inside(owner: str, pattern: str, deployment: str, *, dry: bool = False) -> list[str]:
     """Remove what matches a pattern, such as ``run/mysql-*``, in a folder of ours; returns the paths.
 
-    Only the last part is a pattern. Raises like :func:`remove`, also if the owner carries no mark but holds something.
+    Only the last part is a pattern. Raises like :func:`remove`, also if the owner carries no mark and is not empty.
     """
     parent, _, last = pattern.rpartition("/")
     if last in ("", ".", ".."):

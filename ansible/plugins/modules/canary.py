@@ -161,7 +161,7 @@ def memory(seconds: float, size: int) -> list[dict[str, Any]]:
 
 
 def existing(folder: str) -> str:
-    """The folder, or the nearest one above it that is there."""
+    """The folder, or its nearest parent that exists."""
     folder = os.path.abspath(folder)
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)

@@ -38,7 +38,7 @@ class RefusedError(Exception):
 
 
 class Cluster:
-    """The project's things in one region: what is there, and what has still to be done."""
+    """The project's things in one region: what exists, and what is still to do."""
 
     def __init__(self, options: dict[str, Any], check: bool) -> None:
         self.options = options
@@ -48,7 +48,7 @@ class Cluster:
         self.launched = 0
         self.ec2 = boto3.client("ec2", region_name=options["region"])
 
-    # ---- what is there ----------------------------------------------------------------------------------------------
+    # ---- what exists ------------------------------------------------------------------------------------------------
 
     def tagged(self, call: Callable[..., dict[str, Any]], result: str, **arguments: Any) -> list[dict[str, Any]]:
         """The things of one kind that carry the tag."""
@@ -98,7 +98,7 @@ class Cluster:
         missing = self.options["count"] - len(instances)
         if missing < 0:
             raise RefusedError(
-                f"{len(instances)} instances of {self.project} are there and aws_count is {self.options['count']}:"
+                f"{len(instances)} instances of {self.project} exist and aws_count is {self.options['count']}:"
                 " remove all with aws_state=absent first, or terminate some yourself"
             )
         for instance in instances:

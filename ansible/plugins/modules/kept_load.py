@@ -33,7 +33,7 @@ def amount(folder: str) -> dict[str, int]:
 
 
 def free_mb(folder: str) -> int:
-    """Free space in MiB of the file system that holds, or would hold, this path."""
+    """Free space in MiB of the file system of this path, which need not exist."""
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     return shutil.disk_usage(folder).free // 2**20
@@ -138,7 +138,7 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
             disk.begin()
         gone = [disk.make_room() for disk in disks]
         if any(gone):
-            note = "loaded anew: there was no room for the load that was kept"
+            note = "loaded again: there was no room for the load that was kept"
     elif given["state"] == "room":
         if not all(disk.has_room() for disk in disks):
             note = f"its load was not kept: there is no room for a second copy at {given['data'][0]}"
@@ -157,7 +157,7 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
             disk.remove(f"{disk.name}*")
         if own:
             return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
-        note = f"loaded anew: the copy is not whole: {shown(problems[0])}"
+        note = f"loaded again: the copy is not whole: {shown(problems[0])}"
     # One trial's parts of other trials' loads make no load.
     by = {str(disk.whole.get("trial", "")) for disk in disks}
     found = all(disk.whole for disk in disks) and len(by) == 1

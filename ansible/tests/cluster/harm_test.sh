@@ -40,7 +40,7 @@ harmed >"$work/before"
 for attempt in 'deploy.yml --tags mysql-innodb' 'trial.yml -e trial_system=mysql-innodb' 'destroy.yml -e destroy=yes --check'; do
     # shellcheck disable=SC2086 # several words
     playbook $attempt -i "$work/foreign.yml" >"$work/log" 2>&1 && [[ $attempt != destroy* ]] && fail "not refused: $attempt"
-    says log '/harm/dohyo/mysql is not empty and does not carry' 'it holds shop; it looks like MySQL or MariaDB' \
+    says log '/harm/dohyo/mysql is not empty and does not carry' 'it contains shop; it looks like MySQL or MariaDB' \
         '/harm/dohyo/mysql is a symbolic link to /harm/theirs' '/harm/dohyo/mysql is no folder' \
         '/harm/home belongs to deployment ba9876543210 \(other:/there, yesterday\)'
 done

@@ -80,7 +80,7 @@ def chart(material: Material) -> Chart:
     if doing:
         question += (
             " A tick in the rows of the servers is a second with a GC pause, a compaction or a flush, darker the longer"
-            f" it lasted; what a system's logs do not tell has no row{_without(material, doing)}."
+            f" it lasted; what a system's logs do not contain has no row{_without(material, doing)}."
         )
     if hosts:
         tables["hosts"] = table(hosts, _HOST)
@@ -88,7 +88,7 @@ def chart(material: Material) -> Chart:
             if any(row[column] is not None for row in hosts):
                 panels.append(_panel(material, "hosts", column, title, "%", hosts))
     elif clients:
-        question += " Processors and disks are left out: there is no hosts.csv, for the hosts were not sampled."
+        question += " Processors and disks are left out: there is no hosts.csv, because the hosts were not sampled."
     return Chart("over-time", "Over time", question, panels, tables, by_part=True, legend=True, missing=missing)
 
 

@@ -57,7 +57,7 @@ public final class Admin {
     try {
       List<String> names = List.of(name.split("\\+"));
       if (!verbs.keySet().containsAll(names)) {
-        throw new IllegalArgumentException("no such verb; there are " + String.join(", ", verbs.keySet()));
+        throw new IllegalArgumentException("unknown verb; the verbs are " + String.join(", ", verbs.keySet()));
       }
       List<Map<String, ?>> answers = new ArrayList<>();
       for (String each : names) {

@@ -102,7 +102,7 @@ public final class KeyColumns {
     for (int i = 0; i < parts.length; i++) {
       Column column = column(text, parts[i].strip(), start, i == parts.length - 1);
       if (!names.add(column.name())) {
-        throw refused(text, "the name " + column.name() + " is there twice");
+        throw refused(text, "the name " + column.name() + " occurs twice");
       }
       columns.add(column);
       start += column.length();

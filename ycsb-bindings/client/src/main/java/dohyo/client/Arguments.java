@@ -77,7 +77,7 @@ final class Arguments {
     try (Reader reader = Files.newBufferedReader(Path.of(file), StandardCharsets.UTF_8)) {
       into.load(reader);
     } catch (NoSuchFileException e) {
-      throw new SettingException("-P " + file + ": there is no such file");
+      throw new SettingException("-P " + file + ": the file does not exist");
     } catch (IOException | IllegalArgumentException e) {
       throw new SettingException("-P " + file + ": cannot be read as a properties file: " + e.getMessage());
     }

@@ -133,7 +133,7 @@ final class Results {
     } catch (InvocationTargetException e) {
       throw new SettingException("exporter=" + name + ": " + e.getCause());
     } catch (ReflectiveOperationException | ClassCastException e) {
-      throw new SettingException("exporter=" + name + ": no such exporter; take one of the package"
+      throw new SettingException("exporter=" + name + ": unknown exporter; use one of the package"
           + " site.ycsb.measurements.exporter");
     }
   }

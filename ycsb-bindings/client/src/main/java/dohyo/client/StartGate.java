@@ -36,7 +36,7 @@ final class StartGate {
     timeout = Duration.ofSeconds(settings.whole("startgate.timeout", 300, 1, 86_400));
     alone = settings.whole("clients", 1, 1, 1_000_000) == 1;
     if (folder != null && !Files.isDirectory(folder)) {
-      throw new SettingException("startgate=" + folder + ": there is no such folder");
+      throw new SettingException("startgate=" + folder + ": the folder does not exist");
     }
   }
 
@@ -89,7 +89,7 @@ final class StartGate {
     try {
       return Instant.ofEpochMilli(Long.parseLong(text));
     } catch (NumberFormatException e) {
-      throw new RunInvalidException("the " + file + " file holds '" + text + "', not milliseconds since 1970");
+      throw new RunInvalidException("the " + file + " file contains '" + text + "', not milliseconds since 1970");
     }
   }
 

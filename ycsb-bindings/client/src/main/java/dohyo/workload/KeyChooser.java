@@ -83,7 +83,7 @@ final class KeyChooser {
         return;
       }
       if (batchSize > division.count()) {
-        throw new SettingException("batchsize=" + batchSize + ": a batch holds different records, and insertcount="
+        throw new SettingException("batchsize=" + batchSize + ": a batch has different records, and insertcount="
             + division.count());
       }
       if (distribution.equals("hotspot")) {

@@ -48,7 +48,7 @@ public final class RecordWorkload extends Workload {
     batchSize = settings.number("batchsize", 1, 1, 100_000);
     transactions = settings.flag("dotransactions", true);
     if (batchSize > layout.recordsPerTable()) {
-      throw new SettingException("batchsize=" + batchSize + ": a batch holds different records of one table, and the"
+      throw new SettingException("batchsize=" + batchSize + ": a batch has different records of one table, and the"
           + " smallest has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
     }
     if (transactions && batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {

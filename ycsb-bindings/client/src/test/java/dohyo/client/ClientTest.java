@@ -622,7 +622,7 @@ class ClientTest extends OnMemory {
   }
 
   @ParameterizedTest
-  @CsvSource({"1000, had passed before this client learned of it", "soon, the measure file holds 'soon'"})
+  @CsvSource({"1000, had passed before this client learned of it", "soon, the measure file contains 'soon'"})
   void anInstantOfTheWindowThatIsNoneEndsTheRun(String measure, String message) throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("measure"), measure);
@@ -722,7 +722,7 @@ class ClientTest extends OnMemory {
       "target=-1 | target=-1: must be a number from 0.0 to 1.0E12",
       "threadcount=many | threadcount=many: must be a whole number from 1 to 100000",
       "requestdistribution=zipf | requestdistribution=zipf: must be one of uniform, zipfian, latest",
-      "batchsize=2000 | batchsize=2000: a batch holds different records",
+      "batchsize=2000 | batchsize=2000: a batch has different records",
       "arrival=even | arrival=even: must be one of uniform, poisson",
       "warmup=soon | warmup=soon: must be one of fixed, steady",
       "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
@@ -731,9 +731,9 @@ class ClientTest extends OnMemory {
       "seed=-1 | seed=-1: must be a whole number from 0 to 9007199254740991",
       "valueentropy=9 | valueentropy=9: must be a whole number from 0 to 8",
       "maxexecutiontime=0 | a run is bounded by one of them",
-      "startgate=/nowhere | startgate=/nowhere: there is no such folder",
+      "startgate=/nowhere | startgate=/nowhere: the folder does not exist",
       "hdrhistogram.percentiles=99,x | must be numbers from 0 to 100",
-      "exporter=Nothing | exporter=Nothing: no such exporter"})
+      "exporter=Nothing | exporter=Nothing: unknown exporter"})
   void badInputIsRefusedByName(String property, String message) {
     assertEquals(2, client("-p", "maxexecutiontime=1", "-p", property));
     assertTrue(err.contains("ERROR: ") && err.contains(message), err);

@@ -382,7 +382,7 @@ class RecordWorkloadTest {
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
       "when timestamp | has 1 columns; from 2 to 16",
-      "host int 10, host timestamp | the name host is there twice",
+      "host int 10, host timestamp | the name host occurs twice",
       "Host int 10, when timestamp | 'Host int 10' must be a name",
       "host int, when timestamp | 'host int' must be a name",
       "host int 10, when timestamp 5 | nothing else, since it is the last column",
@@ -505,15 +505,15 @@ class RecordWorkloadTest {
   @ParameterizedTest
   @Timeout(60)
   @CsvSource(delimiter = '|', value = {
-      "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: a batch holds different records of one table",
-      "recordcount=100 insertcount=5 batchsize=10 | batchsize=10: a batch holds different records, and insertcount=5",
+      "recordcount=10 tablecount=4 batchsize=3 | batchsize=3: a batch has different records of one table",
+      "recordcount=100 insertcount=5 batchsize=10 | batchsize=10: a batch has different records, and insertcount=5",
       "recordcount=100 insertstart=100 | insertstart=100: must be a whole number from 0 to 99",
       "recordcount=3 requestdistribution=hotspot | hotspotdatafraction=0.2: makes 0 of 3 records hot",
       "recordcount=100 requestdistribution=hotspot hotspotdatafraction=1 | makes 100 of 100 records hot",
       "recordcount=100 requestdistribution=hotspot hotspotopnfraction=1 batchsize=50 | hardly more than 20 different",
       "recordcount=100 requestdistribution=exponential exponential.frac=1e-9 batchsize=2 | hardly more than 1 diff",
       "recordcount=5 requestdistribution=ranges clients=2 threadcount=3 | thread 0 of 3 has no record of its own",
-      "recordcount=2 requestdistribution=zipfian operationcount=4000000000000000000 insertproportion=1 | hardly any are"
+      "recordcount=2 requestdistribution=zipfian operationcount=4000000000000000000 insertproportion=1 | hardly any of them exist"
   })
   void whatWouldNeverEndIsRefused(String pairs, String message) {
     SettingException refused = assertThrows(SettingException.class, () -> workload(pairs.split(" ")));

@@ -181,7 +181,7 @@ public final class AerospikeAdmin {
       answers.computeIfAbsent(answer, any -> new ArrayList<>()).add(node.getHost().toString());
     }
     if (answers.size() > 1) {
-      throw new IOException("the nodes are not alike: " + answers.entrySet().stream()
+      throw new IOException("the nodes have different settings: " + answers.entrySet().stream()
           .map(entry -> String.join(" ", entry.getValue()) + ": " + entry.getKey()).collect(Collectors.joining("; ")));
     }
   }

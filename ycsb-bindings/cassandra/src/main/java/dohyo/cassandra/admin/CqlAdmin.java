@@ -119,12 +119,12 @@ public final class CqlAdmin implements AutoCloseable {
     String another = "choose another keyspace (cassandra_keyspace, scylla_keyspace)";
     for (String table : Admin.tables(arguments)) {
       if (comments.containsKey(table) && !mark.equals(comments.get(table))) {
-        throw Admin.foreign("the table " + keyspace() + "." + table + " is there, and", another);
+        throw Admin.foreign("the table " + keyspace() + "." + table + " exists, and", another);
       }
     }
     if (!comments.containsValue(mark)
         && value("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace()).isPresent()) {
-      throw Admin.foreign("the keyspace " + keyspace() + " is there, and", another);
+      throw Admin.foreign("the keyspace " + keyspace() + " exists, and", another);
     }
   }
 

@@ -141,7 +141,7 @@ public final class HBaseAdmin implements AutoCloseable {
       for (TableName table : hbase.tables()) {
         CacheEvictionStats evicted = hbase.admin.clearBlockCache(table);
         if (evicted.getExceptionCount() > 0) {
-          throw new IOException("the block cache of %d regions of %s was not emptied; look into the region servers' log"
+          throw new IOException("the block cache of %d regions of %s was not emptied; see the region servers' log"
               .formatted(evicted.getExceptionCount(), table));
         }
         blocks += evicted.getEvictedBlocks();
@@ -178,7 +178,7 @@ public final class HBaseAdmin implements AutoCloseable {
       if (!admin.tableExists(name)) {
         missing.add(name);
       } else if (!mark.equals(admin.getDescriptor(name).getValue(MARK))) {
-        throw Admin.foreign("the table " + name + " is there, and", "move it to another namespace");
+        throw Admin.foreign("the table " + name + " exists, and", "move it to another namespace");
       }
     }
     ColumnFamilyDescriptor family = ColumnFamilyDescriptorBuilder

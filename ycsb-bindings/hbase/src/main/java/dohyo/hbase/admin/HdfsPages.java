@@ -58,7 +58,7 @@ final class HdfsPages {
       }
     }
     if (files.count == 0) {
-      throw new IOException("HDFS has no files in " + folder + ": look into the NameNode's log");
+      throw new IOException("HDFS has no files in " + folder + ": see the NameNode's log");
     }
     return files;
   }

@@ -81,7 +81,7 @@ public final class MysqlServer extends JdbcServer {
         return "";
       }
       if (!follows()) {
-        throw new IOException("the replica %s has stopped to follow the primary: %s".formatted(place(), replication()));
+        throw new IOException("the replica %s has stopped following the primary: %s".formatted(place(), replication()));
       }
       return "the replica %s has not caught up with the primary (%s)".formatted(place(), replication());
     });
