@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean, median, stdev
-from typing import Literal
+from statistics import fmean, stdev
+from typing import Any
 
 from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.ycsb_log import NOT_FOUND, OK, Operation
+from dohyo.metrics import PERCENTILES, Row, Samples
 from dohyo.operations import OVERALL, is_call, order
 from dohyo.statistics import Estimate
 
@@ -19,60 +20,6 @@ LOAD = "load"
 RUN = "run"
 # The runs of a search for the highest rate, which are beside all phases.
 PROBE = "probe"
-# HdrHistograms of three digits; values of old logs are whole microseconds.
-_BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
-# What the interval of a mean is over: rounds, or the runs of one trial. A single run has none.
-Samples = Literal["rounds", "runs"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One operation type of one system. None: not known; never a guess."""
-
-    phase: Phase
-    operation: str
-    repeats: int
-    operations: int | None = None  # sum over clients and repeats
-    records: int | None = None
-    ops_per_second: float | None = None  # mean over the repeats
-    ops_per_second_stddev: float | None = None  # sample standard deviation; None for a single round and run
-    ops_per_second_cv: float | None = None  # coefficient of variation: that by the mean
-    ops_per_second_median: float | None = None
-    ops_per_second_low: float | None = None  # 95 % confidence interval of the mean; None of a single run
-    ops_per_second_high: float | None = None
-    records_per_second: float | None = None
-    records_per_second_stddev: float | None = None
-    records_per_second_median: float | None = None
-    records_per_second_low: float | None = None
-    records_per_second_high: float | None = None
-    sampled: Samples | None = None
-    ops_per_second_samples: list[float] = field(default_factory=list)  # in the order of time
-    records_per_second_samples: list[float] = field(default_factory=list)
-    p99_ms_samples: list[float] = field(default_factory=list)  # as far as all are known
-    confidence: float = statistics.CONFIDENCE  # of the t of its intervals: higher where rounds were added for them
-    resolution: float = 0.0  # share of the rate that the samples cannot tell from it: the last step of a search
-    mean_ms: float | None = None
-    p50_ms: float | None = None
-    p90_ms: float | None = None
-    p95_ms: float | None = None
-    p99_ms: float | None = None
-    p99_ms_low: float | None = None  # 95 % confidence interval
-    p99_ms_high: float | None = None
-    p99_9_ms: float | None = None
-    max_ms: float | None = None
-    errors: int | None = None  # records that were neither OK nor NOT_FOUND
-    not_found: int | None = None
-    # Processor time of the processes by records, of OVERALL alone.
-    server_cpu_us_per_record: float | None = None
-    client_cpu_us_per_record: float | None = None
-    latency_source: Literal["histograms", "log"] | None = None
-    discarded: bool = False  # of the first repeats, which do not count
-
-    def blur(self, figure: str) -> float:
-        """Share of a figure within which nobody can tell, however alike the samples are."""
-        if figure != "p99_ms":
-            return self.resolution
-        return max(_BUCKET, _MICROSECOND_MS / self.p99_ms) if self.p99_ms else 0.0
 
 
 @dataclass
@@ -224,13 +171,10 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
         row,
         ops_per_second=fmean(ops) if ops else None,
         ops_per_second_stddev=stdev(ops) if several else None,
-        ops_per_second_cv=stdev(ops) / fmean(ops) if several and any(ops) else None,
-        ops_per_second_median=median(ops) if several else None,
         ops_per_second_low=min(_low(of_ops), of_ops.mean / wide) if of_ops else None,
         ops_per_second_high=max(of_ops.high, of_ops.mean * wide) if of_ops else None,
         records_per_second=fmean(records) if records else None,
         records_per_second_stddev=stdev(records) if len(records) > 1 else None,
-        records_per_second_median=median(records) if len(records) > 1 else None,
         records_per_second_low=_low(of_records) if of_records else None,
         records_per_second_high=of_records.high if of_records else None,
         sampled=by if several else None,
@@ -263,23 +207,18 @@ def _low(of: Estimate) -> float:
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
-    known = [each for each in (50, 90, 95, 99, 99.9) if is_known(each, stated.operations or 0)]
+    known = {name: each for name, each in PERCENTILES.items() if is_known(each, stated.operations or 0)}
+    at: Mapping[float, float | None]
     if merged is not None and merged.count and merged.count == stated.operations:
         row = replace(row, mean_ms=merged.mean_ms, max_ms=merged.max_ms, latency_source="histograms")
-        at: Mapping[float, float | None] = merged.percentiles_ms(known)
+        at = merged.percentiles_ms(list(known.values()))
     else:
         row = replace(row, mean_ms=_ms(stated.mean_us), max_ms=_ms(stated.max_us))
         if stated.percentiles_us or stated.mean_us is not None:
             row = replace(row, latency_source="log")
-        at = {each: _ms(stated.percentiles_us.get(each)) for each in known}
-    return replace(
-        row,
-        p50_ms=at.get(50),
-        p90_ms=at.get(90),
-        p95_ms=at.get(95),
-        p99_ms=at.get(99),
-        p99_9_ms=at.get(99.9),
-    )
+        at = {each: _ms(stated.percentiles_us.get(each)) for each in known.values()}
+    numbers: dict[str, Any] = {name: at.get(each) for name, each in known.items()}
+    return replace(row, **numbers)
 
 
 def records_of(name: str, of: Operation) -> int | None:

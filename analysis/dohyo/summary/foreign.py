@@ -28,9 +28,10 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.over_time import MOST_SLOTS, OverTime, Slot
-from dohyo.evidence.rows import LOAD, RUN, Phase, Row, Run, merge, rows
+from dohyo.evidence.rows import LOAD, RUN, Phase, Run, merge, rows
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
+from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial

@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from dohyo.evidence.conducted import Client, Node
-from dohyo.evidence.rows import RUN, Row
+from dohyo.evidence.rows import RUN
 from dohyo.figures import UNKNOWN, milliseconds, rate, whole
+from dohyo.metrics import Row
 from dohyo.operations import OVERALL, is_success, order
 from dohyo.summary.results import Trial
+from dohyo.tables.grid import TOTAL, Grid
 
 # Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
 MOST_LINES = 20
 _AT_EACH_END = 5
-TOTAL = "all"
-# With its unit; the address of a host is none.
-_NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table in words: the first columns to the left, the others to the right.
-
-    :ivar keys: how many are to the left: they say what a line is of
-    :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
-        broken between them, and has the first two again
-    :ivar aside: positions of the lines that are beside what was to be measured
-    """
-
-    title: str
-    heads: list[str]
-    lines: list[list[str]]
-    groups: tuple[int, ...] = ()
-    keys: int = 2
-    aside: tuple[int, ...] = ()
-
-    def is_zero(self) -> bool:
-        """Whether all of its numbers are 0: nothing happened."""
-        cells = [cell for line in self.lines for cell in line[self.keys :]]
-        numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
-        return bool(numbers) and not any(re.search("[1-9]", number) for number in numbers)
-
-    def is_sum(self, line: Sequence[str]) -> bool:
-        """Whether the line is the sum of those above it."""
-        return line[1] == TOTAL
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:

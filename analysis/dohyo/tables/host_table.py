@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dohyo.evidence.host_metrics import HostUse
-from dohyo.evidence.rows import LOAD, RUN, Row
+from dohyo.evidence.rows import LOAD, RUN
 from dohyo.figures import UNKNOWN, rate, size
+from dohyo.metrics import Row
 from dohyo.operations import OVERALL
 from dohyo.summary.results import Trial
-from dohyo.tables.cluster_table import MOST_LINES, Grid
+from dohyo.tables.cluster_table import MOST_LINES
+from dohyo.tables.grid import Grid
 
 _HOSTS = "Hosts in the measured windows: means; processors as shares of all of them, disk busy that of the busiest disk"
 _HEADS = [

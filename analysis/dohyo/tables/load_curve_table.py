@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dohyo.evidence.load_curve import TENTHS
 from dohyo.figures import UNKNOWN, whole
 from dohyo.summary.results import Trial
-from dohyo.tables.cluster_table import Grid
+from dohyo.tables.grid import Grid
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
