@@ -21,7 +21,6 @@ _SHOWN = sorted(
 )
 # What files show: pictures of all of them for each pair of dimensions would be too many.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
-_COLUMNS = ("part", "across", "down", "value", "text")
 
 
 def matrix(summary: Summary) -> dict[str, Any]:
@@ -65,7 +64,7 @@ def chart(summary: Summary) -> Chart:
         ]
         if rows:
             name = f"matrix-{len(panels)}"
-            tables[name] = table(rows, _COLUMNS)
+            tables[name] = table(rows)
             title = f"{down} by {across}"
             spec = _spec((across, ", ".join(_others(of, across, down))), rows)
             panels.append(Panel(title, spec, name, f"Matrix of {title}, with {len(rows)} cells."))

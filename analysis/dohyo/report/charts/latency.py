@@ -16,7 +16,6 @@ from dohyo.summary.comparison import latencies_at
 
 # All latencies of the table but their mean.
 _SHOWN = {each.head: each.name for each in METRICS.values() if each.part == "latencies" and each.name != "mean_ms"}
-_COLUMNS = ("label", "operation", "system", "percentile", "value")
 
 
 def chart(material: Material) -> Chart:
@@ -27,7 +26,7 @@ def chart(material: Material) -> Chart:
         for operation in _operations(material, phase):
             rows = _rows(material, phase, operation)
             name = f"latency-{len(panels)}"
-            tables[name] = table(rows, _COLUMNS)
+            tables[name] = table(rows)
             panel = _panel(material, phase, operation, name, rows)
             at, *_ = latencies_at(material.summary.compared, [phase]) or ("",)
             panels.append(replace(panel, title=f"{panel.title}, {at}") if at else panel)
