@@ -17,6 +17,11 @@ def whole(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def formatted(number: float | None, form: str) -> str:
+    """In a form of `format`."""
+    return UNKNOWN if number is None else format(number, form)
+
+
 def rate(number: float | None) -> str:
     """Three digits at least."""
     if number is None:

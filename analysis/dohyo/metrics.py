@@ -5,7 +5,7 @@ summary.csv, the charts, the bounds of a search (`slo`), published figures, comp
 docs/summary-json.md all follow it: a percentile more is one line here. `python -m dohyo.metrics` prints that table.
 """
 
-# ruff: noqa: RUF009 - what stands behind a field of `Row` is a field
+# ruff: noqa: RUF009 - what is called behind a field of `Row` returns a field
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -54,82 +54,82 @@ class Metric:
         return f"{self.head} ms" if self.unit == "ms" else self.head
 
 
-_NEEDED: Any = object()
+def _of(about: str, unit: str = "", **more: Any) -> Any:
+    """A field of a row; null where nothing is known."""
+    return field(default=None, metadata={"metric": Metric(about, unit, **more)})
 
 
-def _of(about: str, unit: str = "", default: Any = None, **more: Any) -> Any:
-    """A field of a row. Null where nothing is known, unless it has another default."""
-    metadata = {"metric": Metric(about, unit, **more)}
-    if default is list:
-        return field(default_factory=list, metadata=metadata)
-    return field(metadata=metadata) if default is _NEEDED else field(default=default, metadata=metadata)
+def _as(about: str, unit: str = "", **default: Any) -> Any:
+    """A field of a row that is never null."""
+    return field(metadata={"metric": Metric(about, unit)}, **default)
 
 
 def _latency(head: str, about: str, part: Part | None = "latencies", percentile: float | None = None) -> Any:
-    return _of(about, "ms", head=head, write=milliseconds, part=part, percentile=percentile, less_is_better=True)
+    more = {"write": milliseconds, "part": part, "percentile": percentile, "less_is_better": True}
+    return _of(about, "ms", head=head, **more)
+
+
+def _rate(head: str, about: str) -> Any:
+    return _of(about, "1/s", head=head, write=rate, part="rates")
+
+
+def _count(head: str, part: Part) -> dict[str, Any]:
+    return {"head": head, "write": whole, "part": part}
 
 
 def _percentile(at: float, part: Part | None = "latencies") -> Any:
-    about = f"latency within which {at:g} % of the operations were answered"
-    return _latency(f"p{at:g}", about, part, at)
+    return _latency(f"p{at:g}", f"latency within which {at:g} % of the operations were answered", part, at)
 
 
 @dataclass(frozen=True)
 class Row:
     """One operation type of one system. None: not known; never a guess."""
 
-    phase: str = _of(
+    phase: str = _as(
         "`load`, or the name of a phase after it: `run` where the scenario names none ([scenarios.md](scenarios.md));"
-        " `probe` in a search",
-        default=_NEEDED,
+        " `probe` in a search"
     )
-    operation: str = _of(
+    operation: str = _as(
         "YCSB's name: `READ`, `UPDATE`, `INSERT`, `SCAN`, `READ-MODIFY-WRITE`, …; `READ-FAILED` and `READ-NOT_FOUND`"
         " for operations of that outcome; `Intended-READ` for latencies from the intended start; `OVERALL` for all"
-        " together",
-        default=_NEEDED,
+        " together"
     )
-    repeats: int = _of("repeats that the row covers", default=_NEEDED)
+    repeats: int = _as("repeats that the row covers")
     operations: int | None = _of(
         "calls to the database, summed over clients and repeats. In `READ` only those that succeeded (see below)",
-        head="operations", write=whole, part="rates",
-    )  # fmt: skip
-    records: int | None = _of(
-        "records in these operations that succeeded, summed in the same way", head="records", write=whole, part="rates"
+        **_count("operations", "rates"),
     )
-    ops_per_second: float | None = _of(
+    records: int | None = _of(
+        "records in these operations that succeeded, summed in the same way", **_count("records", "rates")
+    )
+    ops_per_second: float | None = _rate(
+        "op/s",
         "operations of all clients / measured seconds of the client that took longest, per repeat; then the mean of the"
         " repeats, with several rounds of the rounds",
-        "1/s", head="op/s", write=rate, part="rates",
-    )  # fmt: skip
-    ops_per_second_stddev: float | None = _of("sample standard deviation of the samples; null of a single run", "1/s")
-    ops_per_second_low: float | None = _of(
-        "lower end of the 95 % confidence interval of the mean ([how](method.md#statistics)); null of a single run",
-        "1/s",
     )
-    ops_per_second_high: float | None = _of("upper end of that interval", "1/s")
-    records_per_second: float | None = _of("as `ops_per_second`", "1/s", head="rec/s", write=rate, part="rates")
-    records_per_second_stddev: float | None = _of("as that of `ops_per_second`", "1/s")
-    records_per_second_low: float | None = _of("as that of `ops_per_second`", "1/s")
-    records_per_second_high: float | None = _of("as that of `ops_per_second`", "1/s")
-    sampled: Samples | None = _of(
-        "what the samples are: `rounds`; `runs`, of one round; null: a single run, which has none"
+    ops_per_second_stddev: float | None = _of("sample standard deviation; null of a single run", "1/s")
+    ops_per_second_low: float | None = _of("from here to the next one: [95 % interval](method.md#statistics)", "1/s")
+    ops_per_second_high: float | None = _of("null of a single run", "1/s")
+    records_per_second: float | None = _rate("rec/s", "as `ops_per_second`, and so are the next three")
+    records_per_second_stddev: float | None = _of("", "1/s")
+    records_per_second_low: float | None = _of("", "1/s")
+    records_per_second_high: float | None = _of("", "1/s")
+    sampled: Samples | None = _of("what the samples are: `rounds`; `runs`, of one round; null: a single run has none")
+    ops_per_second_samples: list[float] = _as(
+        "each of them, in the order of time; not in summary.csv", "1/s", default_factory=list
     )
-    ops_per_second_samples: list[float] = _of(
-        "operations per second of each of them, in the order of time; not in summary.csv", "1/s", default=list
-    )
-    records_per_second_samples: list[float] = _of("as `ops_per_second_samples`", "1/s", default=list)
-    p99_ms_samples: list[float] = _of(
-        "the p99 of each round or run alone; empty of a single run, and where one is not known; not in summary.csv",
+    records_per_second_samples: list[float] = _as("not in summary.csv", "1/s", default_factory=list)
+    p99_ms_samples: list[float] = _as(
+        "the p99 of each; empty of a single run, and where one is not known; not in summary.csv",
         "ms",
-        default=list,
+        default_factory=list,
     )
-    confidence: float = _of(
+    confidence: float = _as(
         "of the t of these intervals: 0.95, or 0.985 where [rounds were added](method.md#rounds) until they were"
         " narrow enough, so that 95 of 100 hold the truth there, too",
         default=statistics.CONFIDENCE,
     )
-    resolution: float = _of(
+    resolution: float = _as(
         "share of the rate that the samples cannot tell from it, such as the last step of a search: the interval"
         " reaches at least so far",
         default=0.0,
@@ -140,27 +140,24 @@ class Row:
     p95_ms: float | None = _percentile(95)
     p99_ms: float | None = _percentile(99)
     p99_ms_low: float | None = _of(
-        "lower end of the 95 % confidence interval of the p99 over the rounds, or the runs of one round; at least as"
-        " wide as a bucket of the histogram; null where there are fewer than two, or one p99 is not known",
+        "from here to the next one: 95 % interval over the rounds, or the runs of one round; at least as wide as a"
+        " bucket of the histogram",
         "ms",
     )
-    p99_ms_high: float | None = _of("upper end of that interval", "ms")
+    p99_ms_high: float | None = _of("null where there are fewer than two, or one p99 is not known", "ms")
     p99_9_ms: float | None = _percentile(99.9)
     max_ms: float | None = _latency("max", "slowest operation")
-    errors: int | None = _of("neither OK nor NOT_FOUND", "records", head="errors", write=whole, part="failures")
+    errors: int | None = _of("neither OK nor NOT_FOUND", "records", **_count("errors", "failures"))
     not_found: int | None = _of(
-        "NOT_FOUND, which is no error and no success", "records", head="not found", write=whole, part="failures"
+        "NOT_FOUND, which is no error and no success", "records", **_count("not found", "failures")
     )
     server_cpu_us_per_record: float | None = _of(
-        "processor time (user and system) of all server processes in the measured windows per record; of `OVERALL`"
-        " alone",
-        "µs",
+        "processor time (user and system) of all server processes in the measured windows; of `OVERALL` alone", "µs"
     )
     client_cpu_us_per_record: float | None = _of("the same of the client processes", "µs")
     latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null when there is no latency")
-    discarded: bool = _of(
-        "true: a row of the first repeats, which the scenario discards; no other row, client or node has anything of"
-        " them",
+    discarded: bool = _as(
+        "true: of the first repeats, which the scenario discards; no other row, client or node has anything of them",
         default=False,
     )
 
@@ -175,7 +172,8 @@ _KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]":
 
 
 def _named(of: Field[Any]) -> Metric:
-    return replace(of.metadata["metric"], name=of.name, kind=_KINDS.get(str(of.type).removesuffix(" | None"), "string"))
+    declared: Metric = of.metadata["metric"]
+    return replace(declared, name=of.name, kind=_KINDS.get(str(of.type).removesuffix(" | None"), "string"))
 
 
 # By name, in the order of summary.json and of all columns.
@@ -187,11 +185,9 @@ PERCENTILES = {each.name: each.percentile for each in METRICS.values() if each.p
 
 def reference() -> str:
     """The table of rows in docs/summary-json.md."""
-    lines = [
-        f"| `{each.name}` | {each.kind} | {each.unit}{' ' * bool(each.unit)}| {each.about} |"
-        for each in METRICS.values()
-    ]
-    return "\n".join(["| key | type | unit | meaning |", "|---|---|---|---|", *lines]) + "\n"
+    lines = ((f"`{each.name}`", each.kind, each.unit, each.about) for each in METRICS.values())
+    cells = (" ".join(f"| {cell}".rstrip() for cell in line) for line in lines)
+    return "\n".join(["| key | type | unit | meaning |", "|---|---|---|---|", *(f"{each} |" for each in cells)]) + "\n"
 
 
 if __name__ == "__main__":

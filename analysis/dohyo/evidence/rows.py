@@ -12,7 +12,7 @@ from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.ycsb_log import NOT_FOUND, OK, Operation
 from dohyo.metrics import PERCENTILES, Row, Samples
 from dohyo.operations import OVERALL, is_call, order
-from dohyo.statistics import Estimate
+from dohyo.statistics import Estimate, total
 
 # "load", or the name of a phase after it: "run" where a scenario names none.
 Phase = str
@@ -61,9 +61,9 @@ def together(clients: Sequence[Run]) -> Run:
             parts.setdefault(name, []).append(operation)
     return Run(
         seconds=max(seconds) if seconds and len(seconds) == len(clients) else None,
-        operations=_sum([client.operations for client in clients]),
-        records=_sum([client.records for client in clients]),
-        client_cpu_seconds=_total([client.client_cpu_seconds for client in clients]),
+        operations=total([client.operations for client in clients]),
+        records=total([client.records for client in clients]),
+        client_cpu_seconds=total([client.client_cpu_seconds for client in clients]),
         by_operation={name: merge(operations) for name, operations in parts.items()},
     )
 
@@ -73,8 +73,8 @@ def in_sequence(runs: Sequence[Run]) -> Run:
     seconds = [run.seconds for run in runs if run.seconds is not None]
     return Run(
         seconds=sum(seconds) if seconds and len(seconds) == len(runs) else None,
-        operations=_sum([run.operations for run in runs]),
-        records=_sum([run.records for run in runs]),
+        operations=total([run.operations for run in runs]),
+        records=total([run.records for run in runs]),
     )
 
 
@@ -86,7 +86,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
     """
     if len(parts) == 1:
         return replace(parts[0])
-    operations = _sum([part.operations for part in parts])
+    operations = total([part.operations for part in parts])
     weights = [(part.operations, part.mean_us) for part in parts]
     known = [(count, mean) for count, mean in weights if count and mean is not None]
     maxima = [part.max_us for part in parts if part.max_us is not None]
@@ -97,7 +97,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
                 returns[name] = returns.get(name, 0) + count
     return Operation(
         operations=operations,
-        records=_sum([part.records for part in parts]),
+        records=total([part.records for part in parts]),
         mean_us=sum(count * mean for count, mean in known) / operations
         if operations and sum(count for count, _ in known) == operations
         else None,
@@ -121,15 +121,15 @@ def rows(
     for name in names:
         per_run = [run.by_operation.get(name) for run in runs]
         known = [operation for operation in per_run if operation is not None]
-        total = merge(known) if known else Operation(operations=latencies[name].count)
-        errors, not_found = _failures(total.returns)
+        merged = merge(known) if known else Operation(operations=latencies[name].count)
+        errors, not_found = _failures(merged.returns)
         # An operation type that a repeat does not list did not happen in it.
         ops = _rates([0 if each is None else each.operations for each in per_run], runs)
         records = _rates([0 if each is None else records_of(name, each) for each in per_run], runs)
         row = replace(
-            _with_latency(Row(phase, name, len(runs)), total, latencies.get(name)),
-            operations=total.operations,
-            records=records_of(name, total),
+            _with_latency(Row(phase, name, len(runs)), merged, latencies.get(name)),
+            operations=merged.operations,
+            records=records_of(name, merged),
             errors=errors,
             not_found=not_found,
         )
@@ -145,10 +145,10 @@ def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
         phase,
         OVERALL,
         len(runs),
-        operations=_sum([run.operations for run in runs]),
-        records=_sum([run.records for run in runs]),
-        errors=_sum([errors for errors, _ in parts]),
-        not_found=_sum([not_found for _, not_found in parts]),
+        operations=total([run.operations for run in runs]),
+        records=total([run.records for run in runs]),
+        errors=total([errors for errors, _ in parts]),
+        not_found=total([not_found for _, not_found in parts]),
         server_cpu_us_per_record=_us_per_record([run.server_cpu_seconds for run in runs], runs),
         client_cpu_us_per_record=_us_per_record([run.client_cpu_seconds for run in runs], runs),
     )
@@ -246,18 +246,8 @@ def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
 
 
 def _us_per_record(seconds: Sequence[float | None], runs: Sequence[Run]) -> float | None:
-    total, records = _total(seconds), _sum([run.records for run in runs])
-    return total / records * 1e6 if total is not None and records else None
-
-
-def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
-
-
-def _sum(values: Sequence[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    time, records = total(seconds), total([run.records for run in runs])
+    return time / records * 1e6 if time is not None and records else None
 
 
 def _ms(microseconds: float | None) -> float | None:

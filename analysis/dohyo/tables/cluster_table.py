@@ -6,15 +6,23 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.rows import RUN
-from dohyo.figures import UNKNOWN, milliseconds, rate, whole
+from dohyo.figures import UNKNOWN, formatted, milliseconds, rate, whole
 from dohyo.metrics import Row
 from dohyo.operations import OVERALL, is_success, order
+from dohyo.statistics import total
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import TOTAL, Grid
 
 # Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
 MOST_LINES = 20
 _AT_EACH_END = 5
+# Columns of a node: the field, and its form.
+_NODE = {
+    "CPU s": ("cpu_seconds", ",.1f"),
+    "cores": ("cpu_cores", ",.2f"),
+    "µs/record": ("cpu_us_per_record", ",.1f"),
+    "memory MB": ("memory_mb", ",.0f"),
+}
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
@@ -47,7 +55,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         lines = [line for trial in several_clients for line in _clients(trial, label(trial), operations)]
         found.append(Grid("Clients", [*heads, "errors"], lines))
     if several:
-        heads = ["system", "node", "state", "CPU s", "cores", "µs/record", "memory MB"]
+        heads = ["system", "node", "state", *_NODE]
         found.append(Grid("Nodes", heads, [line for trial in several for line in _nodes(trial, label(trial))]))
     return found
 
@@ -117,7 +125,7 @@ def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]
     cells = [rate(_rate(rows, phase)) for phase in phases]
     for phase, name in operations:
         cells += [milliseconds(_of(rows, phase, name, "p50_ms")), milliseconds(_of(rows, phase, name, "p99_ms"))]
-    errors = _sum([_of(rows, phase, OVERALL, "errors") for phase in phases])
+    errors = total([_of(rows, phase, OVERALL, "errors") for phase in phases])
     return [*cells, whole(None if errors is None else int(errors))]
 
 
@@ -140,39 +148,15 @@ def _offset(client: Client) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{round(value, 1) + 0.0:+.1f}"  # and no -0.0
+    return formatted(None if value is None else round(value, 1) + 0.0, "+.1f")  # and no -0.0
 
 
 def _nodes(trial: Trial, label: str) -> list[list[str]]:
     # A system may run on some of the hosts only; the others have no figures.
     nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
-    lines = [
-        [
-            label,
-            node.host,
-            node.state or UNKNOWN,
-            *_figures(node.cpu_seconds, node.cpu_cores, node.cpu_us_per_record, node.memory_mb),
-        ]
-        for node in nodes
-    ]
-    columns: list[Callable[[Node], float | None]] = [
-        lambda node: node.cpu_seconds,
-        lambda node: node.cpu_cores,
-        lambda node: node.cpu_us_per_record,
-        lambda node: node.memory_mb,
-    ]
-    return [*lines, [label, TOTAL, "", *_figures(*(_sum([of(node) for node in nodes]) for of in columns))]]
 
+    def cells(*of: Node) -> list[str]:
+        return [formatted(total([getattr(node, name) for node in of]), form) for name, form in _NODE.values()]
 
-def _figures(cpu: float | None, cores: float | None, per_record: float | None, memory: float | None) -> list[str]:
-    return [
-        UNKNOWN if cpu is None else f"{cpu:,.1f}",
-        UNKNOWN if cores is None else f"{cores:,.2f}",
-        UNKNOWN if per_record is None else f"{per_record:,.1f}",
-        UNKNOWN if memory is None else f"{memory:,.0f}",
-    ]
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    lines = [[label, node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
+    return [*lines, [label, TOTAL, "", *cells(*nodes)]]

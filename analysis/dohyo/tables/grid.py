@@ -40,6 +40,14 @@ class Grid:
     strong: tuple[int, ...] = ()
     reasons: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        """ValueError names the table of a line that does not have a cell for each head."""
+        for line in self.lines:
+            if len(line) != len(self.heads):
+                raise ValueError(
+                    f"the table {self.title!r}: {len(line)} cells {line} for {len(self.heads)} {self.heads}"
+                )
+
     def is_zero(self) -> bool:
         """Whether all of its numbers are 0: nothing happened."""
         cells = [cell for line in self.lines for cell in line[self.keys :]]

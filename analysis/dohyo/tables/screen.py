@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dohyo.evidence.rows import LOAD, PROBE
-from dohyo.figures import UNKNOWN, half_interval, point_name, rate, size, whole
+from dohyo.figures import UNKNOWN, formatted, half_interval, point_name, rate, size, whole
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
 from dohyo.scenario.phases import EQUAL
@@ -256,7 +256,7 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Column]:
     if any(place.closed_loop for place in places):
         found.append(_Column("closed loop", ["ops/s"], [[rate(place.closed_loop)] for place in places], "closed loop"))
     if any(place.slowdown for place in places):
-        slowdowns = [[UNKNOWN if place.slowdown is None else f"{place.slowdown:.2f}"] for place in places]
+        slowdowns = [[formatted(place.slowdown, ".2f")] for place in places]
         found.append(_Column("last/first", ["tenth"], slowdowns))
     if any(place.pair for place in places):
         ratios = [[ratio(place.pair) if place.pair else ""] for place in places]

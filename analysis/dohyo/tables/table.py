@@ -119,20 +119,8 @@ def render(summary: Summary, console: Console) -> None:
         if not each.is_zero():
             grid.write(each, console, width)
     _print_conditions(summary, console, width)
-    for name, values in summary.unequal.items():
-        text = f"unequal: {_words(name)} ({_unequal(values, summary)})"
-        say(console, Text(text, style="bold red"), wrap=True)
-    _print_canary(summary, console)
-    for text in _said(summary, lambda trial: trial.deviations):
-        say(console, Text(text, style="yellow"), wrap=True)
-    for text in _said(summary, lambda trial: trial.notes):
-        say(console, Text(text), wrap=True)
-    for trial in summary.trials:
-        for event in trial.events:
-            style = "yellow" if trial.status == "ok" else "red"
-            say(console, Text(f"{label(trial, summary)}: {event}", style=style), wrap=True)
-    for note in summary.notes:
-        say(console, Text(note, style="yellow"), wrap=True)
+    for strong, text, style in _remarks(summary):
+        say(console, Text(strong + text, style=style), wrap=True)
     say(console, Text(legend(summary), style="dim"), wrap=True)
     _print_published(summary, console, width)
 
@@ -149,16 +137,30 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
     for each in (*comparison_grids(summary), *more, *_grids(summary)):
         out += grid.markdown(each)
     out += _conditions_markdown(summary)
-    for name, values in summary.unequal.items():
-        out.append(f"- **unequal: {_words(name)}** ({escape(_unequal(values, summary))})")
-    if summary.canary is not None:
-        out += [f"- {escape(text)}" for text in (summary.canary.headline(), *summary.canary.sentences())]
-    out += [f"- **{escape(text)}**" for text in _said(summary, lambda trial: trial.deviations)]
-    out += [f"- {escape(text)}" for text in _said(summary, lambda trial: trial.notes)]
-    out += [f"- {escape(f'{label(trial, summary)}: {event}')}" for trial in summary.trials for event in trial.events]
-    out += [f"- {escape(text)}" for text in summary.notes]
+    out += [
+        f"- **{escape(strong)}**{escape(text)}" if strong else f"- {escape(text)}"
+        for strong, text, _ in _remarks(summary)
+    ]
     out += [f"- warning: {escape(warning)}" for warning in summary.warnings]
     return "\n".join([*out, "", legend(summary), "", *_published_markdown(summary)])
+
+
+def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
+    """What there is to say below the tables: what is strong, the rest, and the style of both in a terminal."""
+    for name, values in summary.unequal.items():
+        yield f"unequal: {_words(name)}", f" ({_unequal(values, summary)})", "bold red"
+    if summary.canary is not None:
+        for text in (summary.canary.headline(), *summary.canary.sentences()):
+            yield "", text, "yellow" if summary.canary.drifts else ""
+    for text in _said(summary, lambda trial: trial.deviations):
+        yield text, "", "yellow"
+    for text in settings(summary):
+        yield "", text, ""
+    for trial in summary.trials:
+        for event in trial.events:
+            yield "", f"{label(trial, summary)}: {event}", "yellow" if trial.status == "ok" else "red"
+    for text in summary.notes:
+        yield "", text, "yellow"
 
 
 def results_grid(summary: Summary) -> Grid:
@@ -451,14 +453,6 @@ def _conditions_grid(summary: Summary, measured: Sequence[_System]) -> Grid:
         keys=1 + len(measured),
         strong=tuple(at for at, row in enumerate(rows) if summary.unequal.keys() & set(row[0].fields)),
     )
-
-
-def _print_canary(summary: Summary, console: Console) -> None:
-    """One line where the hosts were the same before all trials, and a line for each drift where they were not."""
-    if summary.canary is not None:
-        style = "yellow" if summary.canary.drifts else ""
-        for text in (summary.canary.headline(), *summary.canary.sentences()):
-            say(console, Text(text, style=style), wrap=True)
 
 
 def _conditions_markdown(summary: Summary) -> list[str]:
