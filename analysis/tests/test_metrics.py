@@ -14,6 +14,7 @@ from dohyo.metrics import METRICS, PERCENTILES
 from dohyo.places import ROOT
 from dohyo.report.grammar import SHAPES
 from dohyo.tables import table
+from dohyo.tables.grid import Grid
 
 # Reads the experiment in the folder that is its argument, and tells where a p99.99 is.
 PROGRAM = """
@@ -98,6 +99,11 @@ def test_heads_are_told_apart_and_the_chart_of_latencies_has_a_shape_for_each() 
 def test_a_column_behind_a_metric_that_has_none_fails_by_name() -> None:
     with pytest.raises(KeyError, match="p98_ms"):
         table._columns({"p98_ms": []})
+
+
+def test_a_line_that_does_not_have_a_cell_for_each_head_fails_by_name() -> None:
+    with pytest.raises(ValueError, match=r"the table 'Nodes': 2 cells .* \['system', 'node', 'cores'\]"):
+        Grid("Nodes", ["system", "node", "cores"], [["a", "host1"]])
 
 
 def test_the_documents_have_the_table_that_the_program_prints() -> None:

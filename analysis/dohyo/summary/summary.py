@@ -422,7 +422,12 @@ class _Evidence:
             warmups={phase.name: self._warmup(phase) for phase in runs},
             cold=[phase.name for phase in valid if phase.conducted.warmup_steady is False],
             load=next(
-                (phase.inserted.curve(phase.run.records, phase.run.seconds) for phase in load if phase in shown), None
+                (
+                    phase.timeline.inserted.curve(phase.run.records, phase.run.seconds)
+                    for phase in load
+                    if phase in shown
+                ),
+                None,
             ),
             clients=[
                 replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
