@@ -146,7 +146,7 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
 
 
 def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """What there is to say below the tables: what is strong, the rest, and the style of both in a terminal."""
+    """What is said below the tables: the words that stand out, the others, and the style of both in a terminal."""
     for name, values in summary.unequal.items():
         yield f"unequal: {_words(name)}", f" ({_unequal(values, summary)})", "bold red"
     if summary.canary is not None:
