@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -88,17 +88,15 @@ def escape(text: str | None) -> str:
 
 def write(grid: Grid, console: Console, width: int) -> None:
     """Prints it with as many columns as there is room for, the last but one going first; summary.md has all."""
-    widths = [max(map(len, column)) for column in zip(grid.heads, *grid.lines, strict=True)]
+    widths = _widths(grid, range(len(grid.lines)))
     shown = list(range(len(widths)))
     while sum(widths[i] + 1 for i in shown) > width + 1 and len(shown) > 6 and not grid.groups:
         del shown[-2]
     say(console, Text(grid.title, style="bold"), wrap=True)
     for part in _broken(grid, widths, width) or [shown]:
-        of_part = [widths[i] for i in part]
-        say(console, Text(_joined([grid.heads[i] for i in part], of_part), style="bold"))
+        say(console, Text(_joined(grid.heads, widths, part), style="bold"))
         for position, line in enumerate(grid.lines):
-            style = "bold" if grid.is_strong(position) else ""
-            say(console, Text(_joined([line[i] for i in part], of_part), style=style))
+            say(console, Text(_joined(line, widths, part), style="bold" if grid.is_strong(position) else ""))
         say(console)
 
 
@@ -107,38 +105,42 @@ def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequenc
 
     :param ways: to break the table: the columns after the keys of each part; the first way that has room is taken
     """
-    heads = [_head_lines(head) for head in grid.heads]
     keys = range(grid.keys)
     every = range(len(grid.lines))
-
-    def widths(columns: Sequence[int], lines: Sequence[int]) -> list[int]:
-        # A reason goes on to the right of the keys.
-        cells = [[grid.lines[at][i] for at in lines if i in keys or at not in grid.reasons] for i in columns]
-        return [max(map(len, [*heads[i], *of])) for i, of in zip(columns, cells, strict=True)]
+    most = _widths(grid, every, two_lines=True)
 
     def fits(part: Sequence[int]) -> bool:
-        return sum(each + 1 for each in widths([*keys, *part], every)) <= width + 1
+        return sum(most[i] + 1 for i in (*keys, *part)) <= width + 1
 
     for number, part in enumerate(next((way for way in ways if all(map(fits, way))), ways[-1])):
         # A reason is in the first part alone, and a line of nothing but unknowns in none but that.
         lines = [at for at in every if not number or any(grid.lines[at][i] not in (UNKNOWN, "") for i in part)]
+        widths = _widths(grid, lines, two_lines=True)
         shown = [*keys, *part]
-        of_part = widths(shown, lines)
-        for half in (0, 1):
-            if half or any(heads[i][half] for i in shown):
-                say(console, Text(_joined([heads[i][half] for i in shown], of_part, grid.keys), style="bold"))
+        for heads in zip(*map(_head_lines, grid.heads), strict=True):
+            if any(heads[i] for i in shown):
+                say(console, Text(_joined(heads, widths, shown, grid.keys), style="bold"))
         for at in lines:
             line = grid.lines[at]
             if at in grid.reasons:
-                _write_reason(line, of_part, grid.keys, console, width)
+                _write_reason(line, widths, grid.keys, console, width)
             else:
                 style = "dim" if at in grid.aside else "bold" if line[0].endswith(OVERALL) else ""
-                say(console, Text(_joined([line[i] for i in shown], of_part, grid.keys), style=style))
+                say(console, Text(_joined(line, widths, shown, grid.keys), style=style))
         say(console)
 
 
+def _widths(grid: Grid, lines: Sequence[int], *, two_lines: bool = False) -> list[int]:
+    """Of all columns, with these lines; a reason goes on to the right of the keys."""
+    heads = [_head_lines(head) if two_lines else [head] for head in grid.heads]
+    return [
+        max(map(len, [*heads[i], *(grid.lines[at][i] for at in lines if i < grid.keys or at not in grid.reasons)]))
+        for i in range(len(heads))
+    ]
+
+
 def _write_reason(line: Sequence[str], widths: Sequence[int], keys: int, console: Console, width: int) -> None:
-    start = _joined(line[:keys], widths[:keys], keys).ljust(sum(widths[:keys]) + keys)
+    start = _joined(line, widths, range(keys), keys).ljust(sum(widths[:keys]) + keys)
     wrapped = textwrap.wrap(line[keys], max(20, min(width, 120) - len(start)))
     reason = f"\n{' ' * len(start)}".join(wrapped or [line[keys]])
     say(console, Text(start + reason, style="yellow" if "incomplete:" in reason else "red"))
@@ -173,11 +175,9 @@ def side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
     return parts
 
 
-def _joined(cells: Sequence[str], widths: Sequence[int], names: int = 2) -> str:
-    """Names, which come first, to the left, numbers to the right."""
-    keys = [cell.ljust(width) for cell, width in zip(cells[:names], widths[:names], strict=True)]
-    numbers = [cell.rjust(width) for cell, width in zip(cells[names:], widths[names:], strict=True)]
-    return " ".join([*keys, *numbers]).rstrip()
+def _joined(cells: Sequence[str], widths: Sequence[int], shown: Iterable[int], keys: int = 2) -> str:
+    """The columns that are shown, keys to the left, numbers to the right."""
+    return " ".join(f"{cells[i]:{'<' if i < keys else '>'}{widths[i]}}" for i in shown).rstrip()
 
 
 def say(console: Console, text: Text | str = "", wrap: bool = False) -> None:
