@@ -39,12 +39,13 @@ from itertools import pairwise
 from statistics import fmean, stdev
 
 import numpy as np
+from numpy.typing import NDArray
+from truth import line
+
 from dohyo import statistics
 from dohyo.statistics import Estimate, Ratio
 from dohyo.summary.regression import MARGIN, verdict
 from dohyo.summary.results import Pair
-from numpy.typing import NDArray
-from truth import line
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

@@ -36,8 +36,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from dohyo.statistics import CONFIDENCE, LATER_LOOK, student_t
 from numpy.typing import NDArray
+
+from dohyo.statistics import CONFIDENCE, LATER_LOOK, student_t
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

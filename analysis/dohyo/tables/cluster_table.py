@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.rows import RUN
-from dohyo.figures import UNKNOWN, formatted, milliseconds, rate, whole
-from dohyo.metrics import Row
+from dohyo.figures import UNKNOWN, formatted, rate, whole
+from dohyo.metrics import HEADS, Row
 from dohyo.operations import OVERALL, is_success, order
 from dohyo.statistics import total
 from dohyo.summary.results import Trial
@@ -16,6 +16,8 @@ from dohyo.tables.grid import TOTAL, Grid
 # Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
 MOST_LINES = 20
 _AT_EACH_END = 5
+# Of each operation of a client.
+_LATENCIES = ("p50", "p99")
 # Columns of a node: the field, and its form.
 _NODE = {
     "CPU s": ("cpu_seconds", ",.1f"),
@@ -51,7 +53,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
             "offset ms",
             *(f"{_head(phase)}rec/s" for phase in _phases(operations)),
         ]
-        heads += [f"{_head(phase)}{name} {at}" for phase, name in operations for at in ("p50", "p99")]
+        heads += [f"{_head(phase)}{name} {at}" for phase, name in operations for at in _LATENCIES]
         lines = [line for trial in several_clients for line in _clients(trial, label(trial), operations)]
         found.append(Grid("Clients", [*heads, "errors"], lines))
     if several:
@@ -109,7 +111,11 @@ def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list
         for client in ordered
     ]
     if hidden:
-        between = [label, f"({len(hidden)} between them)", *[""] * (len(operations) * 2 + len(_phases(operations)) + 3)]
+        between = [
+            label,
+            f"({len(hidden)} between them)",
+            *[""] * (len(operations) * len(_LATENCIES) + len(_phases(operations)) + 3),
+        ]
         lines.insert(_AT_EACH_END, between)
     skew = trial.conditions.start_skew_ms
     spread = UNKNOWN if skew is None else f"skew {skew:.1f}"
@@ -120,11 +126,11 @@ def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list
 
 
 def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]:
-    """Records per second of each phase, p50 and p99 of each operation, errors."""
+    """Records per second of each phase, latencies of each operation, errors."""
     phases = _phases(operations)
     cells = [rate(_rate(rows, phase)) for phase in phases]
-    for phase, name in operations:
-        cells += [milliseconds(_of(rows, phase, name, "p50_ms")), milliseconds(_of(rows, phase, name, "p99_ms"))]
+    shown = [HEADS[head] for head in _LATENCIES]
+    cells += [each.write(_of(rows, phase, name, each.name)) for phase, name in operations for each in shown]
     errors = total([_of(rows, phase, OVERALL, "errors") for phase in phases])
     return [*cells, whole(None if errors is None else int(errors))]
 
