@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 UNKNOWN = "\N{EN DASH}"
 
@@ -16,6 +15,11 @@ def point_name(point: Mapping[str, str]) -> str:
 def whole(number: int | None) -> str:
     """With thousands separated."""
     return UNKNOWN if number is None else f"{number:,}"
+
+
+def formatted(number: float | None, form: str) -> str:
+    """In a form of `format`."""
+    return UNKNOWN if number is None else format(number, form)
 
 
 def rate(number: float | None) -> str:
@@ -81,28 +85,6 @@ def scaled(scale: float | None, full: int | None) -> str:
     return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 
-# The columns of the table: by head, the field of a row that is shown, and how it is written.
-COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "operations": ("operations", whole),
-    "records": ("records", whole),
-    "op/s": ("ops_per_second", rate),
-    "rec/s": ("records_per_second", rate),
-    "mean": ("mean_ms", milliseconds),
-    "p50": ("p50_ms", milliseconds),
-    "p95": ("p95_ms", milliseconds),
-    "p99": ("p99_ms", milliseconds),
-    "p99.9": ("p99_9_ms", milliseconds),
-    "max": ("max_ms", milliseconds),
-    "errors": ("errors", whole),
-    "not found": ("not_found", whole),
-}
-
-
 def dollars(number: float) -> str:
     """Three digits."""
     return f"${number:,.0f}" if number >= 100 else f"${number:.3g}"
-
-
-def head(column: str) -> str:
-    """A column's head with the unit of its numbers, where they are no counts and have none in its name."""
-    return f"{column} ms" if column in COLUMNS and COLUMNS[column][0].endswith("_ms") else column

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean, stdev
+from typing import TypeVar
 
+Number = TypeVar("Number", int, float)
 # Share of such intervals that include the true value.
 CONFIDENCE = 0.95
 # Of the t at every look after the first, where rounds go on until the interval is narrow enough: an interval that was
@@ -70,6 +72,12 @@ class Ratio:
     def is_tie(self) -> bool:
         """Whether the difference is within the noise: the interval includes 1."""
         return self.low <= 1 <= self.high
+
+
+def total(values: Sequence[Number | None]) -> Number | None:
+    """The sum; None where one of them is not known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
 
 
 def independent(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:

@@ -10,7 +10,7 @@ from evidence import clients_json, cluster, edit_json, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.hdr_log import Latencies, merge_log
-from dohyo.evidence.rows import Row
+from dohyo.metrics import Row
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from evidence import clients_json, edit_json, lasted, rendered, trial, write_json
 
-from dohyo.evidence.rows import Row
+from dohyo.metrics import Row
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table

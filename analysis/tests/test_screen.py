@@ -19,7 +19,8 @@ from dohyo.cli import cli
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.host_metrics import HostUse
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import LOAD, RUN, Row, sampled
+from dohyo.evidence.rows import LOAD, RUN, sampled
+from dohyo.metrics import Row
 from dohyo.places import ROOT
 from dohyo.summary import foreign, kept
 from dohyo.summary.comparison import comparisons

@@ -17,7 +17,7 @@ from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies, merge_log
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import Row
+from dohyo.metrics import Row
 from dohyo.summary import in_parallel
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dohyo.bad_input import BadInputError
-from dohyo.evidence.rows import Row
+from dohyo.metrics import Row
 from dohyo.summary import foreign
 from dohyo.summary.results import Summary, Trial
 from dohyo.tables.tabulate import Format, tabulate

@@ -11,7 +11,8 @@ from test_screen import each_system, measured
 
 from dohyo.evidence.canary import DRIFT, Comparison, Drift
 from dohyo.evidence.host_metrics import NOTED
-from dohyo.evidence.rows import Row, Samples, sampled
+from dohyo.evidence.rows import sampled
+from dohyo.metrics import Row, Samples
 from dohyo.places import ROOT
 from dohyo.report import page
 from dohyo.report.measured import read

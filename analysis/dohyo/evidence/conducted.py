@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.evidence.events import Event
 from dohyo.evidence.json_values import listing, mapping, number, text
-from dohyo.evidence.rows import Row
+from dohyo.metrics import Row
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean, median, stdev
-from typing import Literal
+from statistics import fmean, stdev
+from typing import Any
 
 from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.ycsb_log import NOT_FOUND, OK, Operation
+from dohyo.metrics import PERCENTILES, Row, Samples
 from dohyo.operations import OVERALL, is_call, order
-from dohyo.statistics import Estimate
+from dohyo.statistics import Estimate, total
 
 # "load", or the name of a phase after it: "run" where a scenario names none.
 Phase = str
@@ -19,60 +20,6 @@ LOAD = "load"
 RUN = "run"
 # The runs of a search for the highest rate, which are beside all phases.
 PROBE = "probe"
-# HdrHistograms of three digits; values of old logs are whole microseconds.
-_BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
-# What the interval of a mean is over: rounds, or the runs of one trial. A single run has none.
-Samples = Literal["rounds", "runs"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One operation type of one system. None: not known; never a guess."""
-
-    phase: Phase
-    operation: str
-    repeats: int
-    operations: int | None = None  # sum over clients and repeats
-    records: int | None = None
-    ops_per_second: float | None = None  # mean over the repeats
-    ops_per_second_stddev: float | None = None  # sample standard deviation; None for a single round and run
-    ops_per_second_cv: float | None = None  # coefficient of variation: that by the mean
-    ops_per_second_median: float | None = None
-    ops_per_second_low: float | None = None  # 95 % confidence interval of the mean; None of a single run
-    ops_per_second_high: float | None = None
-    records_per_second: float | None = None
-    records_per_second_stddev: float | None = None
-    records_per_second_median: float | None = None
-    records_per_second_low: float | None = None
-    records_per_second_high: float | None = None
-    sampled: Samples | None = None
-    ops_per_second_samples: list[float] = field(default_factory=list)  # in the order of time
-    records_per_second_samples: list[float] = field(default_factory=list)
-    p99_ms_samples: list[float] = field(default_factory=list)  # as far as all are known
-    confidence: float = statistics.CONFIDENCE  # of the t of its intervals: higher where rounds were added for them
-    resolution: float = 0.0  # share of the rate that the samples cannot tell from it: the last step of a search
-    mean_ms: float | None = None
-    p50_ms: float | None = None
-    p90_ms: float | None = None
-    p95_ms: float | None = None
-    p99_ms: float | None = None
-    p99_ms_low: float | None = None  # 95 % confidence interval
-    p99_ms_high: float | None = None
-    p99_9_ms: float | None = None
-    max_ms: float | None = None
-    errors: int | None = None  # records that were neither OK nor NOT_FOUND
-    not_found: int | None = None
-    # Processor time of the processes by records, of OVERALL alone.
-    server_cpu_us_per_record: float | None = None
-    client_cpu_us_per_record: float | None = None
-    latency_source: Literal["histograms", "log"] | None = None
-    discarded: bool = False  # of the first repeats, which do not count
-
-    def blur(self, figure: str) -> float:
-        """Share of a figure within which nobody can tell, however alike the samples are."""
-        if figure != "p99_ms":
-            return self.resolution
-        return max(_BUCKET, _MICROSECOND_MS / self.p99_ms) if self.p99_ms else 0.0
 
 
 @dataclass
@@ -114,9 +61,9 @@ def together(clients: Sequence[Run]) -> Run:
             parts.setdefault(name, []).append(operation)
     return Run(
         seconds=max(seconds) if seconds and len(seconds) == len(clients) else None,
-        operations=_sum([client.operations for client in clients]),
-        records=_sum([client.records for client in clients]),
-        client_cpu_seconds=_total([client.client_cpu_seconds for client in clients]),
+        operations=total([client.operations for client in clients]),
+        records=total([client.records for client in clients]),
+        client_cpu_seconds=total([client.client_cpu_seconds for client in clients]),
         by_operation={name: merge(operations) for name, operations in parts.items()},
     )
 
@@ -126,8 +73,8 @@ def in_sequence(runs: Sequence[Run]) -> Run:
     seconds = [run.seconds for run in runs if run.seconds is not None]
     return Run(
         seconds=sum(seconds) if seconds and len(seconds) == len(runs) else None,
-        operations=_sum([run.operations for run in runs]),
-        records=_sum([run.records for run in runs]),
+        operations=total([run.operations for run in runs]),
+        records=total([run.records for run in runs]),
     )
 
 
@@ -139,7 +86,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
     """
     if len(parts) == 1:
         return replace(parts[0])
-    operations = _sum([part.operations for part in parts])
+    operations = total([part.operations for part in parts])
     weights = [(part.operations, part.mean_us) for part in parts]
     known = [(count, mean) for count, mean in weights if count and mean is not None]
     maxima = [part.max_us for part in parts if part.max_us is not None]
@@ -150,7 +97,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
                 returns[name] = returns.get(name, 0) + count
     return Operation(
         operations=operations,
-        records=_sum([part.records for part in parts]),
+        records=total([part.records for part in parts]),
         mean_us=sum(count * mean for count, mean in known) / operations
         if operations and sum(count for count, _ in known) == operations
         else None,
@@ -174,15 +121,15 @@ def rows(
     for name in names:
         per_run = [run.by_operation.get(name) for run in runs]
         known = [operation for operation in per_run if operation is not None]
-        total = merge(known) if known else Operation(operations=latencies[name].count)
-        errors, not_found = _failures(total.returns)
+        merged = merge(known) if known else Operation(operations=latencies[name].count)
+        errors, not_found = _failures(merged.returns)
         # An operation type that a repeat does not list did not happen in it.
         ops = _rates([0 if each is None else each.operations for each in per_run], runs)
         records = _rates([0 if each is None else records_of(name, each) for each in per_run], runs)
         row = replace(
-            _with_latency(Row(phase, name, len(runs)), total, latencies.get(name)),
-            operations=total.operations,
-            records=records_of(name, total),
+            _with_latency(Row(phase, name, len(runs)), merged, latencies.get(name)),
+            operations=merged.operations,
+            records=records_of(name, merged),
             errors=errors,
             not_found=not_found,
         )
@@ -198,10 +145,10 @@ def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
         phase,
         OVERALL,
         len(runs),
-        operations=_sum([run.operations for run in runs]),
-        records=_sum([run.records for run in runs]),
-        errors=_sum([errors for errors, _ in parts]),
-        not_found=_sum([not_found for _, not_found in parts]),
+        operations=total([run.operations for run in runs]),
+        records=total([run.records for run in runs]),
+        errors=total([errors for errors, _ in parts]),
+        not_found=total([not_found for _, not_found in parts]),
         server_cpu_us_per_record=_us_per_record([run.server_cpu_seconds for run in runs], runs),
         client_cpu_us_per_record=_us_per_record([run.client_cpu_seconds for run in runs], runs),
     )
@@ -224,13 +171,10 @@ def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float
         row,
         ops_per_second=fmean(ops) if ops else None,
         ops_per_second_stddev=stdev(ops) if several else None,
-        ops_per_second_cv=stdev(ops) / fmean(ops) if several and any(ops) else None,
-        ops_per_second_median=median(ops) if several else None,
         ops_per_second_low=min(_low(of_ops), of_ops.mean / wide) if of_ops else None,
         ops_per_second_high=max(of_ops.high, of_ops.mean * wide) if of_ops else None,
         records_per_second=fmean(records) if records else None,
         records_per_second_stddev=stdev(records) if len(records) > 1 else None,
-        records_per_second_median=median(records) if len(records) > 1 else None,
         records_per_second_low=_low(of_records) if of_records else None,
         records_per_second_high=of_records.high if of_records else None,
         sampled=by if several else None,
@@ -263,23 +207,18 @@ def _low(of: Estimate) -> float:
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
-    known = [each for each in (50, 90, 95, 99, 99.9) if is_known(each, stated.operations or 0)]
+    known = {name: each for name, each in PERCENTILES.items() if is_known(each, stated.operations or 0)}
+    at: Mapping[float, float | None]
     if merged is not None and merged.count and merged.count == stated.operations:
         row = replace(row, mean_ms=merged.mean_ms, max_ms=merged.max_ms, latency_source="histograms")
-        at: Mapping[float, float | None] = merged.percentiles_ms(known)
+        at = merged.percentiles_ms(list(known.values()))
     else:
         row = replace(row, mean_ms=_ms(stated.mean_us), max_ms=_ms(stated.max_us))
         if stated.percentiles_us or stated.mean_us is not None:
             row = replace(row, latency_source="log")
-        at = {each: _ms(stated.percentiles_us.get(each)) for each in known}
-    return replace(
-        row,
-        p50_ms=at.get(50),
-        p90_ms=at.get(90),
-        p95_ms=at.get(95),
-        p99_ms=at.get(99),
-        p99_9_ms=at.get(99.9),
-    )
+        at = {each: _ms(stated.percentiles_us.get(each)) for each in known.values()}
+    numbers: dict[str, Any] = {name: at.get(each) for name, each in known.items()}
+    return replace(row, **numbers)
 
 
 def records_of(name: str, of: Operation) -> int | None:
@@ -307,18 +246,8 @@ def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
 
 
 def _us_per_record(seconds: Sequence[float | None], runs: Sequence[Run]) -> float | None:
-    total, records = _total(seconds), _sum([run.records for run in runs])
-    return total / records * 1e6 if total is not None and records else None
-
-
-def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
-
-
-def _sum(values: Sequence[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    time, records = total(seconds), total([run.records for run in runs])
+    return time / records * 1e6 if time is not None and records else None
 
 
 def _ms(microseconds: float | None) -> float | None:

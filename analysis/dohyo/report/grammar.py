@@ -91,9 +91,12 @@ class Chart:
         return list(dict.fromkeys(value for table in self.tables.values() for value in table.get(column, [])))
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
-    """Column by column."""
-    return {name: [row[name] for row in rows] for name in columns}
+def table(rows: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> Table:
+    """Column by column, all rows having the same.
+
+    :param empty: the columns where there may be no row
+    """
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else empty)}
 
 
 def rows(of: Table, part: str | None = None) -> list[dict[str, Any]]:

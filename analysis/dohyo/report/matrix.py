@@ -5,19 +5,22 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from dohyo.figures import COLUMNS, UNKNOWN
+from dohyo.figures import UNKNOWN
+from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED
 from dohyo.report.grammar import Chart, Panel, Spec, Table, table
 from dohyo.report.measured import significant
 from dohyo.summary.results import Summary
-from dohyo.tables.cluster_table import Grid
+from dohyo.tables.grid import Grid
 from dohyo.tables.table import is_shown
 
 # What a matrix view can show of a row.
-METRICS = ("rec/s", "op/s", "mean", "p50", "p95", "p99", "p99.9", "max")
+_SHOWN = sorted(
+    (each for each in METRICS.values() if each.part in ("rates", "latencies") and each.unit),
+    key=lambda each: each.head != "rec/s",  # the first one is shown first
+)
 # What files show: pictures of all of them for each pair of dimensions would be too many.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
-_COLUMNS = ("part", "across", "down", "value", "text")
 
 
 def matrix(summary: Summary) -> dict[str, Any]:
@@ -33,17 +36,16 @@ def matrix(summary: Summary) -> dict[str, Any]:
     ]
     cells = [
         {
-            head: [significant(value), write(value)]
-            for head in METRICS
-            for name, write in [COLUMNS[head]]
-            if (value := getattr(row, name)) is not None
+            each.head: [significant(value), each.write(value)]
+            for each in _SHOWN
+            if (value := getattr(row, each.name)) is not None
         }
         for _, row in shown
     ]
     lines = [{"at": place, "values": values} for place, values in zip(places, cells, strict=True)]
     names = ("system", *summary.dimensions, "phase", "operation")
     several = [name for name in names if len({place.get(name) for place in places}) > 1]
-    return {"dimensions": several, "metrics": list(METRICS), "lines": lines}
+    return {"dimensions": several, "metrics": [each.head for each in _SHOWN], "lines": lines}
 
 
 def chart(summary: Summary) -> Chart:
@@ -62,7 +64,7 @@ def chart(summary: Summary) -> Chart:
         ]
         if rows:
             name = f"matrix-{len(panels)}"
-            tables[name] = table(rows, _COLUMNS)
+            tables[name] = table(rows)
             title = f"{down} by {across}"
             spec = _spec((across, ", ".join(_others(of, across, down))), rows)
             panels.append(Panel(title, spec, name, f"Matrix of {title}, with {len(rows)} cells."))

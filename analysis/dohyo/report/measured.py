@@ -113,7 +113,7 @@ class _Kept:
         for phase in phases:
             if not phase.clients:
                 continue
-            throughput, slots = phase.throughput, list(phase.over_time.slots())
+            throughput, slots = phase.throughput, list(phase.timeline.latencies.slots())
             self.runs.append(
                 MeasuredRun(trial, phase.kind, phase.number, phase.discarded, phase.run, throughput, slots)
             )

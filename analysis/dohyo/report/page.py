@@ -21,7 +21,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from dohyo import folders
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.json_values import read_object
-from dohyo.figures import head, size
+from dohyo.figures import size
+from dohyo.metrics import HEADS, METRICS
 from dohyo.report import drawing, measured
 from dohyo.report.charts import charts as all_charts
 from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
@@ -31,7 +32,7 @@ from dohyo.report.measured import Measured
 from dohyo.summary.foreign import REPORT
 from dohyo.summary.results import Summary
 from dohyo.tables import comparison_table, conditions, published_table, screen, table
-from dohyo.tables.cluster_table import Grid
+from dohyo.tables.grid import Grid
 from dohyo.tables.verdict import verdict
 
 FILE = REPORT
@@ -46,7 +47,7 @@ _FILES = {
     "hosts.csv": "the hosts, second by second",
     "scenario.properties": "the scenario as it was measured",
     "experiment.json": "when, where and with which versions",
-    "figures/results.tex": "the tables for LaTeX",
+    "figures/results.md": "the tables with those of the matrix",
 }
 
 
@@ -177,7 +178,7 @@ def _comparisons(material: Material) -> list[tuple[str, Grid]]:
     pairs = material.summary.comparisons
     found = []
     for title, of_latency in (("Rates compared", False), ("p99 compared: less is better", True)):
-        shown = [pair for pair in pairs if (pair.figure == "p99_ms") == of_latency]
+        shown = [pair for pair in pairs if METRICS[pair.figure].less_is_better == of_latency]
         grids = comparison_table.grids(replace(material.summary, comparisons=shown), material.label)
         found += [(grid.title, replace(grid, title=f"{title} ({len(shown)})")) for grid in grids]
     return found
@@ -192,7 +193,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["head"] = head
+    made.filters["title_of"] = lambda head: HEADS[head].title
     made.filters["of"] = lambda key, mapping: mapping[key]
     made.filters["transposed"] = lambda columns: zip(*columns, strict=True)
     return made

@@ -10,21 +10,14 @@ from dohyo.report import drawing, matrix
 from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
 from dohyo.tables import table
-from dohyo.tables.cluster_table import Grid
 
 # Half of a slide; PNG with three pixels for each, sharp on paper too.
 _WIDTH = 640
 _PNG_SCALE = 3
-# What LaTeX takes for its own.
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\N{EN DASH}": "--", "±": r"$\pm$",
-    "µ": r"\textmu{}", "×": r"$\times$", "·": r"$\cdot$", "≤": r"$\leq$", "…": r"\ldots{}",
-}  # fmt: skip
 
 
 def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
-    """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md, results.tex; returns it.
+    """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md; returns it.
 
     A chart with several panels or parts has a file for each of them; figures of a former report are removed.
 
@@ -39,15 +32,7 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
         svg = vl_convert.vegalite_to_svg(spec)
         files[f"{name}.svg"] = svg
         files[f"{name}.png"] = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
-    of_matrix = matrix.grids(summary)
-    files["results.md"] = table.markdown(summary, of_matrix)
-    grids = [
-        table.results_grid(summary),
-        *of_matrix,
-        *table.comparison_grids(summary),
-        *table.other_grids(summary),
-    ]
-    files["results.tex"] = latex(grids)
+    files["results.md"] = table.markdown(summary, matrix.grids(summary))
     # First, so that an interrupted one can be cleared, too.
     owned.note(folder, files)
     for name, content in files.items():
@@ -78,29 +63,3 @@ def _whole(panel: Panel, spec: Spec, part: str | None, chart: Chart) -> Spec:
         **spec,
         "config": config(dark=False, legend=True),
     }
-
-
-def latex(grids: Sequence[Grid]) -> str:
-    r"""Tables for a paper that loads the packages `booktabs` and `textcomp`; each in an environment `table`."""
-    out = ["% needs \\usepackage{booktabs} and \\usepackage{textcomp}"]
-    for grid in grids:
-        columns = "l" * grid.keys + "r" * (len(grid.heads) - grid.keys)
-        out += ["\\begin{table}", f"\\caption{{{_latex(grid.title)}}}", f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
-        out += [
-            _row(grid.heads),
-            "\\midrule",
-            *map(_row, grid.lines),
-            "\\bottomrule",
-            "\\end{tabular}",
-            "\\end{table}",
-            "",
-        ]
-    return "\n".join(out) + "\n"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return " & ".join(map(_latex, cells)) + r" \\"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))

@@ -9,26 +9,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any
 
 from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError, unknown
+from dohyo.metrics import METRICS
 from dohyo.places import WORKLOADS
 
 FOLDER = WORKLOADS / "published"
-_NUMBERS = (
-    "operations", "records", "ops_per_second", "records_per_second", "mean_ms", "p50_ms", "p95_ms", "p99_ms",
-    "p99_9_ms", "max_ms", "seconds",
-)  # fmt: skip
+# The metrics that have a column in our own table, but what failed.
+MEASURED = [each.name for each in METRICS.values() if each.part in ("rates", "latencies")]
+_NUMBERS = (*MEASURED, "seconds")
 _RATIOS = ("l1_cache_hit_ratio",)
-_ASCENDING = ("p50_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms")
+_ASCENDING = [name for name in MEASURED if METRICS[name].unit == "ms" and name != "mean_ms"]
 
 
 @dataclass(frozen=True)
-class PublishedFigure:
-    """One published line. None: not published; nothing is computed from what is.
+class _Line:
+    of: str
+    system: str
+
+
+_Numbers: Any = make_dataclass(
+    "_Numbers",
+    [(name, int | None if METRICS[name].kind == "integer" else float | None, None) for name in MEASURED],
+    bases=(_Line,),
+    frozen=True,
+)
+
+
+@dataclass(frozen=True)
+class PublishedFigure(_Numbers):  # type: ignore[misc]  # whose fields are made of the metrics
+    """One published line: a number for each of `MEASURED`. None: not published; nothing is computed from what is.
 
     :ivar of: what was measured, such as "A, 40 GB"
     :ivar system: the system, or its variant, in the publication's words
@@ -37,18 +51,6 @@ class PublishedFigure:
     :ivar at: beside which of our rows it stands: a dimension of a table → the values that it has there
     """
 
-    of: str
-    system: str
-    operations: int | None = None
-    records: int | None = None
-    ops_per_second: float | None = None
-    records_per_second: float | None = None
-    mean_ms: float | None = None
-    p50_ms: float | None = None
-    p95_ms: float | None = None
-    p99_ms: float | None = None
-    p99_9_ms: float | None = None
-    max_ms: float | None = None
     seconds: float | None = None
     l1_cache_hit_ratio: list[float] | None = None
     at: dict[str, list[str]] = field(default_factory=dict)
@@ -167,7 +169,7 @@ def _figure(line: Any, number: int) -> PublishedFigure:
         if not line.keys() & {*_NUMBERS, *_RATIOS}:
             raise BadInputError("has no number; a sentence belongs to the facts")
         for key in line.keys() & set(_NUMBERS):
-            counts = key in ("operations", "records")
+            counts = key in METRICS and METRICS[key].kind == "integer"
             if type(line[key]) not in ((int,) if counts else (int, float)) or not 0 < line[key] < _LARGEST:
                 # Not an integer as it is: Python writes none of more than 4,300 digits.
                 value = "it" if isinstance(line[key], int) and line[key] >= _LARGEST else str(line[key])

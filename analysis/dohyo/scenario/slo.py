@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from dohyo.metrics import METRICS
+from dohyo.metrics import PERCENTILES as MEASURED
 from dohyo.operations import READ_MODIFY_WRITE
 
 # What a bound may call the operations of a mix, as the properties of their shares do, and YCSB's names for them.
@@ -15,10 +17,11 @@ OPERATIONS = {
     "scan": "SCAN",
     "readmodifywrite": READ_MODIFY_WRITE,
 }
-PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
+# By the name that bounds and heads have for it, the field of a row.
+PERCENTILES = {METRICS[name].head: name for name in MEASURED}
 _UNITS_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 _BOUND = re.compile(
-    rf"(?:({'|'.join(OPERATIONS)})\.)?({'|'.join(map(re.escape, reversed(PERCENTILES)))})"
+    rf"(?:({'|'.join(OPERATIONS)})\.)?({'|'.join(map(re.escape, PERCENTILES))})"
     r"<([0-9]{1,9}(?:\.[0-9]{1,9})?)(us|ms|s)"
 )
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dohyo.evidence.hdr_log import Latencies
-from dohyo.evidence.rows import Row, rows
+from dohyo.evidence.rows import rows
+from dohyo.metrics import Row
 from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from dohyo import statistics
-from dohyo.evidence.rows import PROBE, Row, Samples, sampled
+from dohyo.evidence.rows import PROBE, sampled
 from dohyo.figures import point_name, rate
+from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.statistics import Estimate
@@ -138,11 +139,11 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
     for together in at_points([trial for trial in trials if trial.rows]):
         of = {trial.name: figures(trial) | maximum(trial, rounds or trials) for trial in together}
         for key in dict.fromkeys(key for found in of.values() for key in found):
-            if key[2] == "p99_ms" and equal_rate(together, key[0]) is None:
+            if METRICS[key[2]].unit == "ms" and equal_rate(together, key[0]) is None:
                 continue
             known = {name: found[key] for name, found in of.items() if key in found}
             values = {name: getattr(row, key[2]) for name, row in known.items()}
-            best = (min if key[2] == "p99_ms" else max)(values, key=lambda name: values[name])
+            best = (min if METRICS[key[2]].less_is_better else max)(values, key=lambda name: values[name])
             result += [pair(key, best, other, known) for other in known if other != best]
     return result
 

@@ -25,12 +25,13 @@ from statistics import median
 
 from dohyo import folders as contained
 from dohyo.bad_input import BadInputError
-from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
-from dohyo.evidence.over_time import MOST_SLOTS, OverTime, Slot
-from dohyo.evidence.rows import LOAD, RUN, Phase, Row, Run, merge, rows
+from dohyo.evidence.over_time import MOST_SLOTS, Slot
+from dohyo.evidence.rows import LOAD, RUN, Phase, Run, merge, rows
 from dohyo.evidence.text_file import Warn, is_binary
+from dohyo.evidence.timeline import Timeline
 from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
+from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
@@ -156,20 +157,6 @@ class _Group:
         return self.load if phase == LOAD else self.run
 
 
-@dataclass
-class _Timeline:
-    """Histogram logs of a phase by time."""
-
-    seconds: Seconds = field(default_factory=Seconds)
-    over_time: OverTime = field(default_factory=OverTime)
-    operations: set[str] = field(default_factory=set)
-
-    def add(self, client: str, operation: str, interval: Interval) -> None:
-        self.seconds.add(client, operation, interval)
-        self.over_time.add(operation, interval)
-        self.operations.add(operation)
-
-
 class _Folder:
     """One folder's logs and what they come to."""
 
@@ -181,7 +168,7 @@ class _Folder:
         self._missing: list[str] = []  # clients without results, and files that cannot be read
         self._logs: list[ClientLog] = []
         self._latencies: dict[str, Latencies] = {}
-        self._timelines: dict[Phase, _Timeline] = {}
+        self._timelines: dict[Phase, Timeline] = {}
         histograms = []
         for path in files:
             is_histograms = path.name.removesuffix(".gz").endswith(".hdr")
@@ -218,12 +205,12 @@ class _Folder:
             starts = [start for each, (_, start) in begun.items() if start is not None and phases[each] == phase]
             # Of several clients each has logs of its own: a-READ.hdr, a-UPDATE.hdr, b-READ.hdr, …
             client = path.name.removesuffix(".gz").removesuffix(f"{operation}.hdr")
-            timeline = self._timelines.setdefault(phase, _Timeline())
+            timeline = self._timelines.setdefault(phase, Timeline())
 
             def seen(
                 operation: str,
                 interval: Interval,
-                timeline: _Timeline = timeline,
+                timeline: Timeline = timeline,
                 client: str = client,
                 later: float = (begun[path][1] or 0.0) - min(starts, default=0.0),
             ) -> None:
@@ -321,7 +308,7 @@ class _Folder:
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
         throughput = timeline.seconds.throughput(run.seconds)
-        return throughput, list(timeline.over_time.slots())
+        return throughput, list(timeline.latencies.slots())
 
     def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:
         """The histograms of exactly this run's operations."""

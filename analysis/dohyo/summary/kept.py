@@ -10,6 +10,7 @@ import msgspec
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import json_values
+from dohyo.metrics import METRICS
 from dohyo.summary.comparison import equal_rate
 from dohyo.summary.results import Pair, Summary
 
@@ -50,4 +51,4 @@ def _without_batches(of: Any) -> Any:
 
 def _counts(pair: Pair, summary: Summary) -> bool:
     trials = [trial for trial in summary.compared if trial.name in (pair.of, pair.to)]
-    return pair.figure != "p99_ms" or equal_rate(trials, pair.phase) is not None
+    return METRICS[pair.figure].unit != "ms" or equal_rate(trials, pair.phase) is not None

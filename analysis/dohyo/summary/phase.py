@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from dohyo.evidence import client_folder, events
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
-from dohyo.evidence.events import Event, Seconds, collapses
-from dohyo.evidence.hdr_log import Interval, Latencies, is_known
+from dohyo.evidence.events import Event, collapses
+from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.json_values import number, read_object, whole
-from dohyo.evidence.load_curve import Inserted
-from dohyo.evidence.over_time import OverTime
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
+from dohyo.evidence.timeline import Timeline
 from dohyo.evidence.ycsb_log import NOT_FOUND
 from dohyo.summary import validity
 
@@ -33,7 +32,7 @@ class Phase:
     """One run of a phase of a trial, or its load, over all clients."""
 
     def __init__(self, folder: Path, discard: int, warn: Warn, most_slots: int) -> None:
-        """`most_slots`: bound of `over_time`."""
+        """`most_slots`: bound of the latencies over time."""
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
@@ -44,9 +43,7 @@ class Phase:
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
         self.latencies: dict[str, Latencies] = {}  # of all clients, in this run alone
-        self.seconds = Seconds()
-        self.inserted = Inserted()
-        self.over_time = OverTime(most_slots)
+        self.timeline = Timeline(load=self.kind == LOAD, most_slots=most_slots)
 
     def hosts(self) -> set[str]:
         """Hosts that have, or should have, left results."""
@@ -59,13 +56,7 @@ class Phase:
             self.missing.append(host)
             return own
 
-        def seen(operation: str, interval: Interval) -> None:
-            self.seconds.add(host, operation, interval)
-            self.over_time.add(operation, interval)
-            if self.kind == LOAD:
-                self.inserted.add(operation, interval)
-
-        client = client_folder.read(self.folder / host, own, seen, warn)
+        client = client_folder.read(self.folder / host, own, partial(self.timeline.add, host), warn)
         client.run.p99_ms = _p99_ms(own, client.run)
         self.clients.append(client)
         add_all(self.latencies, own)
@@ -76,9 +67,7 @@ class Phase:
         self.clients += other.clients
         self.missing += other.missing
         add_all(self.latencies, other.latencies)
-        self.seconds.merge(other.seconds)
-        self.inserted.merge(other.inserted)
-        self.over_time.merge(other.over_time)
+        self.timeline.merge(other.timeline)
 
     @cached_property
     def run(self) -> Run:
@@ -98,7 +87,7 @@ class Phase:
     @property
     def throughput(self) -> list[int]:
         """Operations without error of all clients in each second."""
-        return self.seconds.throughput(self.shortest)
+        return self.timeline.seconds.throughput(self.shortest)
 
     @property
     def problems(self) -> list[str]:
@@ -122,7 +111,7 @@ class Phase:
     def _of(self, client: ClientFolder) -> list[str]:
         """The problems of a client; of errors that are too many also when they were."""
         failed = whole(client.report.get("failed_operations"))
-        at = validity.when(self.seconds.errors(), number(client.report.get("warmup_seconds")) or 0.0)
+        at = validity.when(self.timeline.seconds.errors(), number(client.report.get("warmup_seconds")) or 0.0)
         if client.report.get("valid") is False and failed and at:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
         return client.problems
@@ -178,7 +167,9 @@ class Phase:
         found += [f"{self.name} {why}" for why in of_clients]
         returns = self.run.returns
         missing = sum(returns.get(status, 0) for status in NOT_FOUND)
-        of_all = validity.not_found(missing, sum(returns.values()), self.seconds.not_found(), not_found_limit, warmup)
+        of_all = validity.not_found(
+            missing, sum(returns.values()), self.timeline.seconds.not_found(), not_found_limit, warmup
+        )
         return found + ([f"{self.name}: {of_all}"] if of_all else [])
 
     @property
@@ -206,7 +197,7 @@ class Phase:
         """What happened in it. A load that is not measured may wait for compactions: only its long dips count."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
-        found += self.seconds.events(self.number, warmup, self.shortest, self.kind, shortest)
+        found += self.timeline.seconds.events(self.number, warmup, self.shortest, self.kind, shortest)
         return events.in_order(found)
 
 

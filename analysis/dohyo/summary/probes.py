@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dohyo.evidence.json_values import mapping, number, text, whole
-from dohyo.evidence.rows import Row
+from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario import slo
 from dohyo.scenario.search import Settings
 from dohyo.summary import knee
 from dohyo.summary.knee import Knee, Tried
-
-# Fields of a row that the percentiles of bounds are.
-FIELDS = {name: f"{name.replace('.', '_')}_ms" for name in slo.PERCENTILES}
 
 
 def stated(content: Any) -> Settings | None:
@@ -162,11 +159,16 @@ def _judged(settings: Settings, probe: MeasuredProbe) -> Probe:
     return Probe(probe.number, probe.target, probe.rate, held, reason, list(probe.rows))
 
 
+def percentiles(row: Row) -> dict[str, float | None]:
+    """In ms, by the names that bounds have for them."""
+    return {percentile: getattr(row, name) for percentile, name in slo.PERCENTILES.items()}
+
+
 def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
     """Percentiles in ms from the intended start, by operation, of those that succeeded."""
     found = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)
         if name != row.operation and is_success(name):
-            found[name] = {percentile: getattr(row, of) for percentile, of in FIELDS.items()}
+            found[name] = percentiles(row)
     return found

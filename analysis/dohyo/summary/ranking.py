@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dohyo.evidence.rows import PROBE, Row, Samples
+from dohyo.evidence.rows import PROBE
 from dohyo.figures import rate
+from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import EQUAL
 from dohyo.summary.comparison import Key, figures, maximum, samples

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
 from dohyo import statistics
-from dohyo.evidence.rows import Row
 from dohyo.figures import percent, point_name
+from dohyo.metrics import METRICS, Row
 from dohyo.scenario.phases import EQUAL
 from dohyo.summary.asked import plain
 from dohyo.summary.comparison import Key, different_rates, equal_rate, figures, maximum, pair, samples, searches_of
@@ -141,7 +141,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             result.single.append(f"{_name(first)}: latencies of {EQUAL} are not compared: {why}")
             common = [key for key in common if key[0] != EQUAL]
         for key in common:
-            rates = different_rates(first, second, key[0]) if key[2] == "p99_ms" else None
+            rates = different_rates(first, second, key[0]) if METRICS[key[2]].unit == "ms" else None
             result.changes.append(replace(_change(first, key, of, margin), at_rates=rates))
         result.differences.extend(_differences(first, _rounds(first, before), second, _rounds(second, after)))
         for summary, trial in ((before, first), (after, second)):
@@ -164,7 +164,7 @@ def verdict(of: Pair, margin: float) -> Verdict:
     less, more = of.high < 1 - margin, of.low > 1 + margin
     if not less and not more:
         return "inconclusive"
-    return "improvement" if more == (of.figure != "p99_ms") else "regression"
+    return "improvement" if more != METRICS[of.figure].less_is_better else "regression"
 
 
 def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Verdict, int | None, str | None]:

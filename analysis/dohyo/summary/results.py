@@ -16,14 +16,15 @@ from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
 from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import LOAD, PROBE, Row, Samples
+from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.evidence.servers import Server, Span
 from dohyo.figures import point_name
+from dohyo.metrics import Row, Samples
 from dohyo.scenario.published import Published
 from dohyo.summary.asked import Asked
 from dohyo.summary.probes import Search
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
 

@@ -9,8 +9,9 @@ from math import log
 
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
-from dohyo.evidence.rows import LOAD, Row, Run, rows, sampled
+from dohyo.evidence.rows import LOAD, Run, rows, sampled
 from dohyo.figures import point_name
+from dohyo.metrics import Row
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
 from dohyo.summary.results import Trial

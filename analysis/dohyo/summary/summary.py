@@ -24,10 +24,11 @@ from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics, HostUse, Taken, busy
 from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
 from dohyo.evidence.over_time import MOST_SLOTS
-from dohyo.evidence.rows import LOAD, PROBE, RUN, Row, Run, in_sequence, rows
+from dohyo.evidence.rows import LOAD, PROBE, RUN, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import point_name, scaled
 from dohyo.figures import size as size_of
+from dohyo.metrics import Row
 from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.phases import EQUAL, MAX
@@ -421,7 +422,12 @@ class _Evidence:
             warmups={phase.name: self._warmup(phase) for phase in runs},
             cold=[phase.name for phase in valid if phase.conducted.warmup_steady is False],
             load=next(
-                (phase.inserted.curve(phase.run.records, phase.run.seconds) for phase in load if phase in shown), None
+                (
+                    phase.timeline.inserted.curve(phase.run.records, phase.run.seconds)
+                    for phase in load
+                    if phase in shown
+                ),
+                None,
             ),
             clients=[
                 replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])

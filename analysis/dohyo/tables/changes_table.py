@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.figures import milliseconds, percent, point_name, rate
+from dohyo.figures import percent, point_name, rate
+from dohyo.metrics import METRICS
 from dohyo.summary.regression import Change, Changes, Difference
 from dohyo.summary.results import Figure
 from dohyo.tables import comparison_table
@@ -52,7 +53,8 @@ def _cells(change: Change) -> list[str]:
 
 
 def _number(value: float, figure: Figure) -> str:
-    return f"{milliseconds(value)} ms" if figure == "p99_ms" else rate(value)
+    metric = METRICS[figure]
+    return f"{metric.write(value)} ms" if metric.unit == "ms" else metric.write(value)
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:

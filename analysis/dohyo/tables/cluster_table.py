@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from dohyo.evidence.conducted import Client, Node
-from dohyo.evidence.rows import RUN, Row
-from dohyo.figures import UNKNOWN, milliseconds, rate, whole
+from dohyo.evidence.rows import RUN
+from dohyo.figures import UNKNOWN, formatted, rate, whole
+from dohyo.metrics import HEADS, Row
 from dohyo.operations import OVERALL, is_success, order
+from dohyo.statistics import total
 from dohyo.summary.results import Trial
+from dohyo.tables.grid import TOTAL, Grid
 
 # Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
 MOST_LINES = 20
 _AT_EACH_END = 5
-TOTAL = "all"
-# With its unit; the address of a host is none.
-_NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table in words: the first columns to the left, the others to the right.
-
-    :ivar keys: how many are to the left: they say what a line is of
-    :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
-        broken between them, and has the first two again
-    :ivar aside: positions of the lines that are beside what was to be measured
-    """
-
-    title: str
-    heads: list[str]
-    lines: list[list[str]]
-    groups: tuple[int, ...] = ()
-    keys: int = 2
-    aside: tuple[int, ...] = ()
-
-    def is_zero(self) -> bool:
-        """Whether all of its numbers are 0: nothing happened."""
-        cells = [cell for line in self.lines for cell in line[self.keys :]]
-        numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
-        return bool(numbers) and not any(re.search("[1-9]", number) for number in numbers)
-
-    def is_sum(self, line: Sequence[str]) -> bool:
-        """Whether the line is the sum of those above it."""
-        return line[1] == TOTAL
+# Of each operation of a client.
+_LATENCIES = ("p50", "p99")
+# Columns of a node: the field, and its form.
+_NODE = {
+    "CPU s": ("cpu_seconds", ",.1f"),
+    "cores": ("cpu_cores", ",.2f"),
+    "µs/record": ("cpu_us_per_record", ",.1f"),
+    "memory MB": ("memory_mb", ",.0f"),
+}
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
@@ -74,11 +53,11 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
             "offset ms",
             *(f"{_head(phase)}rec/s" for phase in _phases(operations)),
         ]
-        heads += [f"{_head(phase)}{name} {at}" for phase, name in operations for at in ("p50", "p99")]
+        heads += [f"{_head(phase)}{name} {at}" for phase, name in operations for at in _LATENCIES]
         lines = [line for trial in several_clients for line in _clients(trial, label(trial), operations)]
         found.append(Grid("Clients", [*heads, "errors"], lines))
     if several:
-        heads = ["system", "node", "state", "CPU s", "cores", "µs/record", "memory MB"]
+        heads = ["system", "node", "state", *_NODE]
         found.append(Grid("Nodes", heads, [line for trial in several for line in _nodes(trial, label(trial))]))
     return found
 
@@ -132,7 +111,11 @@ def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list
         for client in ordered
     ]
     if hidden:
-        between = [label, f"({len(hidden)} between them)", *[""] * (len(operations) * 2 + len(_phases(operations)) + 3)]
+        between = [
+            label,
+            f"({len(hidden)} between them)",
+            *[""] * (len(operations) * len(_LATENCIES) + len(_phases(operations)) + 3),
+        ]
         lines.insert(_AT_EACH_END, between)
     skew = trial.conditions.start_skew_ms
     spread = UNKNOWN if skew is None else f"skew {skew:.1f}"
@@ -143,12 +126,12 @@ def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list
 
 
 def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]:
-    """Records per second of each phase, p50 and p99 of each operation, errors."""
+    """Records per second of each phase, latencies of each operation, errors."""
     phases = _phases(operations)
     cells = [rate(_rate(rows, phase)) for phase in phases]
-    for phase, name in operations:
-        cells += [milliseconds(_of(rows, phase, name, "p50_ms")), milliseconds(_of(rows, phase, name, "p99_ms"))]
-    errors = _sum([_of(rows, phase, OVERALL, "errors") for phase in phases])
+    shown = [HEADS[head] for head in _LATENCIES]
+    cells += [each.write(_of(rows, phase, name, each.name)) for phase, name in operations for each in shown]
+    errors = total([_of(rows, phase, OVERALL, "errors") for phase in phases])
     return [*cells, whole(None if errors is None else int(errors))]
 
 
@@ -171,39 +154,15 @@ def _offset(client: Client) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{round(value, 1) + 0.0:+.1f}"  # and no -0.0
+    return formatted(None if value is None else round(value, 1) + 0.0, "+.1f")  # and no -0.0
 
 
 def _nodes(trial: Trial, label: str) -> list[list[str]]:
     # A system may run on some of the hosts only; the others have no figures.
     nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
-    lines = [
-        [
-            label,
-            node.host,
-            node.state or UNKNOWN,
-            *_figures(node.cpu_seconds, node.cpu_cores, node.cpu_us_per_record, node.memory_mb),
-        ]
-        for node in nodes
-    ]
-    columns: list[Callable[[Node], float | None]] = [
-        lambda node: node.cpu_seconds,
-        lambda node: node.cpu_cores,
-        lambda node: node.cpu_us_per_record,
-        lambda node: node.memory_mb,
-    ]
-    return [*lines, [label, TOTAL, "", *_figures(*(_sum([of(node) for node in nodes]) for of in columns))]]
 
+    def cells(*of: Node) -> list[str]:
+        return [formatted(total([getattr(node, name) for node in of]), form) for name, form in _NODE.values()]
 
-def _figures(cpu: float | None, cores: float | None, per_record: float | None, memory: float | None) -> list[str]:
-    return [
-        UNKNOWN if cpu is None else f"{cpu:,.1f}",
-        UNKNOWN if cores is None else f"{cores:,.2f}",
-        UNKNOWN if per_record is None else f"{per_record:,.1f}",
-        UNKNOWN if memory is None else f"{memory:,.0f}",
-    ]
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    lines = [[label, node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
+    return [*lines, [label, TOTAL, "", *cells(*nodes)]]

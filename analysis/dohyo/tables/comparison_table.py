@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from dohyo.evidence.rows import LOAD, PROBE, RUN, Samples
+from dohyo.evidence.rows import LOAD, PROBE, RUN
 from dohyo.figures import UNKNOWN
+from dohyo.metrics import METRICS, Samples
 from dohyo.operations import OVERALL
 from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, single
-from dohyo.tables.cluster_table import Grid
+from dohyo.tables.grid import Grid
 
 _UNCLEAR = f", cannot tell: it also reaches beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}"
-_FIGURES = {"records_per_second": "rec/s", "ops_per_second": "op/s", "p99_ms": "p99"}
 
 
 def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
@@ -30,7 +30,7 @@ def figure(pair: Pair) -> str:
     """Such as "[update] rec/s", of all operations, "READ p99", or "[under SLO] op/s" of the maxima of searches."""
     phase = {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(pair.phase, f"[{pair.phase}] ")
     operation = "" if pair.operation == OVERALL else f"{pair.operation} "
-    return f"{phase}{operation}{_FIGURES[pair.figure]}"
+    return f"{phase}{operation}{METRICS[pair.figure].head}"
 
 
 def ratio(pair: Pair) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dohyo.evidence.host_metrics import HostUse
-from dohyo.evidence.rows import LOAD, RUN, Row
-from dohyo.figures import UNKNOWN, rate, size
+from dohyo.evidence.rows import LOAD, RUN
+from dohyo.figures import UNKNOWN, formatted, rate, size
+from dohyo.metrics import Row
 from dohyo.operations import OVERALL
 from dohyo.summary.results import Trial
-from dohyo.tables.cluster_table import MOST_LINES, Grid
+from dohyo.tables.cluster_table import MOST_LINES
+from dohyo.tables.grid import Grid
 
 _HOSTS = "Hosts in the measured windows: means; processors as shares of all of them, disk busy that of the busiest disk"
 _HEADS = [
@@ -46,12 +48,11 @@ def _cells(use: HostUse) -> list[str]:
         return sum(known) if len(known) == len(names) else None
 
     def percent(name: str) -> str:
-        share = mean(name)
-        return UNKNOWN if share is None else f"{100 * share:.1f}%"
+        return formatted(mean(name), ".1%")
 
     def megabytes(*names: str) -> str:
         found = mean(*names)
-        return UNKNOWN if found is None else f"{found / 1e6:,.1f}"
+        return formatted(None if found is None else found / 1e6, ",.1f")
 
     memory = mean("memory_used_bytes")
     return [
@@ -78,4 +79,4 @@ def _known(row: Row) -> list[float]:
 def _cost(row: Row) -> list[str]:
     together = sum(_known(row)) if len(_known(row)) == 2 else None
     values = (row.server_cpu_us_per_record, row.client_cpu_us_per_record, together)
-    return [UNKNOWN if value is None else f"{value:,.1f}" for value in values]
+    return [formatted(value, ",.1f") for value in values]

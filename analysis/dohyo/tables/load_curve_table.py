@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dohyo.evidence.load_curve import TENTHS
-from dohyo.figures import UNKNOWN, whole
+from dohyo.figures import formatted, whole
 from dohyo.summary.results import Trial
-from dohyo.tables.cluster_table import Grid
+from dohyo.tables.grid import Grid
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
@@ -25,7 +25,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         [
             name,
             whole(load.rows),
-            UNKNOWN if load.slowdown is None else f"{load.slowdown:.2f}",
+            formatted(load.slowdown, ".2f"),
             *(f"{at:,.1f}" for at in load.tenths),
         ]
         for name, load in found

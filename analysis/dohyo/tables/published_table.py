@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dohyo.evidence.rows import LOAD, Row
-from dohyo.figures import COLUMNS, UNKNOWN, named, rate
+from dohyo.evidence.rows import LOAD
+from dohyo.figures import UNKNOWN, named, rate
+from dohyo.metrics import METRICS, Row
 from dohyo.operations import OVERALL, is_success
-from dohyo.scenario.published import Published, PublishedFigure, Table
+from dohyo.scenario.published import MEASURED, Published, PublishedFigure, Table
 from dohyo.summary.results import Summary, Trial
-from dohyo.tables.cluster_table import Grid
+from dohyo.tables.grid import Grid
 
 _PHASE, _SYSTEM = "phase", "system"
-_HEADS = {name: (head, write) for head, (name, write) in COLUMNS.items()}
 
 # One of our trials, and one of its phases.
 _Place = tuple["Trial", str]
@@ -32,8 +32,8 @@ def grids(published: Published, summary: Summary) -> list[Grid]:
 
 def _list(published: Published, figures: Sequence[PublishedFigure]) -> Grid:
     """In those columns of our own table in which any has a number."""
-    columns = {**{head: name for head, (name, _) in COLUMNS.items()}, "seconds": "seconds"}
-    known = {head: name for head, name in columns.items() if any(getattr(each, name, None) for each in figures)}
+    columns = {**{METRICS[name].head: name for name in MEASURED}, "seconds": "seconds"}
+    known = {head: name for head, name in columns.items() if any(getattr(each, name) for each in figures)}
     lines = [[each.of, each.system, *(_theirs(each, name) for name in known.values())] for each in figures]
     return Grid(published.heading, ["published", "system", *known], lines)
 
@@ -106,14 +106,14 @@ def _ours(column: str, table: Table, trial: Trial, phase: str) -> str:
     rows = {row.operation: row for row in trial.rows if row.phase == phase and not row.discarded}
     if name == "seconds":
         return rate(_seconds(rows.get(operation or OVERALL)))
-    if name not in _HEADS:
+    if name not in METRICS:
         of_phase = [each.figures for server in trial.servers[-1:] for each in server.phases if each.phase == phase]
         return named(name, of_phase[0].get(name) if of_phase else None)
     if not operation and name.endswith("_ms"):
         calls = [each for each in rows if is_success(each)]
         operation = table.operation if table.operation in calls else calls[0] if len(calls) == 1 else UNKNOWN
     row: Any = rows.get(operation or OVERALL)
-    return UNKNOWN if row is None else _HEADS[name][1](getattr(row, name))
+    return UNKNOWN if row is None else METRICS[name].write(getattr(row, name))
 
 
 def _seconds(row: Row | None) -> float | None:
@@ -139,5 +139,5 @@ def _of(figure: PublishedFigure | None, figures: Sequence[PublishedFigure]) -> s
 
 def _head(column: str) -> str:
     operation, _, name = column.rpartition(" ")
-    words = _HEADS[name][0] if name in _HEADS else name.removesuffix("_ratio").replace("_", " ")
+    words = METRICS[name].head if name in METRICS else name.removesuffix("_ratio").replace("_", " ")
     return f"{operation} {words}".lstrip()

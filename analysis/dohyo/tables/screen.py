@@ -16,12 +16,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dohyo.evidence.rows import LOAD, PROBE, Row
-from dohyo.figures import UNKNOWN, half_interval, point_name, rate, size, whole
+from dohyo.evidence.rows import LOAD, PROBE
+from dohyo.figures import UNKNOWN, formatted, half_interval, point_name, rate, size, whole
+from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
 from dohyo.scenario.phases import EQUAL
 from dohyo.summary.comparison import at_points, latencies_at, searches_of
-from dohyo.summary.probes import intended
+from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
@@ -36,6 +37,7 @@ _LONGEST_NAME, _LONGEST_POINT = 28, 48
 _STYLES: dict[Mark, str] = {"solid": "bold green", "caution": "bold yellow", "do not use": "bold red"}
 _SIGN, _TIMES, _ELLIPSIS = "\N{PLUS-MINUS SIGN}", "\N{MULTIPLICATION SIGN}", "\N{HORIZONTAL ELLIPSIS}"
 # What goes where there is no room for all columns, the first to go first.
+_PERCENTILES = ("p50", "p99", "p99.9")
 _DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratios")
 
 
@@ -254,7 +256,7 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Column]:
     if any(place.closed_loop for place in places):
         found.append(_Column("closed loop", ["ops/s"], [[rate(place.closed_loop)] for place in places], "closed loop"))
     if any(place.slowdown for place in places):
-        slowdowns = [[UNKNOWN if place.slowdown is None else f"{place.slowdown:.2f}"] for place in places]
+        slowdowns = [[formatted(place.slowdown, ".2f")] for place in places]
         found.append(_Column("last/first", ["tenth"], slowdowns))
     if any(place.pair for place in places):
         ratios = [[ratio(place.pair) if place.pair else ""] for place in places]
@@ -326,7 +328,7 @@ def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Column]:
     return [
         _Column(head, [percentile], [[_two_digits(of.get(percentile))] for of in group], percentile, at)
         for head, group in groups
-        for percentile in ("p50", "p99", "p99.9")
+        for percentile in _PERCENTILES
         if any(of.get(percentile) is not None for of in group)
     ]
 
@@ -390,7 +392,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
     by_type = {row.operation: row for row in rows if _is_shown(row)}
     # With a target rate it is what a user waits for that counts.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
-    latencies = {name: {"p50": row.p50_ms, "p99": row.p99_ms, "p99.9": row.p99_9_ms} for name, row in waited.items()}
+    latencies = {name: percentiles(row) for name, row in waited.items()}
     slowdowns = [each.load.slowdown for each in rounds_of(summary, trial) if each.load and each.load_is_measured]
     known = [slowdown for slowdown in slowdowns if slowdown]
     slowdown = statistics.geometric_mean(known) if known and phase == LOAD else None

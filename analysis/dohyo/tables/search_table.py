@@ -9,7 +9,7 @@ from dohyo.operations import order
 from dohyo.scenario import slo
 from dohyo.summary.probes import Probe, Search, intended
 from dohyo.summary.results import Trial
-from dohyo.tables.cluster_table import Grid
+from dohyo.tables.grid import Grid
 
 # An operation and one of its percentiles.
 _Column = tuple[str, str]

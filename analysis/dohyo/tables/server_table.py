@@ -8,7 +8,8 @@ from dohyo.evidence.server_log import KINDS, PLURALS, Kind
 from dohyo.evidence.servers import Background, Pauses
 from dohyo.figures import UNKNOWN, named, whole
 from dohyo.summary.results import Trial
-from dohyo.tables.cluster_table import MOST_LINES, TOTAL, Grid
+from dohyo.tables.cluster_table import MOST_LINES
+from dohyo.tables.grid import TOTAL, Grid
 
 _UNITS = ("bytes", "ms", "seconds", "ratio")
 

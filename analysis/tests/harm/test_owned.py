@@ -18,7 +18,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def theirs(folder: Path) -> dict[str, bytes | None]:
     """Makes a folder of somebody else's."""
     folder.mkdir(parents=True)
-    for name in ("picture.svg", "results.tex", "report.html", "letter.txt"):
+    for name in ("picture.svg", "results.md", "report.html", "letter.txt"):
         (folder / name).write_text("mine")
     return tree(folder)
 

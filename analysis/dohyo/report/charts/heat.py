@@ -12,7 +12,6 @@ from dohyo.report.measured import MeasuredRun, significant
 
 # Cells across: narrower ones are less than 5 pixels on paper.
 _MOST_CELLS = 120
-_COLUMNS = ("part", "begin", "end", "low", "high", "share", "operations")
 
 
 def chart(material: Material) -> Chart:
@@ -35,7 +34,7 @@ def chart(material: Material) -> Chart:
                 rows += _rows(part, run)
         if rows:
             name = f"heat-{len(panels)}"
-            tables[name] = table(rows, _COLUMNS)
+            tables[name] = table(rows)
             every += rows
             low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
             says = f"Latencies of {system} over time, between {low:,.3g} and {high:,.3g} ms."

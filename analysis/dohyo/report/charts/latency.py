@@ -7,14 +7,15 @@ from typing import Any
 
 from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
+from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED, is_success
 from dohyo.report.grammar import GREY, ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 from dohyo.summary.comparison import latencies_at
 
-_SHOWN = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "p99.9": "p99_9_ms", "max": "max_ms"}
-_COLUMNS = ("label", "operation", "system", "percentile", "value")
+# All latencies of the table but their mean.
+_SHOWN = {each.head: each.name for each in METRICS.values() if each.part == "latencies" and each.name != "mean_ms"}
 
 
 def chart(material: Material) -> Chart:
@@ -25,7 +26,7 @@ def chart(material: Material) -> Chart:
         for operation in _operations(material, phase):
             rows = _rows(material, phase, operation)
             name = f"latency-{len(panels)}"
-            tables[name] = table(rows, _COLUMNS)
+            tables[name] = table(rows)
             panel = _panel(material, phase, operation, name, rows)
             at, *_ = latencies_at(material.summary.compared, [phase]) or ("",)
             panels.append(replace(panel, title=f"{panel.title}, {at}") if at else panel)

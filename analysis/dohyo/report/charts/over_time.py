@@ -16,16 +16,13 @@ from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
 from dohyo.summary.results import Trial
 
-_CLIENT = ("part", "system", "series", "time", "operations", "p99")
 _EVENT = ("part", "system", "time", "what")
-_SERVERS = ("part", "system", "series", "doing", "time", "until", "share", "what")
 # What a server does beside operations, in the order of its rows.
 _DOING: dict[str, str] = {GC_PAUSE: "GC pauses"} | {str(kind): words for kind, words in PLURALS.items()}
 _MOST_HOSTS_NAMED = 3
 # Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
 _AXIS_WIDTH = 64
 _TITLE_WIDTH = 17
-_HOST = ("part", "system", "series", "time", "cpu", "others", "disk")
 # The panels of the hosts.
 _OF_HOSTS = {
     "cpu": "Processors, not idle",
@@ -61,7 +58,7 @@ def chart(material: Material) -> Chart:
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
-        tables["time"] = table(clients, _CLIENT)
+        tables["time"] = table(clients)
         tables["events"] = table(_events(material), _EVENT)
         panels = [
             _panel(material, "time", "operations", "Throughput", "operations per second", clients),
@@ -70,7 +67,7 @@ def chart(material: Material) -> Chart:
             panels.append(_panel(material, "time", "p99", "p99 of all operations", "ms", clients))
     doing = [row for run in _in_order(material) for row in _server_rows(material, run)]
     if doing:
-        tables["servers"] = table(doing, _SERVERS)
+        tables["servers"] = table(doing)
         panels.append(_servers_panel(material, doing))
     missing = None if clients else "There are neither histogram logs nor status lines, so nothing is known over time."
     question = (
@@ -83,7 +80,7 @@ def chart(material: Material) -> Chart:
             f" it lasted; what a system's logs do not contain has no row{_without(material, doing)}."
         )
     if hosts:
-        tables["hosts"] = table(hosts, _HOST)
+        tables["hosts"] = table(hosts)
         for column, title in _OF_HOSTS.items():
             if any(row[column] is not None for row in hosts):
                 panels.append(_panel(material, "hosts", column, title, "%", hosts))

@@ -11,7 +11,6 @@ from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 from dohyo.summary.comparison import latencies_at
 
-_COLUMNS = ("part", "system", "inverse", "percentile", "value")
 # 1 / (1 - share): the axis on which each further nine is as wide as the one before.
 _TICKS = {1: "0", 2: "50", 10: "90", 100: "99", 1000: "99.9", 10_000: "99.99"}
 # Vega's own language, of constants alone: the number of a tick → its percentile.
@@ -42,7 +41,7 @@ def chart(material: Material) -> Chart:
             if value > 0
         ]
         name = f"percentiles-{len(panels)}"
-        tables[name] = table(rows, _COLUMNS)
+        tables[name] = table(rows)
         ends = {row["system"]: row for row in rows if row["part"] == rows[0]["part"]}
         says = "; ".join(
             f"{system} {row['percentile']:g}% within {milliseconds(row['value'])} ms" for system, row in ends.items()

@@ -13,8 +13,6 @@ from dohyo.scenario.slo import Bound
 from dohyo.summary.probes import Probe, Search, intended
 from dohyo.summary.results import Trial
 
-_COLUMNS = ("part", "system", "series", "rate", "achieved", "operation", "value", "held", "reason")
-_BOUND = ("part", "limit", "bound")
 _HELD, _VIOLATED = "yes", "no"
 # An operation, or None for the slowest of the mix, and the percentile.
 _Place = tuple[str | None, str]
@@ -38,8 +36,8 @@ def chart(material: Material) -> Chart | None:
         ]
         if rows:
             name = f"probes-{len(panels)}"
-            tables[name] = table(rows, _COLUMNS)
-            tables[f"{name}-bounds"] = table(lines, _BOUND)
+            tables[name] = table(rows)
+            tables[f"{name}-bounds"] = table(lines)
             says = "; ".join(f"{_series(trial)}: {search.conclusion}" for trial, search in bounded)
             panels.append(_panel(material, place, name, rows, [limit for _, limit in limits], says))
     return Chart(
@@ -144,7 +142,7 @@ def _panel(
                     "fill": colour,
                     "fillOpacity": {"condition": {"test": {"field": "held", "equal": _HELD}, "value": 1}, "value": 0},
                     "shape": shape(material.systems),
-                    "tooltip": [{"field": field} for field in _COLUMNS[2:]],
+                    "tooltip": [{"field": field} for field in list(rows[0])[2:]],
                 },
             },
         ],

@@ -16,7 +16,6 @@ from dohyo.summary.ranking import Rate, decisive, throughput
 from dohyo.summary.results import Trial
 from dohyo.tables.comparison_table import interval, ratio, samples_words
 
-_MEANS = ("label", "system", "mean", "low", "high", "beside")
 _RUNS = ("label", "system", "run", "counts", "value")
 _YES, _NO = "yes", "no: discarded"
 # An interval far beyond the rates themselves would leave no room for them.
@@ -39,7 +38,7 @@ def chart(material: Material) -> Chart:
             name = f"ranking-{len(panels)}"
             means = [_mean(material, phase, *each) for each in ranked]
             runs = [row for trial, _ in ranked for row in _runs(material, phase, trial)]
-            tables[name], tables[f"{name}-runs"] = table(means, _MEANS), table(runs, _RUNS)
+            tables[name], tables[f"{name}-runs"] = table(means), table(runs, _RUNS)
             panels.append(_panel(material, phase, name, means, runs, ranked))
             cut = cut or any((row["high"] or 0) > _end(means, runs) for row in means)
             every += [rate for _, rate in ranked]

@@ -9,7 +9,6 @@ from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
 
-_COLUMNS = ("part", "system", "series", "rows", "seconds")
 # A curve of more points looks the same.
 _MOST_POINTS = 400
 # 500, 1k, 1.5M: each number with its own unit.
@@ -47,7 +46,7 @@ def chart(material: Material) -> Chart:
         "Rows against seconds",
         f"Does it slow down as the table grows? A straight line means that it does not.{slow}",
         [panel] if rows else [],
-        {"rows": table(rows, _COLUMNS)} if rows else {},
+        {"rows": table(rows)} if rows else {},
         by_part=True,
         legend=True,
         missing=None if rows else "No load was recorded second by second.",

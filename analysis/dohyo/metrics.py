@@ -1,0 +1,194 @@
+"""Every number of an operation type, declared once: the fields of `Row`.
+
+A declaration says what the number is, its unit, how it is written, and where it appears. The tables, summary.json,
+summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and the table in
+docs/summary-json.md all follow it: a percentile more is one line here. `python -m dohyo.metrics` prints that table.
+"""
+
+# ruff: noqa: RUF009 - what is called behind a field of `Row` returns a field
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, Literal
+
+from dohyo import statistics
+from dohyo.figures import milliseconds, rate, whole
+
+# What the interval of a mean is over: rounds, or the runs of one trial. A single run has none.
+Samples = Literal["rounds", "runs"]
+# Where the table of results breaks if the terminal is too narrow for all columns.
+Part = Literal["rates", "latencies", "failures"]
+# HdrHistograms of three digits; values of old logs are whole microseconds.
+_BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is known of a number beside its value.
+
+    :ivar about: what it is, where it comes from, and how it is added up over clients, repeats and rounds; in Markdown
+    :ivar unit: as in docs/summary-json.md; empty for counts and shares
+    :ivar head: its name in tables, charts and bounds; empty where it is in none of them
+    :ivar write: the number in words
+    :ivar part: of the table of results that has its column; None where there is no such column
+    :ivar percentile: 0 to 100, read from the merged histogram; None for any other number
+    :ivar less_is_better: of two systems the one with the smaller number is ahead
+    :ivar name: of the field, in summary.json and summary.csv
+    :ivar kind: its JSON type
+    """
+
+    about: str
+    unit: str = ""
+    head: str = ""
+    write: Callable[[Any], str] = str
+    part: Part | None = None
+    percentile: float | None = None
+    less_is_better: bool = False
+    name: str = ""
+    kind: str = ""
+
+    @property
+    def title(self) -> str:
+        """The head, with a unit that the head does not say."""
+        return f"{self.head} ms" if self.unit == "ms" else self.head
+
+
+def _of(about: str, unit: str = "", **more: Any) -> Any:
+    """A field of a row; null where nothing is known."""
+    return field(default=None, metadata={"metric": Metric(about, unit, **more)})
+
+
+def _as(about: str, unit: str = "", **default: Any) -> Any:
+    """A field of a row that is never null."""
+    return field(metadata={"metric": Metric(about, unit)}, **default)
+
+
+def _latency(head: str, about: str, part: Part | None = "latencies", percentile: float | None = None) -> Any:
+    more = {"write": milliseconds, "part": part, "percentile": percentile, "less_is_better": True}
+    return _of(about, "ms", head=head, **more)
+
+
+def _rate(head: str, about: str) -> Any:
+    return _of(about, "1/s", head=head, write=rate, part="rates")
+
+
+def _count(head: str, part: Part) -> dict[str, Any]:
+    return {"head": head, "write": whole, "part": part}
+
+
+def _percentile(at: float, part: Part | None = "latencies") -> Any:
+    return _latency(f"p{at:g}", f"latency within which {at:g} % of the operations were answered", part, at)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operation type of one system. None: not known; never a guess."""
+
+    phase: str = _as(
+        "`load`, or the name of a phase after it: `run` where the scenario names none ([scenarios.md](scenarios.md));"
+        " `probe` in a search"
+    )
+    operation: str = _as(
+        "YCSB's name: `READ`, `UPDATE`, `INSERT`, `SCAN`, `READ-MODIFY-WRITE`, …; `READ-FAILED` and `READ-NOT_FOUND`"
+        " for operations of that outcome; `Intended-READ` for latencies from the intended start; `OVERALL` for all"
+        " together"
+    )
+    repeats: int = _as("repeats that the row covers")
+    operations: int | None = _of(
+        "calls to the database, summed over clients and repeats. In `READ` only those that succeeded (see below)",
+        **_count("operations", "rates"),
+    )
+    records: int | None = _of(
+        "records in these operations that succeeded, summed in the same way", **_count("records", "rates")
+    )
+    ops_per_second: float | None = _rate(
+        "op/s",
+        "operations of all clients / measured seconds of the client that took longest, per repeat; then the mean of the"
+        " repeats, with several rounds of the rounds",
+    )
+    ops_per_second_stddev: float | None = _of("sample standard deviation; null of a single run", "1/s")
+    ops_per_second_low: float | None = _of("from here to the next one: [95 % interval](method.md#statistics)", "1/s")
+    ops_per_second_high: float | None = _of("null of a single run", "1/s")
+    records_per_second: float | None = _rate("rec/s", "as `ops_per_second`, and so are the next three")
+    records_per_second_stddev: float | None = _of("", "1/s")
+    records_per_second_low: float | None = _of("", "1/s")
+    records_per_second_high: float | None = _of("", "1/s")
+    sampled: Samples | None = _of("what the samples are: `rounds`; `runs`, of one round; null: a single run has none")
+    ops_per_second_samples: list[float] = _as(
+        "each of them, in the order of time; not in summary.csv", "1/s", default_factory=list
+    )
+    records_per_second_samples: list[float] = _as("not in summary.csv", "1/s", default_factory=list)
+    p99_ms_samples: list[float] = _as(
+        "the p99 of each; empty of a single run, and where one is not known; not in summary.csv",
+        "ms",
+        default_factory=list,
+    )
+    confidence: float = _as(
+        "of the t of these intervals: 0.95, or 0.985 where [rounds were added](method.md#rounds) until they were"
+        " narrow enough, so that 95 of 100 hold the truth there, too",
+        default=statistics.CONFIDENCE,
+    )
+    resolution: float = _as(
+        "share of the rate that the samples cannot tell from it, such as the last step of a search: the interval"
+        " reaches at least so far",
+        default=0.0,
+    )
+    mean_ms: float | None = _latency("mean", "mean latency, weighted by the number of operations")
+    p50_ms: float | None = _percentile(50)
+    p90_ms: float | None = _percentile(90, part=None)
+    p95_ms: float | None = _percentile(95)
+    p99_ms: float | None = _percentile(99)
+    p99_ms_low: float | None = _of(
+        "from here to the next one: 95 % interval over the rounds, or the runs of one round; at least as wide as a"
+        " bucket of the histogram",
+        "ms",
+    )
+    p99_ms_high: float | None = _of("null where there are fewer than two, or one p99 is not known", "ms")
+    p99_9_ms: float | None = _percentile(99.9)
+    max_ms: float | None = _latency("max", "slowest operation")
+    errors: int | None = _of("neither OK nor NOT_FOUND", "records", **_count("errors", "failures"))
+    not_found: int | None = _of(
+        "NOT_FOUND, which is no error and no success", "records", **_count("not found", "failures")
+    )
+    server_cpu_us_per_record: float | None = _of(
+        "processor time (user and system) of all server processes in the measured windows; of `OVERALL` alone", "µs"
+    )
+    client_cpu_us_per_record: float | None = _of("the same of the client processes", "µs")
+    latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null when there is no latency")
+    discarded: bool = _as(
+        "true: of the first repeats, which the scenario discards; no other row, client or node has anything of them",
+        default=False,
+    )
+
+    def blur(self, figure: str) -> float:
+        """Share of a figure within which nobody can tell, however alike the samples are."""
+        if figure != "p99_ms":
+            return self.resolution
+        return max(_BUCKET, _MICROSECOND_MS / self.p99_ms) if self.p99_ms else 0.0
+
+
+_KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]": "list of numbers"}
+
+
+def _named(of: Field[Any]) -> Metric:
+    declared: Metric = of.metadata["metric"]
+    return replace(declared, name=of.name, kind=_KINDS.get(str(of.type).removesuffix(" | None"), "string"))
+
+
+# By name, in the order of summary.json and of all columns.
+METRICS = {each.name: _named(each) for each in fields(Row)}
+# By head.
+HEADS = {each.head: each for each in METRICS.values() if each.head}
+PERCENTILES = {each.name: each.percentile for each in METRICS.values() if each.percentile is not None}
+
+
+def reference() -> str:
+    """The table of rows in docs/summary-json.md."""
+    lines = ((f"`{each.name}`", each.kind, each.unit, each.about) for each in METRICS.values())
+    cells = (" ".join(f"| {cell}".rstrip() for cell in line) for line in lines)
+    return "\n".join(["| key | type | unit | meaning |", "|---|---|---|---|", *(f"{each} |" for each in cells)]) + "\n"
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

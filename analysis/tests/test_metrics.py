@@ -1,0 +1,111 @@
+"""A metric is declared in one place, and everything that shows numbers follows."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from evidence import reads, trial
+
+from dohyo import metrics
+from dohyo.metrics import METRICS, PERCENTILES
+from dohyo.places import ROOT
+from dohyo.report.grammar import SHAPES
+from dohyo.tables import table
+from dohyo.tables.grid import Grid
+
+# Reads the experiment in the folder that is its argument, and tells where a p99.99 is.
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from dohyo import metrics
+from dohyo.report import measured, page
+from dohyo.report.matrix import matrix
+from dohyo.scenario import published, slo
+from dohyo.summary import kept
+from dohyo.tables import files, table
+
+experiment = Path(sys.argv[1])
+summary, found = measured.read(experiment)
+files.write(summary, experiment)
+(bound,) = slo.bounds("read.p99.99<50ms")
+report = page.gather(experiment, summary, found)
+(latency,) = (chart for chart in report.charts if chart.name == "latency")
+theirs = experiment / "theirs.yml"
+line = {"of": "A", "system": "x", "p99_9_ms": 8, "p99_99_ms": 9}
+theirs.write_text(json.dumps({"title": "t", "hardware": "h", "versions": "v", "figures": [line]}), "utf-8")
+print(json.dumps({
+    "kept": [row.p99_99_ms for row in kept.read(experiment).trials[0].rows if row.operation == "READ"],
+    "table": table.results_grid(summary).heads,
+    "chart": latency.tables["latency-0"]["percentile"],
+    "matrix": matrix(summary)["metrics"],
+    "page": page.html(report).count("p99.99 ms"),
+    "bound": [bound.percentile, slo.PERCENTILES[bound.percentile]],
+    "published": published.load(theirs).figures[0].p99_99_ms,
+    "reference": metrics.reference(),
+}))
+"""
+
+
+def test_one_line_adds_a_percentile_everywhere(tmp_path: Path) -> None:
+    package = tmp_path / "analysis/dohyo"
+    shutil.copytree(ROOT / "analysis/dohyo", package)
+    for each in ROOT.iterdir():
+        if each.name != "analysis":
+            (tmp_path / each.name).symlink_to(each)
+    declared = (package / "metrics.py").read_text("utf-8")
+    last = "    p99_9_ms: float | None = _percentile(99.9)\n"
+    assert declared.count(last) == 1
+    more = "    p99_99_ms: float | None = _percentile(99.99)\n"
+    (package / "metrics.py").write_text(declared.replace(last, last + more), "utf-8")
+    folder = trial(tmp_path / "experiment", 1, "cassandra", repeats=1)
+    reads(folder / "run-1/node1", [150_000] * 4)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, tmp_path / "experiment"],
+        cwd=package.parent,  # where Python looks first
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kept"] == [0.5]
+    after = [head.split(" ms")[0] for head in found["table"]]
+    assert after[after.index("p99.9") + 1] == "p99.99"
+    assert found["chart"] == ["p50", "p95", "p99", "p99.9", "p99.99", "max"]
+    assert found["matrix"][-3:] == ["p99.9", "p99.99", "max"]
+    assert found["page"] == 1
+    assert found["bound"] == ["p99.99", "p99_99_ms"]
+    assert found["published"] == 9
+    assert "| `p99_99_ms` | number | ms | latency within which 99.99 % " in found["reference"]
+    for name in ("summary.csv", "summary.json", "summary.md"):
+        text = (tmp_path / "experiment" / name).read_text("utf-8")
+        assert ("p99.99" if name == "summary.md" else "p99_99_ms") in text, name
+
+
+def test_the_name_of_a_percentile_is_its_number() -> None:
+    assert {f"p{at:g}".replace(".", "_") + "_ms": at for at in PERCENTILES.values()} == PERCENTILES
+    assert [METRICS[name].head for name in PERCENTILES] == [f"p{at:g}" for at in PERCENTILES.values()]
+
+
+def test_heads_are_told_apart_and_the_chart_of_latencies_has_a_shape_for_each() -> None:
+    heads = [each.head for each in METRICS.values() if each.head]
+    assert len(heads) == len(set(heads))
+    assert len([each for each in METRICS.values() if each.part == "latencies"]) - 1 < len(SHAPES)
+
+
+def test_a_column_behind_a_metric_that_has_none_fails_by_name() -> None:
+    with pytest.raises(KeyError, match="p98_ms"):
+        table._columns({"p98_ms": []})
+
+
+def test_a_line_that_does_not_have_a_cell_for_each_head_fails_by_name() -> None:
+    with pytest.raises(ValueError, match=r"the table 'Nodes': 2 cells .* \['system', 'node', 'cores'\]"):
+        Grid("Nodes", ["system", "node", "cores"], [["a", "host1"]])
+
+
+def test_the_documents_have_the_table_that_the_program_prints() -> None:
+    written = (ROOT / "docs/summary-json.md").read_text("utf-8")
+    assert metrics.reference() in written, "replace the table of rows by what python -m dohyo.metrics prints"
