@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -54,6 +55,19 @@ def read_object(path: str) -> dict[str, Any]:
         except (ValueError, RecursionError):
             return {}
     return found if isinstance(found, dict) else {}
+
+
+def new_mark(deployment: str, controller: dict[str, Any]) -> dict[str, Any]:
+    """A mark of this moment; the controller as the lookup of that name says it."""
+    who = {key: controller.get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
+    return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
+
+
+def free_mb(path: str) -> int:
+    """Free space in MiB of the file system of this path, which need not exist."""
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return shutil.disk_usage(path).free // 2**20
 
 
 def read_mark(folder: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.listeners import can_listen, carries, command_of, having, our_mark, sockets
-from ansible.module_utils.ours import NotOursError, links_in, path_of, shown, why_not
+from ansible.module_utils.ours import NotOursError, free_mb, links_in, path_of, shown, why_not
 
 # ---- What it offers ----
 
@@ -72,13 +72,6 @@ def huge_pages() -> bool:
             return "[never]" not in file.read()
     except OSError:
         return False
-
-
-def existing(path: str) -> str:
-    """The path, or its nearest parent that exists."""
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return path
 
 
 def os_release() -> dict[str, str]:
@@ -174,7 +167,9 @@ def check_folders(home: str, folders: list[list[str]], deployment: str) -> list[
             problems += filter(None, [why_not(folder, deployment) or links_in(folder)])
         except NotOursError as error:
             problems.append(str(error))
-    parent = existing(home)
+    parent = home
+    while not os.path.exists(parent):
+        parent = os.path.dirname(parent)
     if not os.access(parent, os.W_OK | os.X_OK):
         problems.append(
             f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand"
@@ -255,7 +250,7 @@ def main() -> None:
         java_home=next((folder for folder, version in seen.items() if major_of(version) == given["java_major"]), ""),
         java_seen=[f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
         missing=[path for path in given["needs"] if not os.path.exists(path)],
-        disk_free_mb=shutil.disk_usage(existing(os.path.abspath(given["path"]))).free // 2**20,
+        disk_free_mb=free_mb(os.path.abspath(given["path"])),
         memory_available_mb=memory_mb("MemAvailable"),
         cores=len(os.sched_getaffinity(0)),
         huge_pages=huge_pages(),

@@ -12,13 +12,22 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import MARK, NotOursError, claim, path_of, read_mark, read_object, remove_inside, shown
+from ansible.module_utils.ours import (
+    MARK,
+    NotOursError,
+    claim,
+    free_mb,
+    new_mark,
+    path_of,
+    read_mark,
+    read_object,
+    remove_inside,
+    shown,
+)
 
 
 def amount(folder: str) -> dict[str, int]:
@@ -30,13 +39,6 @@ def amount(folder: str) -> dict[str, int]:
                 files += 1
                 size += os.lstat(os.path.join(place, name)).st_size
     return {"files": files, "bytes": size}
-
-
-def free_mb(folder: str) -> int:
-    """Free space in MiB of the file system of this path, which need not exist."""
-    while not os.path.exists(folder):
-        folder = os.path.dirname(folder)
-    return shutil.disk_usage(folder).free // 2**20
 
 
 class Disk:
@@ -62,8 +64,7 @@ class Disk:
         """Mark the folder, and remove what is of no use."""
         if read_mark(self.kept).get("experiment") != self.given["experiment"]:
             self.remove("*")
-        who = {key: self.given["controller"].get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
-        mark = {"deployment": self.given["deployment"], "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
+        mark = new_mark(self.given["deployment"], self.given["controller"])
         claim(self.kept, {**mark, "experiment": self.given["experiment"]}, self.given["deployment"])
         for name in os.listdir(self.kept):
             stem = name.removesuffix(".json")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -21,6 +20,7 @@ from ansible.module_utils.ours import (
     NotOursError,
     claim,
     links_in,
+    new_mark,
     path_of,
     read_mark,
     remove,
@@ -85,10 +85,9 @@ class Folders:
 
     def claim(self) -> None:
         """Make and mark the folders."""
-        who = {key: self._given["controller"].get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
         own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
         self.deployment = self.deployment or own or secrets.token_hex(6)
-        mark: dict[str, Any] = {"deployment": self.deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
+        mark = new_mark(self.deployment, self._given["controller"])
         mark |= {"experiment": self._given["experiment"], "makes": self._given["makes"]}
         for folder in self._folders:
             self.changed |= claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
