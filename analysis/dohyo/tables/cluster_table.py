@@ -111,12 +111,7 @@ def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list
         for client in ordered
     ]
     if hidden:
-        between = [
-            label,
-            f"({len(hidden)} between them)",
-            *[""] * (len(operations) * len(_LATENCIES) + len(_phases(operations)) + 3),
-        ]
-        lines.insert(_AT_EACH_END, between)
+        lines.insert(_AT_EACH_END, [label, f"({len(hidden)} between them)", *[""] * (len(lines[0]) - 2)])
     skew = trial.conditions.start_skew_ms
     spread = UNKNOWN if skew is None else f"skew {skew:.1f}"
     error = trial.conditions.clock_error_ms
