@@ -44,7 +44,7 @@ files.write(Path(sys.argv[1]), (summary, found))
 READ_STATUS = """
 import sys
 from pathlib import Path
-from dohyo.evidence.ycsb_log import read_log
+from dohyo.foreign.ycsb_log import read_log
 (log,) = read_log(Path(sys.argv[1]), print)
 print(log.status_operations, 1)
 """

@@ -9,6 +9,7 @@ The packages, in the order of the data. Each imports only what is above it, and 
 - summary: what the evidence comes to: valid or not, rows, conditions, the knee
 - tables: a summary as people read it
 - report: a summary as people look at it: the page with its charts, the same as files, the index of all experiments
+- foreign: logs that other clients wrote elsewhere, from reading them to their page; only `cli` imports it
 - running: the main job, which brings all of them together
 
 Beside them: `cli` (the command `dohyo`, where reading begins), and what every package may import: `places`, `host` (the

@@ -19,9 +19,12 @@ from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
+from dohyo.foreign import page as foreign
+from dohyo.foreign.tabulate import Format
+from dohyo.foreign.tabulate import tabulate as tabulate_folders
 from dohyo.places import RESULTS, shown
 from dohyo.planning import sizing
-from dohyo.report import files, foreign, measured, page, site
+from dohyo.report import files, measured, page, site
 from dohyo.running import comparing, doctor, runner
 from dohyo.running.experiment import reopen
 from dohyo.scenario import loading, properties, systems
@@ -29,8 +32,6 @@ from dohyo.scenario.hosts import Hosts, here
 from dohyo.summary import kept, regression
 from dohyo.summary.summary import is_experiment, read_trial, summarise
 from dohyo.tables import screen, table
-from dohyo.tables.tabulate import Format
-from dohyo.tables.tabulate import tabulate as tabulate_folders
 from dohyo.terminal import Console
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

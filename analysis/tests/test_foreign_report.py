@@ -10,9 +10,10 @@ from test_tabulate import GO
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
-from dohyo.report import files, foreign, page
+from dohyo.foreign import page as foreign
+from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, collect
+from dohyo.report import files, page
 from dohyo.report.grammar import Chart, rows
-from dohyo.summary.foreign import REPORT, UNKNOWN_CONDITIONS, collect
 
 DATA = Path(__file__).parent / "data"
 STOCK = DATA / "stock"
@@ -47,7 +48,7 @@ def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> N
     shutil.copytree(STOCK / "hdr", tmp_path / "a system")
     shutil.copytree(STOCK / "text", tmp_path / "b<i>")
     (written,) = files.write_report(foreign.gather(tmp_path), files.place(tmp_path, None), figures=False)
-    assert written == tmp_path / REPORT
+    assert written == tmp_path / page.FILE
     text = written.read_text("utf-8")
     assert f"<strong>Not known:</strong> {UNKNOWN_CONDITIONS}." in text
     assert "is equal" not in text
@@ -67,7 +68,7 @@ def test_the_page_may_go_elsewhere_and_links_the_logs_from_there(tmp_path: Path)
     report = foreign.gather(tmp_path / "logs")
     (written,) = files.write_report(report, files.place(tmp_path / "logs", tmp_path / "out/page.html"), figures=False)
     assert 'href="../logs/x/"' in written.read_text("utf-8")
-    assert not (tmp_path / "logs" / REPORT).exists()
+    assert not (tmp_path / "logs" / page.FILE).exists()
     with pytest.raises(BadInputError, match="is a folder; name the file"):
         files.place(tmp_path / "logs", tmp_path / "out")
     with pytest.raises(BadInputError, match="there is no folder"):
@@ -146,7 +147,7 @@ def test_numbers_that_cannot_be_true_are_flagged_in_the_page(damage: object, rea
     result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
     assert result.return_value == 1
     assert reason in result.stderr
-    shown = (tmp_path / REPORT).read_text("utf-8")
+    shown = (tmp_path / page.FILE).read_text("utf-8")
     assert re.search(rf'class="reason">invalid: [^<]*{reason}', shown)
     made = charts(tmp_path)
     assert systems(made["ranking"]) == {"good"}
@@ -160,7 +161,7 @@ def test_clients_that_did_not_overlap_are_flagged_in_the_page(tmp_path: Path) ->
         write(tmp_path / f"{client}.log", f"2026-11-21 05:{minute}:50:000 50 sec: 300 operations; \n{text}")
     result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
     assert result.return_value == 1
-    assert "a.log had ended at 2026-11-21 05:10:50, before b.log began" in (tmp_path / REPORT).read_text("utf-8")
+    assert "a.log had ended at 2026-11-21 05:10:50, before b.log began" in (tmp_path / page.FILE).read_text("utf-8")
 
 
 def test_go_ycsb_is_charted_and_says_what_it_lacks(tmp_path: Path) -> None:

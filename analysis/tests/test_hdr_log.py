@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US, IntervalTail, Latencies, LogParser, decode, is_known, merge_log
-from dohyo.evidence.ycsb_log import read_log
+from dohyo.foreign.ycsb_log import read_log
 
 DATA = Path(__file__).parent / "data"
 RUN = DATA / "dohyo/run"

@@ -10,7 +10,8 @@ from evidence import edit_json, reads, trial, write_json
 from test_report import hostile, of, of_four, two_systems
 from test_search import searched
 
-from dohyo.report import files, foreign, site
+from dohyo.foreign import page as foreign
+from dohyo.report import files, site
 from dohyo.report.grammar import GREY, rows
 
 pytestmark = pytest.mark.skipif(

@@ -20,9 +20,10 @@ from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.host_metrics import HostUse
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import LOAD, RUN, sampled
+from dohyo.foreign import collecting
 from dohyo.metrics import Row
 from dohyo.places import ROOT
-from dohyo.summary import foreign, kept
+from dohyo.summary import kept
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
@@ -124,7 +125,7 @@ SCENARIOS = {
     "failures": of(measured("a", 1.0), *(failed(f"b{number}", f"because {number} " * 30) for number in range(9))),
     "nothing": of(failed("a", "no port")),
     "names": of(*(measured(f"a/very/long/folder/of/somebody/{number}", 5.0 + number) for number in range(30))),
-    "foreign": foreign.collect([STOCK]).summary,
+    "foreign": collecting.collect([STOCK]).summary,
 }
 
 

@@ -66,6 +66,12 @@ def test_a_package_imports_what_its_docstring_says(package: str) -> None:
     assert packages((PACKAGE / package).rglob("*.py")) - {package} == allowed(package)
 
 
+def test_nothing_but_the_command_imports_what_reads_the_logs_of_others() -> None:
+    outside = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "foreign"]
+    users = {file.stem for file in outside if "foreign" in packages([file])}
+    assert users == {"cli"}
+
+
 def test_no_modules_import_each_other() -> None:
     """Also for types alone, and over others."""
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from dohyo.bad_input import BadInputError
+from dohyo.foreign import collecting
+from dohyo.foreign.tabulate import Format, tabulate
 from dohyo.metrics import Row
-from dohyo.summary import foreign
 from dohyo.summary.results import Summary, Trial
-from dohyo.tables.tabulate import Format, tabulate
 
 STOCK = Path(__file__).parent / "data" / "stock"
 
 
 def collect(folders: list[Path]) -> Summary:
-    return foreign.collect(folders).summary
+    return collecting.collect(folders).summary
 
 
 def row(of: Trial, operation: str, phase: str = "run") -> Row:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
+from dohyo.evidence.result_lines import Operation
+from dohyo.foreign.ycsb_log import ClientLog, read_log
 
 DATA = Path(__file__).parent / "data"
 STOCK = DATA / "stock"

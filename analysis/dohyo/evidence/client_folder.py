@@ -9,9 +9,9 @@ from typing import Any
 
 from dohyo.evidence.hdr_log import Interval, Latencies, merge_log
 from dohyo.evidence.json_values import mapping, number, read_object, whole
+from dohyo.evidence.result_lines import Operation, read_results
 from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
-from dohyo.evidence.ycsb_log import Operation, read_log
 from dohyo.operations import READ_MODIFY_WRITE, calls, is_failure
 
 # Of three significant digits.
@@ -68,8 +68,7 @@ def read(
         client.problems.append(failure)
         return client
     client.problems += broken
-    logs = [log for log in read_log(folder / "result.txt", warn) if log.has_results]
-    log = logs[-1] if logs else None
+    log = read_results(folder / "result.txt", warn)
     if log is None or log.cut:
         client.problems.append(log.cut if log and log.cut else "no result lines in result.txt")
         return client

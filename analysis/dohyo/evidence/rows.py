@@ -9,7 +9,7 @@ from typing import Any
 
 from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies, is_known
-from dohyo.evidence.ycsb_log import NOT_FOUND, OK, Operation
+from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
 from dohyo.metrics import PERCENTILES, Row, Samples
 from dohyo.operations import OVERALL, is_call, order
 from dohyo.statistics import Estimate, total

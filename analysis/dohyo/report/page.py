@@ -29,13 +29,12 @@ from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Ch
 from dohyo.report.material import Material
 from dohyo.report.matrix import matrix
 from dohyo.report.measured import Measured
-from dohyo.summary.foreign import REPORT
 from dohyo.summary.results import Summary
 from dohyo.tables import comparison_table, conditions, published_table, screen, table
 from dohyo.tables.grid import Grid
 from dohyo.tables.verdict import verdict
 
-FILE = REPORT
+FILE = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
 # What stands beside the report and is linked from it, with what it is.
 _FILES = {

@@ -14,11 +14,11 @@ from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.events import Event, collapses
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.json_values import number, read_object, whole
+from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
 from dohyo.evidence.timeline import Timeline
-from dohyo.evidence.ycsb_log import NOT_FOUND
 from dohyo.summary import validity
 
 # The exit code of a client that saw the database fail: too many errors, or no success any more.

@@ -27,18 +27,18 @@ from dohyo import folders as contained
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.over_time import MOST_SLOTS, Slot
+from dohyo.evidence.result_lines import Operation
 from dohyo.evidence.rows import LOAD, RUN, Phase, Run, merge, rows
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
-from dohyo.evidence.ycsb_log import ClientLog, Operation, read_log
+from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call
+from dohyo.report import page
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import WORKLOAD, unequal
 
-# The page that `dohyo report` writes into a folder of logs is none of them.
-REPORT = "report.html"
 UNKNOWN_CONDITIONS = (
     "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
     " what the hosts did is not in them, so whether the conditions were equal is not known"
@@ -134,7 +134,7 @@ def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
     found = []
     for folder, below, files in os.walk(top, onerror=closed):
         below[:] = [name for name in below if not name.startswith(".")]
-        paths = [Path(folder, name) for name in files if not name.startswith(".") and name != REPORT]
+        paths = [Path(folder, name) for name in files if not name.startswith(".") and name != page.FILE]
         found.append((Path(folder), sorted(path for path in paths if _is_file(path))))
     yield from sorted(found)
 

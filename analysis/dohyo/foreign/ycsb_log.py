@@ -8,7 +8,6 @@ other programs: those are passed over; a line of YCSB that cannot be understood 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,23 +18,18 @@ from operator import mul
 from pathlib import Path
 from typing import cast
 
-from dohyo.evidence import go_ycsb
+from dohyo.evidence.result_lines import (
+    OVERFLOW,
+    Operation,
+    ResultLog,
+    ResultReader,
+    decimal,
+    decimal_or_fail,
+    whole_number,
+)
 from dohyo.evidence.text_file import Warn, blocks, limited
-from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_failure, is_known, operation
-
-# Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
-OK = frozenset({"OK", "BATCHED_OK", "0"})
-NOT_FOUND = frozenset({"NOT_FOUND"})
-
-# A result line, possibly behind another program's prefix (`client-1 | `).
-_RESULT = re.compile(r"(?:^|[\s|])\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$")
-_RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
-_PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
-_LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
-_BUCKET = re.compile(r">?\d+")  # of measurementtype=histogram, timeseries, and of verbose histograms
-_COUNT = re.compile(r"(\d{1,18})(?:\.0)?")
-_NUMBER = re.compile(r"\d{1,18}(?:\.\d+)?(?:E-?\d{1,3})?")
-_NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
+from dohyo.foreign import go_ycsb
+from dohyo.operations import calls, is_failure, operation
 
 _STATUS = re.compile(
     r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}|^)\s*(\d{1,9}) sec: (\d{1,18}) operations;"
@@ -58,31 +52,12 @@ _JSON_DEPTH = 10
 _COMMAND = "Command line:"
 _EXCEPTION = re.compile(r'(?:Exception in thread "[^"]*" |Caused by: )?((?:\w+\.)+\w*(?:Exception|Error)\b.*)')
 
-# What stock YCSB counts in 32 bits: operations of a client, and what follows from them.
-_OVERFLOW = "a 32-bit counter has overflowed"
-_NEGATIVE = re.compile(r"-\d[\d.E]*")
-_NEVER_NEGATIVE = frozenset({"RunTime(ms)", "Throughput(ops/sec)", "Operations", "Total Operations", "Records"})
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
-_FRACTION = re.compile(r"\d+\.\d*[1-9]\d*")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
 # Status lines tell whole seconds and come late on a busy host. Clocks that are put right jump further.
 _JUMP_SECONDS = 60.0
 _MOST_POINTS = 3600  # an hour by the second
-_BUCKET_US = 1000.0  # percentiles and maxima from buckets of 1 ms are ends of buckets
-
-
-@dataclass
-class Operation:
-    """The result lines of one operation type. None: the log does not say. Times in µs."""
-
-    operations: int | None = None
-    records: int | None = None
-    mean_us: float | None = None
-    max_us: float | None = None
-    percentiles_us: dict[float, float] = field(default_factory=dict)
-    returns: dict[str, int] = field(default_factory=dict)
-    whole_milliseconds: bool = False  # percentiles of measurementtype=histogram are lower ends of 1 ms buckets
 
 
 @dataclass
@@ -110,16 +85,9 @@ class StatusLines:
 
 
 @dataclass
-class ClientLog:
+class ClientLog(ResultLog):
     """One run of one client, as far as its log tells. A file has several if runs were appended to it."""
 
-    path: Path
-    line: int  # where it begins
-    runtime_ms: int | None = None
-    throughput: float | None = None  # operations/s, as printed
-    stated_operations: int | None = None  # [OVERALL], Operations: only Dohyo's client prints them
-    overall_records: int | None = None  # only Dohyo's client prints them
-    operations: dict[str, Operation] = field(default_factory=dict)  # from result lines
     last_status: str | None = None  # the last status line, without the counts of its operation types
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
@@ -127,9 +95,7 @@ class ClientLog:
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
     progress: StatusLines = field(default_factory=StatusLines)  # summed over all status lines
     command: str | None = None
-    cut: str | None = None  # why something is missing
     exception: str | None = None  # the first one that Java named
-    doubts: list[str] = field(default_factory=list)  # numbers that cannot be true, with the line and the reason
     is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
     properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
     # Of the first and the last status line, seconds on the clock of the client's host, in its time zone.
@@ -137,27 +103,10 @@ class ClientLog:
     ended: float | None = None
 
     @property
-    def has_results(self) -> bool:
-        """Whether there are result lines, not only status lines or a command line."""
-        return self.runtime_ms is not None or self.throughput is not None or bool(self.operations)
-
-    @property
     def is_empty(self) -> bool:
         """Whether it has nothing of YCSB."""
         told = self.status_operations is not None or self.command is not None or bool(self.properties)
         return not self.has_results and not told
-
-    @property
-    def overall_operations(self) -> int | None:
-        """Operations of all types: those without errors of Dohyo's client, those attempted of the stock client.
-
-        The stock client prints only their rate, which is exactly 1000 · operations / runtime.
-        """
-        if self.stated_operations is not None:
-            return self.stated_operations
-        if self.runtime_ms is None or self.throughput is None:
-            return None
-        return round(self.throughput * self.runtime_ms / 1000)
 
     @property
     def is_load(self) -> bool:
@@ -191,26 +140,12 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
     return reader.finish()
 
 
-class _Reader:
+class _Reader(ResultReader[ClientLog]):
     def __init__(self, path: Path, warn: Warn) -> None:
-        self._path = path
-        self._warn = warn
-        self._logs = [ClientLog(path, 1)]
-        self._number = 0
-        self._line = ""
-        self._damage: str | None = None
+        super().__init__(path, warn, ClientLog)
         self._object: dict[str, str] = {}
         self._go_finished = False
         self._jumped = 0.0  # how far the clock of the host is off, since the run began
-
-    @property
-    def _log(self) -> ClientLog:
-        return self._logs[-1]
-
-    def damaged(self, message: str) -> None:
-        """The file itself cannot be read to its end."""
-        self._damage = message.removeprefix(f"{self._path}:")
-        self._warn(message)
 
     def read_block(self, number: int, block: bytes) -> None:
         """Reads whole lines. A client that runs for long leaves little but status lines: those are read together."""
@@ -248,58 +183,26 @@ class _Reader:
             self._log.progress.add(elapsed, operations)
         return len(times)
 
-    def read(self, number: int, line: str) -> None:
-        self._number, self._line = number, line
-        if not line.endswith("\n"):
-            return  # only a last line: see finish()
-        self._understand(line)
-
-    def finish(self) -> list[ClientLog]:
-        self._last_line()
+    def _end(self, half: str) -> None:
+        if half.rstrip().endswith(("}", "]")) and (self._object or '"metric"' in half):
+            self._understand(half)  # closed JSON is whole
+        elif half.strip() != "]":
+            super()._end(half)
         if "metric" in self._object:
             self._cut("the JSON results are cut off")
-        if self._damage and not self._log.is_empty:
-            self._log.cut = self._log.cut or "the file is damaged"
-        found = [log for log in self._logs if not log.is_empty]
-        for log in found:
-            self._check(log)
-        return found
-
-    def _last_line(self) -> None:
-        """A last line without its end may be half a line with half a number in it: only closed JSON is used."""
-        if not self._line or self._line.endswith("\n") or not self._line.strip():
-            return
-        if self._line.rstrip().endswith(("}", "]")) and (self._object or '"metric"' in self._line):
-            self._understand(self._line)
-        elif self._line.strip() != "]" and not self._log.is_empty:
-            self._cut("the last line has no end and is left out")
-
-    def _cut(self, why: str) -> None:
-        self._log.cut = self._log.cut or why
-        self._complain(why)
-
-    def _complain(self, what: str) -> None:
-        self._warn(f"{self._path}:{self._number}: {what}")
-
-    def _doubt(self, what: str) -> None:
-        self._log.doubts.append(f"{self._path.name}:{self._number}: {what}")
-        self._complain(what)
 
     def _next_log(self) -> None:
         self._go_finished = False
         self._jumped = 0.0
-        if not self._log.is_empty:
-            self._logs.append(ClientLog(self._path, self._number))
+        super()._next_log()
 
-    def _understand(self, line: str) -> None:
+    def _understand(self, line: str) -> bool:
         if (status := _STATUS.search(line)) is not None:
             self._status(status, line)
         elif ": Count=" in line:
             self._status_operations(line)  # hdrhistogram+histogram breaks its status line into several
-        elif (result := _RESULT.search(line)) is not None and "], " not in line[: result.start(1)]:
-            self._result(result[1], result[2].strip(), result[3])
-        elif _RESULT_START.match(line):
-            self._complain(f"not a whole result line: {line.strip()[:80]!r}")
+        elif super()._understand(line):
+            pass
         elif line.startswith("[{") and '"Takes(s)"' in line:
             self._go_results(line)
         elif self._object or '"metric"' in line or line.lstrip("[ ").startswith("{"):
@@ -308,13 +211,14 @@ class _Reader:
             self._next_log()
             self._log.command = line.removeprefix(_COMMAND).strip()
         elif (overflowed := _NEGATIVE_STATUS.search(line)) is not None:
-            self._doubt(f"{overflowed[1]} operations: {_OVERFLOW}")
+            self._doubt(f"{overflowed[1]} operations: {OVERFLOW}")
         elif " - Takes(s): " in line:
             self._go_results(line)
         elif (thrown := _EXCEPTION.match(line)) is not None:
             self._log.exception = self._log.exception or thrown[1].strip()
         else:
             self._go_run(line)
+        return True
 
     def _go_run(self, line: str) -> None:
         if go_ycsb.begins(line):
@@ -341,11 +245,13 @@ class _Reader:
         if self._go_finished and name in self._log.operations:
             self._next_log()  # another run, whose properties are not in the log
         self._log.is_go = True
-        least = _number_or_fail(values["Min(us)"])
-        of = Operation(_count(values["Count"]), mean_us=_number(values["Avg(us)"]), max_us=_number(values["Max(us)"]))
+        least = decimal_or_fail(values["Min(us)"])
+        of = Operation(
+            whole_number(values["Count"]), mean_us=decimal(values["Avg(us)"]), max_us=decimal(values["Max(us)"])
+        )
         for key, value in values.items():
             if found := _GO_PERCENTILE.fullmatch(key):
-                at = _number_or_fail(value)
+                at = decimal_or_fail(value)
                 if at < least:
                     self._doubt(f"{name}: {key} of {value} is below the minimum: it is beyond the last bucket, 1.024 s")
                 else:
@@ -375,50 +281,6 @@ class _Reader:
             self._result(found["metric"], found["measurement"], found["value"])
         elif "measurement" in found:
             self._complain("not a whole JSON result")
-
-    def _result(self, metric: str, measurement: str, value: str) -> None:
-        if _NEGATIVE.fullmatch(value) and measurement in _NEVER_NEGATIVE:
-            self._doubt(f"[{metric}], {measurement} is {value}: {_OVERFLOW}")
-            return
-        if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
-            self._doubt(
-                f"[{metric}], {measurement} is {value}: a measured one is whole microseconds; this one was computed, "
-                "as averaged percentiles are"
-            )
-            return
-        try:
-            if metric == "OVERALL":
-                self._overall(measurement, value)
-            elif name := operation(metric):
-                self._operation(name, measurement, value)
-        except ValueError as error:
-            self._complain(f"[{metric}], {measurement}: {error}")
-
-    def _overall(self, measurement: str, value: str) -> None:
-        if measurement == "RunTime(ms)":
-            runtime = _count(value)
-            if self._log.has_results:
-                self._next_log()
-            self._log.runtime_ms = runtime
-        elif measurement == "Throughput(ops/sec)":
-            self._log.throughput = _number(value)
-        elif measurement == "Operations":
-            self._log.stated_operations = _count(value)
-        elif measurement == "Records":
-            self._log.overall_records = _count(value)
-
-    def _operation(self, name: str, measurement: str, value: str) -> None:
-        if _BUCKET.fullmatch(measurement):
-            return
-        known = Operation()
-        _fill(known, measurement, value)
-        if known == Operation():
-            return  # a measurement that Dohyo has no use for
-        into = self._log.operations.setdefault(name, Operation())
-        if _contradicts(into, known):
-            self._complain(f"[{name}], {measurement} was given before with another value: the first one counts")
-            return
-        _fill(into, measurement, value)
 
     def _status(self, status: re.Match[str], line: str) -> None:
         if status[0] == self._log.last_status:
@@ -471,37 +333,11 @@ class _Reader:
         total.max_us = max(total.max_us or 0.0, float(maximum))
 
     def _check(self, log: ClientLog) -> None:
-        """Results that break off between two lines show only in that the numbers do not add up."""
-        if not log.has_results:
-            return
-        self._check_values(log)
-        if log.is_go:
+        if not log.is_go:
+            super()._check(log)
+        elif log.has_results:
+            self._check_values(log)
             self._check_go(log)
-            return
-        why = None
-        expected = log.overall_operations
-        counted = calls({name: of.operations or 0 for name, of in log.operations.items()})
-        if expected is None:
-            why = "no [OVERALL] run time and throughput"
-        elif counted < expected and all(is_known(name) for name in log.operations):
-            why = f"result lines for {counted:,} of {expected:,} operations"
-        for name, of in log.operations.items():
-            if not is_call(name) or "-" in name:
-                continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… need not have return codes
-            # One return code per record, so at least one per operation, whether it succeeded or not.
-            outcomes = [each for each in log.operations if each == name or each.startswith(f"{name}-")]
-            attempted = sum(log.operations[each].operations or 0 for each in outcomes if READ_MODIFY_WRITE not in each)
-            codes = sum(of.returns.values())
-            if codes < attempted:
-                why = why or f"return codes for {codes:,} of {attempted:,} operations of {name}"
-                of.returns.clear()
-        why = why or _breaks_off(log.operations)
-        if why and not log.cut:
-            log.cut = why
-            self._warn(f"{log.path}:{log.line}: {why}: incomplete")
-        if log.cut and log.operations:
-            # The one that stands last may have had more return codes, an error among them.
-            log.operations[list(log.operations)[-1]].returns.clear()
 
     def _check_go(self, log: ClientLog) -> None:
         log.stated_operations = calls(
@@ -516,26 +352,6 @@ class _Reader:
             log.cut = why
             self._warn(f"{log.path}:{log.line}: {why}: incomplete")
 
-    def _check_values(self, log: ClientLog) -> None:
-        """Numbers that contradict each other."""
-        found = []
-        counted = calls({name: of.operations or 0 for name, of in log.operations.items()})
-        if not log.is_go and log.overall_operations is not None and counted - log.overall_operations >= 2**31:
-            found.append(
-                f"[OVERALL] is of {log.overall_operations:,} operations, the others of {counted:,}: {_OVERFLOW}"
-            )
-        for name, of in log.operations.items():
-            if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:
-                found.append(f"{name}: the mean, {of.mean_us:,.0f} µs, is above the maximum, {of.max_us:,.0f} µs")
-            at = sorted(of.percentiles_us.items())
-            if any(low[1] > high[1] for low, high in pairwise(at)):
-                found.append(f"{name}: a higher percentile is below a lower one")
-            if at and of.max_us is not None and at[-1][1] > of.max_us + _BUCKET_US:
-                found.append(f"{name}: percentile {at[-1][0]:g}, {at[-1][1]:,.0f} µs, is above the maximum")
-        for what in found:
-            log.doubts.append(f"{log.path.name}:{log.line}: {what}")
-            self._warn(f"{log.path}:{log.line}: {what}")
-
 
 def _began(status: re.Match[str]) -> float | None:
     """When the client began, by the time of day in a status line and the seconds that it has counted since."""
@@ -545,81 +361,3 @@ def _began(status: re.Match[str]) -> float | None:
         return datetime.fromisoformat(stamp[1]).replace(tzinfo=UTC).timestamp() - int(status[1])
     except ValueError:
         return None  # no such day
-
-
-def _fill(into: Operation, measurement: str, value: str) -> None:
-    """Stores one measurement; ignores unknown ones. Raises ValueError when the value is not a number."""
-    if measurement in ("Operations", "Total Operations"):
-        into.operations = _count(value)
-    elif measurement == "Records":
-        into.records = _count(value)
-    elif measurement.startswith("Return="):
-        into.returns[measurement.removeprefix("Return=")] = _count(value)
-    elif measurement.startswith("LatencyVariance"):
-        into.whole_milliseconds = True
-    elif latency := _LATENCY.fullmatch(measurement):
-        microseconds = _microseconds(value, latency[2])
-        if latency[1] == "Average":
-            into.mean_us = microseconds
-        elif latency[1] == "Max":
-            into.max_us = microseconds
-    elif percentile := _PERCENTILE.fullmatch(measurement):
-        microseconds = _microseconds(value, percentile[3])
-        if microseconds is not None:
-            into.percentiles_us[float(_number_or_fail(percentile[1] or percentile[2]))] = microseconds
-
-
-def _breaks_off(operations: dict[str, Operation]) -> str | None:
-    """What the last operation type lacks that the others have; None when nothing."""
-    *others, last = operations or [""]
-    if not others or not operations[last].operations:
-        return None
-    intended = [name for name in operations if name.startswith(INTENDED)]
-    for name in operations:
-        if intended and not name.startswith(INTENDED) and INTENDED + name not in operations:
-            return f"no result lines for {INTENDED}{name}"
-    complete = [operations[name] for name in others if operations[name].operations]
-    of = operations[last]
-    lost = (
-        any(each.mean_us is not None for each in complete) and of.mean_us is None,
-        any(each.max_us is not None for each in complete) and of.max_us is None,
-        # A histogram of buckets has no percentiles when too many latencies are beyond its last bucket.
-        not of.whole_milliseconds and any(each.percentiles_us.keys() - of.percentiles_us.keys() for each in complete),
-    )
-    return f"result lines of {last} are missing" if any(lost) else None
-
-
-def _contradicts(old: Operation, new: Operation) -> bool:
-    """Whether `new`, which has one measurement, says something else than `old`."""
-    pairs: list[tuple[object, object]] = [
-        (old.operations, new.operations),
-        (old.records, new.records),
-        (old.mean_us, new.mean_us),
-        (old.max_us, new.max_us),
-        *((old.percentiles_us.get(key), value) for key, value in new.percentiles_us.items()),
-        *((old.returns.get(key), value) for key, value in new.returns.items()),
-    ]
-    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
-
-
-def _count(value: str) -> int:
-    """A whole number of at most 18 digits; older clients print the run time as `10110.0`."""
-    if not (found := _COUNT.fullmatch(value)):
-        raise ValueError(f"{value[:40]!r} is not a count")
-    return int(found[1])
-
-
-def _number(value: str) -> float | None:
-    """A decimal number, or None for what Java prints when there is none."""
-    return None if value in _NO_VALUE else _number_or_fail(value)
-
-
-def _number_or_fail(value: str) -> float:
-    if not _NUMBER.fullmatch(value) or not math.isfinite(number := float(value)):
-        raise ValueError(f"{value[:40]!r} is not a number")
-    return number
-
-
-def _microseconds(value: str, unit: str | None) -> float | None:
-    number = _number(value)
-    return number * 1000 if number is not None and unit == "ms" else number

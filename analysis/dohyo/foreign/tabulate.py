@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from dohyo.evidence import experiment_folder
-from dohyo.summary.foreign import collect
+from dohyo.foreign.collecting import collect
 from dohyo.summary.summary import is_experiment, summarise
 from dohyo.tables import screen, table
 from dohyo.terminal import Console, printable, say, warn

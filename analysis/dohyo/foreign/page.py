@@ -8,12 +8,11 @@ from pathlib import Path
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.rows import LOAD
+from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.report.charts import charts
 from dohyo.report.material import Material
 from dohyo.report.measured import Measured, MeasuredRun, curves
 from dohyo.report.page import Report
-from dohyo.summary import foreign
-from dohyo.summary.foreign import ForeignRun
 
 
 def gather(folder: Path) -> Report:
@@ -21,7 +20,7 @@ def gather(folder: Path) -> Report:
 
     :raises BadInputError: if the folder has no YCSB logs
     """
-    collected = foreign.collect([folder])
+    collected = collect([folder])
     found = collected.summary
     if not found.trials:
         said = "".join(f"; {warning}" for warning in found.warnings)
@@ -41,7 +40,7 @@ def gather(folder: Path) -> Report:
         if trial.status != "invalid":
             measured.curves += curves(trial, run.phase, run.latencies)
     material = Material(summary, measured)
-    return Report(folder, material, charts(material), {}, collected.folders, foreign.UNKNOWN_CONDITIONS)
+    return Report(folder, material, charts(material), {}, collected.folders, UNKNOWN_CONDITIONS)
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:

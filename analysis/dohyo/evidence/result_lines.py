@@ -1,0 +1,343 @@
+"""The result lines of a YCSB client, as `TextMeasurementsExporter` writes them and with what Dohyo's client adds
+(`Records`). A log may be cut off anywhere, and other programs' lines are passed over; a result line that cannot be
+understood is reported and never guessed at.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from dohyo.evidence.text_file import Warn, limited, lines
+from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation
+
+# Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
+OK = frozenset({"OK", "BATCHED_OK", "0"})
+NOT_FOUND = frozenset({"NOT_FOUND"})
+
+# A result line, possibly behind another program's prefix (`client-1 | `).
+_RESULT = re.compile(r"(?:^|[\s|])\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$")
+_RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
+_PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
+_LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
+_BUCKET = re.compile(r">?\d+")  # of measurementtype=histogram, timeseries, and of verbose histograms
+_COUNT = re.compile(r"(\d{1,18})(?:\.0)?")
+_NUMBER = re.compile(r"\d{1,18}(?:\.\d+)?(?:E-?\d{1,3})?")
+_NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
+
+# What stock YCSB counts in 32 bits: operations of a client, and what follows from them.
+OVERFLOW = "a 32-bit counter has overflowed"
+_NEGATIVE = re.compile(r"-\d[\d.E]*")
+_NEVER_NEGATIVE = frozenset({"RunTime(ms)", "Throughput(ops/sec)", "Operations", "Total Operations", "Records"})
+_FRACTION = re.compile(r"\d+\.\d*[1-9]\d*")
+_BUCKET_US = 1000.0  # percentiles and maxima from buckets of 1 ms are ends of buckets
+
+
+@dataclass
+class Operation:
+    """The result lines of one operation type. None: the log does not say. Times in µs."""
+
+    operations: int | None = None
+    records: int | None = None
+    mean_us: float | None = None
+    max_us: float | None = None
+    percentiles_us: dict[float, float] = field(default_factory=dict)
+    returns: dict[str, int] = field(default_factory=dict)
+    whole_milliseconds: bool = False  # percentiles of measurementtype=histogram are lower ends of 1 ms buckets
+
+
+@dataclass
+class ResultLog:
+    """One run of one client, as far as its result lines tell. A file has several if runs were appended to it."""
+
+    path: Path
+    line: int  # where it begins
+    runtime_ms: int | None = None
+    throughput: float | None = None  # operations/s, as printed
+    stated_operations: int | None = None  # [OVERALL], Operations: only Dohyo's client prints them
+    overall_records: int | None = None  # only Dohyo's client prints them
+    operations: dict[str, Operation] = field(default_factory=dict)  # from result lines
+    cut: str | None = None  # why something is missing
+    doubts: list[str] = field(default_factory=list)  # numbers that cannot be true, with the line and the reason
+
+    @property
+    def has_results(self) -> bool:
+        """Whether there are result lines."""
+        return self.runtime_ms is not None or self.throughput is not None or bool(self.operations)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has nothing of YCSB."""
+        return not self.has_results
+
+    @property
+    def overall_operations(self) -> int | None:
+        """Operations of all types: those without errors of Dohyo's client, those attempted of the stock client.
+
+        The stock client prints only their rate, which is exactly 1000 · operations / runtime.
+        """
+        if self.stated_operations is not None:
+            return self.stated_operations
+        if self.runtime_ms is None or self.throughput is None:
+            return None
+        return round(self.throughput * self.runtime_ms / 1000)
+
+
+Log = TypeVar("Log", bound=ResultLog)
+
+
+def read_results(path: Path, warn: Warn) -> ResultLog | None:
+    """The last run in a file of result lines; None when there is none.
+
+    Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
+    """
+    reader = ResultReader(path, limited(path, warn), ResultLog)
+    for number, line in lines(path, reader.damaged):
+        reader.read(number, line)
+    return next(reversed(reader.finish()), None)
+
+
+class ResultReader(Generic[Log]):
+    """Reads the lines of one file."""
+
+    def __init__(self, path: Path, warn: Warn, new: Callable[[Path, int], Log]) -> None:
+        """`new` makes a log of the path and its first line."""
+        self._path = path
+        self._warn = warn
+        self._new = new
+        self._logs = [new(path, 1)]
+        self._number = 0
+        self._line = ""
+        self._damage: str | None = None
+
+    @property
+    def _log(self) -> Log:
+        return self._logs[-1]
+
+    def damaged(self, message: str) -> None:
+        """The file itself cannot be read to its end."""
+        self._damage = message.removeprefix(f"{self._path}:")
+        self._warn(message)
+
+    def read(self, number: int, line: str) -> None:
+        """Reads the next line."""
+        self._number, self._line = number, line
+        if line.endswith("\n"):  # only a last line has no end: see finish()
+            self._understand(line)
+
+    def finish(self) -> list[Log]:
+        """All runs in the file, in their order."""
+        self._end(self._line if not self._line.endswith("\n") else "")
+        if self._damage and not self._log.is_empty:
+            self._log.cut = self._log.cut or "the file is damaged"
+        found = [log for log in self._logs if not log.is_empty]
+        for log in found:
+            self._check(log)
+        return found
+
+    def _end(self, half: str) -> None:
+        """Takes the last line, if it has no end: it may be half a line with half a number in it."""
+        if half.strip() and not self._log.is_empty:
+            self._cut("the last line has no end and is left out")
+
+    def _cut(self, why: str) -> None:
+        self._log.cut = self._log.cut or why
+        self._complain(why)
+
+    def _complain(self, what: str) -> None:
+        self._warn(f"{self._path}:{self._number}: {what}")
+
+    def _doubt(self, what: str) -> None:
+        self._log.doubts.append(f"{self._path.name}:{self._number}: {what}")
+        self._complain(what)
+
+    def _next_log(self) -> None:
+        if not self._log.is_empty:
+            self._logs.append(self._new(self._path, self._number))
+
+    def _understand(self, line: str) -> bool:
+        """Takes a result line, or half of one; False for another line."""
+        if (result := _RESULT.search(line)) is not None and "], " not in line[: result.start(1)]:
+            self._result(result[1], result[2].strip(), result[3])
+        elif _RESULT_START.match(line):
+            self._complain(f"not a whole result line: {line.strip()[:80]!r}")
+        else:
+            return False
+        return True
+
+    def _result(self, metric: str, measurement: str, value: str) -> None:
+        if _NEGATIVE.fullmatch(value) and measurement in _NEVER_NEGATIVE:
+            self._doubt(f"[{metric}], {measurement} is {value}: {OVERFLOW}")
+            return
+        if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
+            self._doubt(
+                f"[{metric}], {measurement} is {value}: a measured one is whole microseconds; this one was computed, "
+                "as averaged percentiles are"
+            )
+            return
+        try:
+            if metric == "OVERALL":
+                self._overall(measurement, value)
+            elif name := operation(metric):
+                self._operation(name, measurement, value)
+        except ValueError as error:
+            self._complain(f"[{metric}], {measurement}: {error}")
+
+    def _overall(self, measurement: str, value: str) -> None:
+        if measurement == "RunTime(ms)":
+            runtime = whole_number(value)
+            if self._log.has_results:
+                self._next_log()
+            self._log.runtime_ms = runtime
+        elif measurement == "Throughput(ops/sec)":
+            self._log.throughput = decimal(value)
+        elif measurement == "Operations":
+            self._log.stated_operations = whole_number(value)
+        elif measurement == "Records":
+            self._log.overall_records = whole_number(value)
+
+    def _operation(self, name: str, measurement: str, value: str) -> None:
+        if _BUCKET.fullmatch(measurement):
+            return
+        known = Operation()
+        _fill(known, measurement, value)
+        if known == Operation():
+            return  # a measurement that Dohyo has no use for
+        into = self._log.operations.setdefault(name, Operation())
+        if _contradicts(into, known):
+            self._complain(f"[{name}], {measurement} was given before with another value: the first one counts")
+            return
+        _fill(into, measurement, value)
+
+    def _check(self, log: Log) -> None:
+        """Results that break off between two lines show only in that the numbers do not add up."""
+        if not log.has_results:
+            return
+        self._check_values(log)
+        why = None
+        expected = log.overall_operations
+        counted = calls({name: of.operations or 0 for name, of in log.operations.items()})
+        if expected is None:
+            why = "no [OVERALL] run time and throughput"
+        elif counted < expected and all(is_known(name) for name in log.operations):
+            why = f"result lines for {counted:,} of {expected:,} operations"
+        for name, of in log.operations.items():
+            if not is_call(name) or "-" in name:
+                continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… need not have return codes
+            # One return code per record, so at least one per operation, whether it succeeded or not.
+            outcomes = [each for each in log.operations if each == name or each.startswith(f"{name}-")]
+            attempted = sum(log.operations[each].operations or 0 for each in outcomes if READ_MODIFY_WRITE not in each)
+            codes = sum(of.returns.values())
+            if codes < attempted:
+                why = why or f"return codes for {codes:,} of {attempted:,} operations of {name}"
+                of.returns.clear()
+        why = why or _breaks_off(log.operations)
+        if why and not log.cut:
+            log.cut = why
+            self._warn(f"{log.path}:{log.line}: {why}: incomplete")
+        if log.cut and log.operations:
+            # The one that stands last may have had more return codes, an error among them.
+            log.operations[list(log.operations)[-1]].returns.clear()
+
+    def _check_values(self, log: Log) -> None:
+        """Numbers that contradict each other."""
+        found = []
+        counted = calls({name: of.operations or 0 for name, of in log.operations.items()})
+        if log.overall_operations is not None and counted - log.overall_operations >= 2**31:
+            found.append(
+                f"[OVERALL] is of {log.overall_operations:,} operations, the others of {counted:,}: {OVERFLOW}"
+            )
+        for name, of in log.operations.items():
+            if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:
+                found.append(f"{name}: the mean, {of.mean_us:,.0f} µs, is above the maximum, {of.max_us:,.0f} µs")
+            at = sorted(of.percentiles_us.items())
+            if any(low[1] > high[1] for low, high in pairwise(at)):
+                found.append(f"{name}: a higher percentile is below a lower one")
+            if at and of.max_us is not None and at[-1][1] > of.max_us + _BUCKET_US:
+                found.append(f"{name}: percentile {at[-1][0]:g}, {at[-1][1]:,.0f} µs, is above the maximum")
+        for what in found:
+            log.doubts.append(f"{log.path.name}:{log.line}: {what}")
+            self._warn(f"{log.path}:{log.line}: {what}")
+
+
+def _fill(into: Operation, measurement: str, value: str) -> None:
+    """Stores one measurement; ignores unknown ones. Raises ValueError when the value is not a number."""
+    if measurement in ("Operations", "Total Operations"):
+        into.operations = whole_number(value)
+    elif measurement == "Records":
+        into.records = whole_number(value)
+    elif measurement.startswith("Return="):
+        into.returns[measurement.removeprefix("Return=")] = whole_number(value)
+    elif measurement.startswith("LatencyVariance"):
+        into.whole_milliseconds = True
+    elif latency := _LATENCY.fullmatch(measurement):
+        microseconds = _microseconds(value, latency[2])
+        if latency[1] == "Average":
+            into.mean_us = microseconds
+        elif latency[1] == "Max":
+            into.max_us = microseconds
+    elif percentile := _PERCENTILE.fullmatch(measurement):
+        microseconds = _microseconds(value, percentile[3])
+        if microseconds is not None:
+            into.percentiles_us[float(decimal_or_fail(percentile[1] or percentile[2]))] = microseconds
+
+
+def _breaks_off(operations: dict[str, Operation]) -> str | None:
+    """What the last operation type lacks that the others have; None when nothing."""
+    *others, last = operations or [""]
+    if not others or not operations[last].operations:
+        return None
+    intended = [name for name in operations if name.startswith(INTENDED)]
+    for name in operations:
+        if intended and not name.startswith(INTENDED) and INTENDED + name not in operations:
+            return f"no result lines for {INTENDED}{name}"
+    complete = [operations[name] for name in others if operations[name].operations]
+    of = operations[last]
+    lost = (
+        any(each.mean_us is not None for each in complete) and of.mean_us is None,
+        any(each.max_us is not None for each in complete) and of.max_us is None,
+        # A histogram of buckets has no percentiles when too many latencies are beyond its last bucket.
+        not of.whole_milliseconds and any(each.percentiles_us.keys() - of.percentiles_us.keys() for each in complete),
+    )
+    return f"result lines of {last} are missing" if any(lost) else None
+
+
+def _contradicts(old: Operation, new: Operation) -> bool:
+    """Whether `new`, which has one measurement, says something else than `old`."""
+    pairs: list[tuple[object, object]] = [
+        (old.operations, new.operations),
+        (old.records, new.records),
+        (old.mean_us, new.mean_us),
+        (old.max_us, new.max_us),
+        *((old.percentiles_us.get(key), value) for key, value in new.percentiles_us.items()),
+        *((old.returns.get(key), value) for key, value in new.returns.items()),
+    ]
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
+
+
+def whole_number(value: str) -> int:
+    """A whole number of at most 18 digits; older clients print the run time as `10110.0`."""
+    if not (found := _COUNT.fullmatch(value)):
+        raise ValueError(f"{value[:40]!r} is not a count")
+    return int(found[1])
+
+
+def decimal(value: str) -> float | None:
+    """A decimal number, or None for what Java prints when there is none."""
+    return None if value in _NO_VALUE else decimal_or_fail(value)
+
+
+def decimal_or_fail(value: str) -> float:
+    if not _NUMBER.fullmatch(value) or not math.isfinite(number := float(value)):
+        raise ValueError(f"{value[:40]!r} is not a number")
+    return number
+
+
+def _microseconds(value: str, unit: str | None) -> float | None:
+    number = decimal(value)
+    return number * 1000 if number is not None and unit == "ms" else number
