@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import dohyo
+from dohyo.places import BINDINGS
+from dohyo.scenario import properties
 
 PACKAGE = Path(dohyo.__file__).parent
 # As the map of the packages lists them.
@@ -99,6 +101,16 @@ def test_public_classes_have_names_of_their_own() -> None:
     )
     assert names["Scenario"] == 1
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_module_names_a_property_of_a_single_binding() -> None:
+    """What Dohyo has to know of one is said in the binding's own properties.yml."""
+    bindings = {file.parent.name for file in BINDINGS.glob("*/properties.yml")}
+    own = [key for key, entry in properties.known().items() if entry.by in bindings and "." in key]
+    assert "aerospike.layout" in own
+    trees = {file.name: ast.walk(ast.parse(file.read_text("utf-8"))) for file in PACKAGE.rglob("*.py")}
+    constants = [(name, node.value) for name, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
+    assert [(name, key) for name, text in constants if isinstance(text, str) for key in own if key in text] == []
 
 
 def test_what_every_package_may_import_imports_none_of_them() -> None:

@@ -35,9 +35,10 @@ from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call
 from dohyo.report import page
+from dohyo.scenario.properties import of_the_workload
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
-from dohyo.summary.summary import WORKLOAD, unequal
+from dohyo.summary.summary import unequal
 
 UNKNOWN_CONDITIONS = (
     "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
@@ -45,6 +46,8 @@ UNKNOWN_CONDITIONS = (
 )
 # No client runs for longer (23 days); a damaged log must not cost memory.
 _LONGEST_SECONDS = 2_000_000
+# Some forks of YCSB delete, too.
+_WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Status lines tell whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
 
@@ -450,14 +453,14 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
 def _scenario(log: ClientLog) -> dict[str, str]:
     """The options that say what is measured, not those that tell clients of one run apart."""
     if log.properties:
-        return {key: value for key, value in log.properties.items() if WORKLOAD.fullmatch(key)}
+        return {key: value for key, value in log.properties.items() if key in _WORKLOAD}
     words = (log.command or "").split()
     found: dict[str, str] = {}
     for option, value in pairwise(words):
         key, equals, stated = value.partition("=")
         if option in ("-db", "-P"):
             found[option] = " ".join(filter(None, [found.get(option), Path(value).name]))
-        elif option == "-p" and equals and WORKLOAD.fullmatch(key):
+        elif option == "-p" and equals and key in _WORKLOAD:
             found[key] = stated
     return found
 

@@ -1,8 +1,8 @@
 """Scenario properties: reading property files, and checking every key and value against the lists in properties.yml."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,8 @@ _SIZES = {
 }
 # As in the options of a JVM.
 _LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-# What every system takes for the name of a field, also with a number behind it: MySQL at most 64 characters, HBase and
-# Aerospike bytes. Aerospike's limit of 15 bytes is checked where it is measured (together.py).
+# What every system takes for the name of a field, also with a number behind it; what a binding takes beyond that is in
+# its own properties.yml (names).
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 # What Java's property files take for a blank; Python would take more.
 _BLANKS = " \t\f"
@@ -47,6 +47,9 @@ class Property:
     refused: str | None = None
     fixed: str = ""
     kind: str = ""
+    same: bool = False
+    never: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    names: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
     def check(self, value: str) -> str:
         """Returns the value in the form that all readers understand ("100k" becomes "100000", "5m" becomes "300").
@@ -201,6 +204,12 @@ def known() -> dict[str, Property]:
         for key, fields in _yaml(file).items():
             result[key] = _property(key, f"Binding {binding}", {**fields, "by": binding})
     return result
+
+
+@cache
+def of_the_workload() -> frozenset[str]:
+    """What the clients of one run, and the trials at one point, have in common: else they measured different things."""
+    return frozenset(key for key, entry in known().items() if entry.same)
 
 
 def find(key: str) -> Property | None:

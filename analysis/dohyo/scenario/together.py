@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import key_columns, phases, search, systems
+from dohyo.scenario import key_columns, phases, properties, search, systems
 from dohyo.scenario.scenario import Scenario
-
-# Longest name of a bin, from Aerospike 3 on.
-BIN_NAME = 15
 
 
 def check(scenario: Scenario) -> None:
@@ -135,13 +132,13 @@ def _check_records(scenario: Scenario) -> None:
 def _check_fields(scenario: Scenario) -> None:
     """Checks the fields' names."""
     longest = f"{scenario['fieldnameprefix']}{scenario.number('fieldcount') - 1}"
-    bins = any(systems.all_systems()[name].role == "aerospike" for name in scenario.systems)
-    if bins and scenario["aerospike.layout"] == "bins" and len(longest) > BIN_NAME:
-        raise BadInputError(
-            f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and a bin of Aerospike, which"
-            f" is among the systems, has at most {BIN_NAME} characters; take a shorter one, leave out aerospike, or set"
-            " aerospike.layout=packed=10"
-        )
+    measured = {systems.all_systems()[name].role for name in scenario.systems}
+    for entry in properties.known().values():
+        most, why = entry.names.get(scenario[entry.key], (len(longest), ""))
+        if entry.by in measured and len(longest) > most:
+            raise BadInputError(
+                f"fieldnameprefix={scenario['fieldnameprefix']}: a field is called {longest}, and {why}"
+            )
 
 
 def _check_key(scenario: Scenario) -> None:
@@ -170,11 +167,11 @@ def _check_key(scenario: Scenario) -> None:
 
 
 def _check_batch(phase: Scenario) -> None:
-    if phase["keycolumns"] and phase["cassandra.batchread"] == "in":
-        raise BadInputError(
-            f"cassandra.batchread=in with keycolumns={phase['keycolumns']}: IN asks for every combination of the"
-            " columns' values, not for the batch's records; use cassandra.batchread=async"
-        )
+    for entry in properties.known().values():
+        value = phase[entry.key]
+        for other, why in entry.never.get(value, {}).items():
+            if phase[other]:
+                raise BadInputError(f"{entry.key}={value} with {other}={phase[other]}: {why}")
     records, tables = phase.number("recordcount"), phase.number("tablecount")
     _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
 

@@ -33,6 +33,7 @@ from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.scenario.properties import find as find_property
+from dohyo.scenario.properties import of_the_workload
 from dohyo.statistics import trend
 from dohyo.summary import in_parallel, knee, probes, validity
 from dohyo.summary.asked import asked
@@ -60,13 +61,6 @@ _OF_A_PHASE = (
     ("threads",), ("batchsize",), ("inflight",), ("retries",), ("read_before_write",), ("target",),
     ("measured_seconds", "warmup_seconds"),
 )  # fmt: skip
-
-# Properties of YCSB's workload that are the same for all clients and all systems of a comparison.
-WORKLOAD = re.compile(
-    r"workload|recordcount|table|field(count|length|lengthdistribution)|(read|write)allfields|requestdistribution"
-    r"|(read|update|insert|scan|delete|readmodifywrite)proportion|(min|max)scanlength|dotransactions|batchsize"
-    r"|insertorder|keycolumns|keysalt|valueentropy|arrival|(hotspot|exponential).*"
-)
 
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
@@ -345,7 +339,7 @@ class _Evidence:
         """The properties that say what is measured, without those of the matrix."""
         point = mapping(self._settings.get("trial_point"))
         return {
-            key: str(value) for key, value in self._properties.items() if WORKLOAD.fullmatch(key) and key not in point
+            key: str(value) for key, value in self._properties.items() if key in of_the_workload() and key not in point
         }
 
     def trial(self) -> Trial:
