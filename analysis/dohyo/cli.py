@@ -191,7 +191,7 @@ def show(experiment: str | None, details: bool) -> int:
     if details:
         table.render(summary, console)
     screen.render(summary, console, [screen.rest(shown(folder))], screen.again(places.named(folder)))
-    return 0 if summary.is_sound(skipped=not facts.get("named")) else 1
+    return 0 if summary.is_sound(skipped=not facts.named) else 1
 
 
 @cli.command("compare", context_settings=_CONTEXT)

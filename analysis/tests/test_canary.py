@@ -12,7 +12,8 @@ from evidence import edit_json, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence import canary
-from dohyo.evidence.canary import Canary, CanaryFigure, Comparison, Drift, compare, read
+from dohyo.evidence.canary import Canary, CanaryFigure, Comparison, Drift, compare
+from dohyo.evidence.records import CanaryFile, Complain, decoded
 from dohyo.planning import plan, sizing
 from dohyo.running.progress import Forecast, Progress
 from dohyo.scenario.hosts import Hosts
@@ -39,6 +40,10 @@ def content(host: str = "host1", network: tuple[dict[str, Any], ...] = (), **fig
         "hosts": {host: {"figures": own, "problems": []}},
         "network": {host: {"figures": list(network), "problems": []}},
     }
+
+
+def read(content: dict[str, Any], complain: Complain = pytest.fail) -> Canary | None:
+    return canary.read(decoded(content, CanaryFile, complain))
 
 
 def compared(*contents: dict[str, Any]) -> Comparison:
@@ -137,7 +142,12 @@ def test_one_canary_has_nothing_to_be_compared_with() -> None:
 
 def test_damaged_evidence_is_left_out() -> None:
     damaged = {"hosts": {"h": {"figures": [{}, 3, {"name": "x", "slices": [1]}, figure("memory", [0, -1])]}, "i": 3}}
-    assert read(damaged) == Canary(None)
+    said: list[str] = []
+    assert read(damaged, said.append) == Canary(None)
+    assert said == [
+        "hosts.h.figures[1] is 3: expected `object`, got `int`",
+        "hosts.i is 3: expected `object`, got `int`",
+    ]
     found = read(content(memory=[0, 5e9]))
     assert found is not None
     assert found.figures == [CanaryFigure("host1", "memory", None, "B/s", 5e9, 5e9, 5e9, 1)]

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
+from dohyo.evidence.records import TrialSettings, decoded
 from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import progress
@@ -44,7 +45,7 @@ def test_a_scenario_asks_for_a_search(tmp_path: Path) -> None:
     assert search.asked(asked) == Settings("p99<10ms", 10, 30, 0.03)
     (first, *_) = plan.trials(asked)
     settings = plan.variables(first, tmp_path, keep=False)["trial_search"]
-    assert probes.stated(json.loads(json.dumps(settings))) == search.asked(asked)
+    assert probes.stated(decoded({"trial_search": settings}, TrialSettings, pytest.fail).search) == search.asked(asked)
     own = load(tmp_path, **ASKED, search__duration="2m", search__probes="3", search__precision="0.1")
     assert search.asked(own) == Settings("p99<10ms", 3, 120, 0.1)
     # Nothing of it is the client's; and what was measured can be read back.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from dohyo.evidence.json_values import listing, mapping, number, text
+from dohyo.evidence.records import CanaryFile, CanaryReading
 from dohyo.figures import milliseconds, rate, size
 
 # A median further than this, as a share, from that of all trials is a drift.
@@ -132,27 +131,26 @@ class Comparison:
         return [*told, f"{rest} smaller ones are in summary.json"] if rest > 0 else told
 
 
-def read(content: Mapping[str, Any]) -> Canary | None:
-    """The canary of a trial from its `canary.json`; None from an empty one. What is damaged is left out."""
-    if not content:
+def read(content: CanaryFile) -> Canary | None:
+    """The canary of a trial from its `canary.json`; None from an empty one."""
+    if content == CanaryFile():
         return None
-    parts = [(host, mapping(part)) for of in ("hosts", "network") for host, part in mapping(content.get(of)).items()]
-    figures = [_figure(host, mapping(each)) for host, part in parts for each in listing(part.get("figures"))]
+    parts = [*content.hosts.items(), *content.network.items()]
+    figures = [_figure(host, each) for host, part in parts for each in part.figures]
     return Canary(
-        at=text(content.get("at")) or None,
+        at=content.at or None,
         figures=[figure for figure in figures if figure is not None],
-        problems=[f"{host}: {text(problem)}" for host, part in parts for problem in listing(part.get("problems"))],
+        problems=[f"{host}: {problem}" for host, part in parts for problem in part.problems],
     )
 
 
-def _figure(host: str, content: Mapping[str, Any]) -> CanaryFigure | None:
-    name, known = text(content.get("name")), [number(value) for value in listing(content.get("slices"))]
-    slices = [value for value in known if value is not None and value > 0]
-    if name not in _WORDS or not slices:
+def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
+    slices = [value for value in reading.slices if value > 0]
+    if reading.name not in _WORDS or not slices:
         return None
     middle = statistics.median(slices)
-    of, unit = text(content.get("of")) or None, text(content.get("unit"))
-    return CanaryFigure(host, name, of, unit, middle, min(slices), max(slices), len(slices))
+    of = reading.of or None
+    return CanaryFigure(host, reading.name, of, reading.unit, middle, min(slices), max(slices), len(slices))
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:

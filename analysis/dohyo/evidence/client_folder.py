@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from dohyo.evidence import records
 from dohyo.evidence.hdr_log import Interval, Latencies, merge_log
-from dohyo.evidence.json_values import mapping, number, read_object, whole
+from dohyo.evidence.records import ClientReport
 from dohyo.evidence.result_lines import Operation, read_results
 from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
@@ -23,7 +23,7 @@ class ClientFolder:
     """What the client did, and why that must not be shown, if so."""
 
     host: str
-    report: dict[str, Any]  # client.json
+    report: ClientReport
     number: str = ""  # which of the run's clients it was; empty where that is not known
     run: Run = field(default_factory=Run)
     problems: list[str] = field(default_factory=list)
@@ -36,12 +36,11 @@ def read(
 
     The client may have died, and its host with it: then there is no more than a part of the histogram logs.
     """
-    report = read_object(folder / "client.json", warn)
+    report = records.read(folder / "client.json", ClientReport, warn)
     client = ClientFolder(folder.name, report, _number(folder))
-    client.run.operations = whole(report.get("operations"))
-    client.run.records = whole(report.get("records"))
-    client.run.seconds = number(report.get("measured_seconds"))
-    client.run.client_cpu_seconds = number(report.get("cpu_seconds")) or None
+    client.run.operations, client.run.records = report.operations, report.records
+    client.run.seconds = report.measured_seconds
+    client.run.client_cpu_seconds = report.cpu_seconds or None
     counted: dict[str, int] = {}
     highest: dict[str, float] = {}
     broken: list[str] = []
@@ -102,25 +101,25 @@ def _number(folder: Path) -> str:
     return next((value for key, _, value in stated if key == "clientnumber"), "")
 
 
-def _failure(folder: Path, report: Mapping[str, Any]) -> str | None:
+def _failure(folder: Path, report: ClientReport) -> str | None:
     """Why the client's run is not valid; None when it is."""
     _, code = next(lines(folder / "exit", lambda _: None), (1, ""))
-    if report.get("valid") is False:
-        return str(report.get("reason") or "the client calls its run invalid")
+    if report.valid is False:
+        return report.reason or "the client calls its run invalid"
     if (code := code.strip()) not in ("", "0"):
         errors = [line for _, line in lines(folder / "status.txt", lambda _: None) if line.startswith("ERROR: ")]
         said = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
         return f"the client ended with exit code {code}{said}"
     if not report:
         return "the client wrote no client.json"
-    if report.get("exit"):
-        return f"client.json says exit code {report['exit']}, its supervisor says 0"
+    if report.exit:
+        return f"client.json says exit code {report.exit}, its supervisor says 0"
     return None
 
 
-def _attempted(by_operation: Mapping[str, Operation], report: Mapping[str, Any]) -> str | None:
+def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> str | None:
     """What is wrong with attempted = succeeded + failed, over all operation types; None if nothing is."""
-    succeeded, failed = whole(report.get("operations")), whole(report.get("failed_operations"))
+    succeeded, failed = report.operations, report.failed_operations
     counts = {
         name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
     }
@@ -153,21 +152,23 @@ def _carried(run: Run) -> str | None:
     return f"client.json counts {run.records:,} records, its operation types {total:,}"
 
 
-def _agreed(logged: Mapping[str, Operation], report: Mapping[str, Any], problem: Warn) -> dict[str, Operation]:
+def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
     """Result lines of a client, completed from and checked against its client.json."""
     result = {name: replace(operation) for name, operation in logged.items()}
-    for name, content in mapping(report.get("operations_by_type")).items():
-        facts = mapping(content)
+    for name, facts in report.operations_by_type.items():
         operation = result.get(name)
         if operation is None:
             problem(f"client.json counts {name}, the result lines do not")
             continue
-        for key, value in (("operations", operation.operations), ("records", operation.records)):
-            if value is not None and facts.get(key) is not None and facts[key] != value:
-                problem(f"client.json counts {facts[key]} {key} of {name}, the result lines {value}")
+        for what, said, value in (
+            ("operations", facts.operations, operation.operations),
+            ("records", facts.records, operation.records),
+        ):
+            if None not in (said, value) and said != value:
+                problem(f"client.json counts {said} {what} of {name}, the result lines {value}")
         if operation.records is None:
-            operation.records = whole(facts.get("records"))
-        statuses = {str(status): count for status, count in mapping(facts.get("statuses")).items() if count}
+            operation.records = facts.records
+        statuses = {status: count for status, count in facts.statuses.items() if count}
         if statuses and operation.returns and statuses != {k: v for k, v in operation.returns.items() if v}:
             problem(f"client.json and the result lines differ in the statuses of {name}")
     return result

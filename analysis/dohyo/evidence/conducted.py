@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct, field
 
 from dohyo.evidence.events import Event
-from dohyo.evidence.json_values import listing, mapping, number, text
+from dohyo.evidence.records import Number
 from dohyo.metrics import Row
 
 
@@ -22,7 +24,7 @@ class Client:
     end_ms: float | None = None  # from the earliest end of any client to its own
     offset_ms: float | None = None  # its clock against the controller's
     offset_error_ms: float | None = None
-    rows: list[Row] = field(default_factory=list)  # from its own logs
+    rows: list[Row] = dataclasses.field(default_factory=list)  # from its own logs
 
 
 @dataclass(frozen=True)
@@ -38,58 +40,91 @@ class Node:
     memory_mb: float | None = None  # resident; the most of any repeat
 
 
-class Conducted:
-    """The `clients.json` of one phase; an empty one where there is none."""
+class ConductedClient(Struct, frozen=True):
+    """What was seen of a client in one phase; see :class:`Client`."""
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        self.clients = {host: mapping(facts) for host, facts in mapping(content.get("clients")).items()}
-        self.nodes = {host: mapping(facts) for host, facts in mapping(content.get("nodes")).items()}
-        # The instant at which all began, in seconds since 1970 on the controller's clock.
-        self.agreed = number(content.get("agreed"))
-        self.start_skew_ms = number(content.get("start_skew_ms"))
-        self.end_skew_ms = number(content.get("end_skew_ms"))
-        # Whether the rate of all clients was steady, and the JIT compilers at rest, when the window began; None where
-        # nobody asked, or could tell.
-        self.warmup_steady = steady if isinstance(steady := content.get("warmup_steady"), bool) else None
-        # From the agreed instant to the window.
-        self.warmup_seconds = number(content.get("warmup_seconds"))
-        # How far apart they were allowed to begin.
-        self.limit_ms = number(content.get("offset_limit_ms"))
-        self._events = [mapping(event) for event in listing(content.get("events"))]
-        self.failure = ""  # why the run does not count
-        if content.get("valid") is False:
-            self.failure = text(content.get("failure")) or "its clients did not run together"
+    state: str | None = None
+    reason: str | None = None
+    start_ms: Number | None = None
+    end_ms: Number | None = None
+    offset_ms: Number | None = None
+    offset_error_ms: Number | None = None
+
+
+class ConductedNode(Struct, frozen=True):
+    """The same of the servers on a host; see :class:`Node`."""
+
+    state: str | None = None
+    reason: str | None = None
+    offset_ms: Number | None = None
+    cpu_seconds: Number | None = None
+    memory_mb: Number | None = None
+
+
+class ConductedEvent(Struct, frozen=True):
+    """What was seen of a host.
+
+    :ivar at: seconds since the agreed instant
+    """
+
+    at: Number | None = None
+    host: str | None = None
+    what: str = ""
+
+
+class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why_not": "failure"}):
+    """The `clients.json` of one phase; an empty one where there is none.
+
+    :ivar agreed: the instant at which all began, in seconds since 1970 on the controller's clock
+    :ivar warmup_steady: whether the rate of all clients was steady, and the JIT compilers at rest, when the window
+        began; None where nobody asked, or could tell
+    :ivar warmup_seconds: from the agreed instant to the window
+    :ivar limit_ms: how far apart they were allowed to begin
+    """
+
+    clients: dict[str, ConductedClient] = {}
+    nodes: dict[str, ConductedNode] = {}
+    agreed: Number | None = None
+    start_skew_ms: Number | None = None
+    end_skew_ms: Number | None = None
+    warmup_steady: bool | None = None
+    warmup_seconds: Number | None = None
+    limit_ms: Number | None = None
+    valid: bool = True
+    why_not: str = ""
+    seen: list[ConductedEvent] = field(default_factory=list, name="events")
+
+    @property
+    def failure(self) -> str:
+        """Why the run does not count; empty if it does."""
+        return "" if self.valid else self.why_not or "its clients did not run together"
 
     def reason(self, host: str) -> str:
         """What became of a client that has left nothing; empty where that is not known."""
-        facts = self.clients.get(host, {})
-        state = text(facts.get("state"))
-        return text(facts.get("reason")) or ("" if state in ("", "ended") else f"its client has {state}")
+        facts = self.clients.get(host, ConductedClient())
+        return facts.reason or ("" if facts.state in (None, "", "ended") else f"its client has {facts.state}")
 
     def offset_error_ms(self) -> float | None:
         """How exactly the clocks are known: the worst of them."""
-        return _furthest(self.clients.values(), "offset_error_ms")
+        return furthest(facts.offset_error_ms for facts in self.clients.values())
 
     def offsets_ms(self) -> dict[str, float]:
         """The clock of each host against the controller's, where it is known."""
-        return _known(self.nodes | self.clients, "offset_ms")
+        hosts: dict[str, ConductedNode | ConductedClient] = {**self.nodes, **self.clients}
+        return {host: facts.offset_ms for host, facts in hosts.items() if facts.offset_ms is not None}
 
-    def errors_ms(self) -> dict[str, float]:
-        """How exactly that is known of each client's host."""
-        return _known(self.clients, "offset_error_ms")
+    def clock_error_ms(self, host: str) -> float | None:
+        """How exactly that is known of a client's host."""
+        return self.clients[host].offset_error_ms if host in self.clients else None
 
     def server_cpu_seconds(self) -> float | None:
         """Processor time of all servers in the measured window; hosts without servers have none."""
-        known = [number(facts.get("cpu_seconds")) for facts in self.nodes.values()]
-        stated = [seconds for seconds in known if seconds is not None]
+        stated = [facts.cpu_seconds for facts in self.nodes.values() if facts.cpu_seconds is not None]
         return sum(stated) if stated else None
 
     def events(self, phase: str, run: int | None) -> list[Event]:
         """What was seen of the hosts."""
-        return [
-            Event(run, number(event.get("at")), None, text(event.get("what")), text(event.get("host")) or None, phase)
-            for event in self._events
-        ]
+        return [Event(run, event.at, None, event.what, event.host or None, phase) for event in self.seen]
 
 
 def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
@@ -100,10 +135,10 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
         host=host,
         state=state,
         reason=reason,
-        start_ms=_furthest(facts, "start_ms"),
-        end_ms=_furthest(facts, "end_ms"),
-        offset_ms=_furthest(facts, "offset_ms"),
-        offset_error_ms=_furthest(facts, "offset_error_ms"),
+        start_ms=furthest(each.start_ms for each in facts),
+        end_ms=furthest(each.end_ms for each in facts),
+        offset_ms=furthest(each.offset_ms for each in facts),
+        offset_error_ms=furthest(each.offset_error_ms for each in facts),
         rows=rows,
     )
 
@@ -112,9 +147,9 @@ def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | Non
     """All nodes over all phases given, which measured `records` in `seconds`."""
     result = []
     for host in sorted({host for phase in phases for host in phase.nodes}):
-        facts = [phase.nodes.get(host, {}) for phase in phases]
+        facts = [phase.nodes.get(host, ConductedNode()) for phase in phases]
         state, reason = _state(facts, "ran")
-        known = [cpu for cpu in (number(each.get("cpu_seconds")) for each in facts) if cpu is not None]
+        known = [each.cpu_seconds for each in facts if each.cpu_seconds is not None]
         cpu = sum(known) if len(known) == len(phases) else None
         result.append(
             Node(
@@ -124,7 +159,7 @@ def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | Non
                 cpu_seconds=cpu,
                 cpu_cores=cpu / seconds if cpu is not None and seconds else None,
                 cpu_us_per_record=cpu / records * 1e6 if cpu is not None and records else None,
-                memory_mb=_furthest(facts, "memory_mb"),
+                memory_mb=furthest(each.memory_mb for each in facts),
             )
         )
     return result
@@ -135,16 +170,7 @@ def furthest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), key=abs, default=None)
 
 
-def _known(hosts: Mapping[str, Mapping[str, Any]], key: str) -> dict[str, float]:
-    values = {host: number(facts.get(key)) for host, facts in hosts.items()}
-    return {host: value for host, value in values.items() if value is not None}
-
-
-def _furthest(facts: Iterable[Mapping[str, Any]], key: str) -> float | None:
-    return furthest(number(each.get(key)) for each in facts)
-
-
-def _state(facts: Sequence[Mapping[str, Any]], good: str) -> tuple[str | None, str | None]:
-    states = [(text(each.get("state")), text(each.get("reason"))) for each in facts if each.get("state") is not None]
+def _state(facts: Sequence[ConductedClient | ConductedNode], good: str) -> tuple[str | None, str | None]:
+    states = [(each.state, each.reason) for each in facts if each.state is not None]
     state, reason = next((pair for pair in states if pair[0] != good), (good, "")) if states else (None, "")
     return state, reason or None

@@ -5,41 +5,39 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NoReturn, TypeVar
+
+from msgspec import Struct
 
 from dohyo import folders
 from dohyo.bad_input import BadInputError
-from dohyo.evidence import json_values
+from dohyo.evidence import json_values, records
+from dohyo.evidence.records import FORMAT, ExperimentFacts, TrialState
 from dohyo.places import RESULTS
 
 FACTS = "experiment.json"
 # In the folder of results: locked while an experiment is carried out. Two lines: the process, the experiment's folder.
 LOCK = ".lock"
-# What is read of them, and its JSON type; anything of it may be missing.
-_OF_FACTS = {
-    "id": str, "scenario": str, "title": str, "status": str, "started": str, "inventory": str, "systems": list,
-    "plan": list, "trials": list, "matrix": dict, "hosts": dict, "host": dict, "versions": dict, "named": bool,
-    "equal_targets": dict,
-}  # fmt: skip
-_OF_STATE = {"status": str, "reason": str, "started": str, "manifest": str}
-_WORDS = {str: "text", list: "a list", dict: "an object", bool: "true or false"}
+R = TypeVar("R", bound=Struct)
 
 
-def read(experiment: Path) -> dict[str, Any]:
+def read(experiment: Path) -> ExperimentFacts:
     """Checks the folder of an experiment that may come from anybody, and returns the contents of experiment.json,
     which may be missing.
 
-    :raises BadInputError: for a link or a special file in it, and for files of ours that we have not written so
+    :raises BadInputError: for a link or a special file in it, for files of ours that we have not written so, and for
+        the evidence of a later version
     """
     folders.check(experiment)
     for state in sorted((experiment / "raw").glob("*/state.json")):
-        _object(state, _OF_STATE)
-    facts = _object(experiment / FACTS, _OF_FACTS)
-    for key in ("systems", "plan"):
-        if not all(isinstance(name, str) and name for name in facts.get(key) or ()):
-            raise _broken(experiment / FACTS, f"{key} must be a list of names")
+        _strictly(state, TrialState)
+    facts = _strictly(experiment / FACTS, ExperimentFacts)
+    if facts.format > FORMAT:
+        raise BadInputError(
+            f"{experiment / FACTS}: format is {facts.format}, of a later version of dohyo; this one reads formats up to"
+            f" {FORMAT}; take the newer one"
+        )
     return facts
 
 
@@ -64,20 +62,13 @@ def running(experiment: Path) -> int | None:
     return None
 
 
-def _object(path: Path, types: Mapping[str, type]) -> dict[str, Any]:
+def _strictly(path: Path, record: type[R]) -> R:
+    def broken(what: str) -> NoReturn:
+        raise BadInputError(f"{path}: {what}; put back the file as dohyo wrote it, or leave out this experiment")
+
     try:
-        content = json_values.load(path)
+        return records.decoded(json_values.load(path), record, broken)
     except FileNotFoundError:
-        return {}
+        return record()
     except ValueError as error:
-        raise _broken(path, f"cannot be read as JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise _broken(path, "must be an object")
-    for key, kind in types.items():
-        if (value := content.get(key)) is not None and type(value) is not kind:
-            raise _broken(path, f"{key} is {value!a:.60}; it must be {_WORDS[kind]}")
-    return content
-
-
-def _broken(path: Path, what: str) -> BadInputError:
-    return BadInputError(f"{path}: {what}; put back the file as dohyo wrote it, or leave out this experiment")
+        broken(f"cannot be read as JSON: {error}")

@@ -12,12 +12,16 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dohyo.evidence.json_values import loads, mapping, number, whole
+from dohyo.evidence import records
+from dohyo.evidence.json_values import loads, mapping
+from dohyo.evidence.records import Number, Whole
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn, limited, lines
 
@@ -142,27 +146,34 @@ def read(path: Path, warn: Warn) -> Samples:
         else:
             host = {**host, **content}
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
-    boot = host.get("boot")
+    facts = records.decoded(host, _Host, lambda what: warn(f"{path}: {what}"))
     return Samples(
-        whole(host.get("cpus")),
-        boot if isinstance(boot, str) else None,
-        host.get("sees_all") is True,
+        facts.cpus,
+        facts.boot,
+        facts.sees_all,
         np.array(devices, dtype=object),
         *(table[:, 0], table[:, 1], table[:, 2:]),
     )
 
 
-@dataclass(frozen=True)
-class _Sample:
+class _Host(Struct, frozen=True):
+    """What the first line says."""
+
+    cpus: Whole | None = None
+    boot: str | None = None
+    sees_all: bool = False
+
+
+class _Sample(Struct, frozen=True):
     """One sample; every number in it is one."""
 
-    time: float
-    up: float
-    cpu: list[float]
-    memory: list[float]
-    disks: dict[str, list[float]]
-    networks: dict[str, list[float]]
-    known: list[float] | None
+    time: Number
+    up: Number
+    cpu: Annotated[list[Number], Meta(min_length=8, max_length=8)]
+    memory: Annotated[list[Number], Meta(min_length=6, max_length=6)]
+    disks: dict[str, Annotated[list[Number], Meta(min_length=5, max_length=5)]]
+    networks: dict[str, Annotated[list[Number], Meta(min_length=2, max_length=2)]]
+    known: Annotated[list[Number], Meta(min_length=2, max_length=2)] | None = None
 
 
 def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
@@ -170,33 +181,10 @@ def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
     for at, line in lines(path, warn):
         try:
             content = mapping(loads(line))
-            yield _sample(content) if "time" in content else content
-        except (ValueError, KeyError):
+            yield msgspec.convert(content, _Sample, strict=False) if "time" in content else content
+        except ValueError:
             what = "is no sample" if line.endswith("\n") else "is cut off"
             warn(f"{path}:{at}: {what}: {line.strip()[:80]}")
-
-
-def _sample(content: Mapping[str, Any]) -> _Sample:
-    """:raises KeyError: where something is missing
-    :raises ValueError: where something is none of what it should be
-    """
-
-    def numbers(values: Any, count: int) -> list[float]:
-        found = [known for value in values if (known := number(value)) is not None] if isinstance(values, list) else []
-        if len(found) != count or not isinstance(values, list) or len(values) != count:
-            raise ValueError(f"not {count} numbers")
-        return found
-
-    (time, up) = numbers([content["time"], content["up"]], 2)
-    return _Sample(
-        time,
-        up,
-        numbers(content["cpu"], 8),
-        numbers(content["memory"], 6),
-        {name: numbers(values, 5) for name, values in mapping(content["disks"]).items()},
-        {name: numbers(values, 2) for name, values in mapping(content["networks"]).items()},
-        numbers(content["known"], 2) if "known" in content else None,
-    )
 
 
 def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:

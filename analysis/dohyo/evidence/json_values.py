@@ -42,7 +42,7 @@ def loads(content: str | bytes) -> Any:
 
 
 def read_object(path: Path, warn: Warn) -> dict[str, Any]:
-    """The object in a file; empty when there is no such file, or (reported through `warn`) no JSON in it."""
+    """The object in a file; empty when there is no such file, or (reported through `warn`) none in it."""
     try:
         content = load(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -50,26 +50,14 @@ def read_object(path: Path, warn: Warn) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         warn(f"{path}: cannot be read as JSON: {error}")
         return {}
+    if not isinstance(content, dict):
+        warn(f"{path}: must be an object")
     return mapping(content)
 
 
 def mapping(value: Any) -> dict[str, Any]:
     """The object itself; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
-
-
-def listing(value: Any) -> list[Any]:
-    """The list itself; an empty one for anything else."""
-    return value if isinstance(value, list) else []
-
-
-def whole(value: Any) -> int | None:
-    """A whole number of 64 bits, also from text; None for anything else."""
-    try:
-        result = int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return result if abs(result) < 2**63 else None
 
 
 def number(value: Any) -> float | None:
@@ -79,8 +67,3 @@ def number(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return result if math.isfinite(result) else None
-
-
-def text(value: Any) -> str:
-    """Text, and nothing for null."""
-    return "" if value is None else str(value)

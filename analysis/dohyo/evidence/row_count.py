@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from dohyo.evidence.json_values import whole
+from dohyo.evidence.records import ClientReport
 
 
-def problem(loaded: int, rows: Mapping[str, Any], reports: Iterable[tuple[str, Mapping[str, Any]]]) -> str | None:
+def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple[str, ClientReport]]) -> str | None:
     """What is wrong with the rows that the servers have counted; None if nothing is, or if they were not counted.
 
     Every acknowledged insert must be there. One that failed or timed out may be there or not, so that the rows lie
@@ -18,24 +17,22 @@ def problem(loaded: int, rows: Mapping[str, Any], reports: Iterable[tuple[str, M
     :param rows: rows by table, as the servers say (`counted.json`)
     :param reports: what each client said of each run and probe (its host, and `client.json`)
     """
-    counted = {str(table): whole(count) for table, count in rows.items()}
-    known = [count for count in counted.values() if count is not None]
-    if not known or len(known) < len(counted):
+    known = [count for count in rows.values() if count is not None]
+    if not known or len(known) < len(rows):
         return None
     used: dict[str, int] = {}
     uncertain = 0
     silent = False
     for host, report in reports:
-        inserted = whole(report.get("inserted"))
         # A client that died has not said how far it came: then there is no upper bound.
-        silent |= inserted is None
-        used[host] = max(used.get(host, 0), inserted or 0)
-        uncertain += whole(report.get("unacknowledged_inserts")) or 0
+        silent |= report.inserted is None
+        used[host] = max(used.get(host, 0), report.inserted or 0)
+        uncertain += report.unacknowledged_inserts or 0
     found, most = sum(known), loaded + sum(used.values())
     least = most - uncertain
     if least <= found and (found <= most or silent):
         return None
-    tables = ", ".join(f"{table} has {count:,} rows" for table, count in counted.items())
+    tables = ", ".join(f"{table} has {count:,} rows" for table, count in rows.items())
     expected = f"{least:,} to {most:,}" if uncertain else f"{most:,}"
     inserts = f"{loaded:,} loaded, {sum(used.values()):,} inserted by the runs"
     unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""

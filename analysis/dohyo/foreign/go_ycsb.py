@@ -8,8 +8,11 @@ to 1.024 s: their percentiles are the upper ends, and 0 beyond.
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from dohyo.evidence.json_values import listing, loads, mapping
+import msgspec
+
+from dohyo.evidence.json_values import loads
 from dohyo.operations import READ_MODIFY_WRITE
 
 _RESULT = re.compile(r"(?:^|[\s|])([A-Z][A-Z_]*) +- (Takes\(s\): [^\n]*?)\s*$")
@@ -45,7 +48,7 @@ def finished_ms(line: str) -> int | None:
 def results(line: str) -> list[tuple[str, dict[str, str]]]:
     """The operation types of a line, with what is said of each. Raises ValueError for half a line."""
     if line.startswith("[{") and '"Takes(s)"' in line:
-        rows = map(mapping, listing(loads(line)))
+        rows = msgspec.convert(loads(line), list[dict[str, Any]])
         return [(str(row.pop("Operation", "")), {str(k): str(v) for k, v in row.items()}) for row in rows]
     if not (found := _RESULT.search(line)):
         return []

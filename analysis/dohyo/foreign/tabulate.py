@@ -29,7 +29,7 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = 
     Raises BadInputError for a folder that does not exist, or cannot be looked at.
     """
     if len(folders) == 1 and _is_experiment(folders[0]):
-        named = bool(experiment_folder.read(folders[0]).get("named"))
+        named = experiment_folder.read(folders[0]).named
         summary = summarise(folders[0])
     else:
         named, summary = True, collect(folders).summary

@@ -1,6 +1,6 @@
 """An experiment's folder: what was asked for, the evidence of every trial, and how far it came.
 
-FOLDER/experiment.json       scenario, options, plan, versions, hardware, status
+FOLDER/experiment.json       format of the evidence, scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
 FOLDER/published/            figures of others that are shown below ours
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
@@ -22,11 +22,14 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from msgspec import UNSET
+
 from dohyo import folders
 from dohyo.ansible.data import check_path
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.evidence import experiment_folder, json_values, manifest
+from dohyo.evidence import experiment_folder, json_values, manifest, records
+from dohyo.evidence.records import FORMAT, ExperimentFacts
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
 from dohyo.scenario import loading
@@ -85,8 +88,8 @@ class Experiment:
     @property
     def equal_targets(self) -> dict[str, float]:
         """By point the rate of the phase `equal`, once it is fixed: operations per second of all clients."""
-        stated = json_values.mapping(read_json(self.folder / experiment_folder.FACTS).get("equal_targets"))
-        return {point: rate for point, each in stated.items() if (rate := json_values.number(each)) and rate > 0}
+        facts = records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
+        return {point: rate for point, rate in facts.equal_targets.items() if rate > 0}
 
     def seconds(self, trial: plan.PlannedTrial) -> float | None:
         """How long a trial took; None where it did not come to its end."""
@@ -199,6 +202,7 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         (folder / "published").mkdir(exist_ok=True)
         shutil.copy(file, folder / "published")
     experiment.update(
+        format=FORMAT,
         id=folder.name,
         scenario=chosen.name,
         title=chosen.title,
@@ -257,14 +261,14 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
     folder = find(name)
     check_path(folder, f"the folder {folder}")
     about = experiment_folder.read(folder)
-    for key in ("scenario", "inventory"):
-        if key not in about:
-            raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {key} is missing, so it cannot be resumed")
+    if about.scenario is None or about.inventory is UNSET:
+        missing = "scenario" if about.scenario is None else "inventory"
+        raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {missing} is missing, so it cannot be resumed")
     # Sizes such as 4*ram stay those of then.
-    hosts = _hosts(folder, about["hosts"]) if about.get("hosts") else None
-    inventory = _inventory(about["inventory"], folder) if about["inventory"] else None
+    hosts = _hosts(folder, about.hosts) if about.hosts else None
+    inventory = _inventory(about.inventory, folder) if about.inventory else None
     file = folder / "scenario.properties"
-    chosen = loading.load(file, name=about["scenario"], hosts=hosts, caches=sizing.caches(inventory))
+    chosen = loading.load(file, name=about.scenario, hosts=hosts, caches=sizing.caches(inventory))
     return Experiment(folder, chosen), inventory
 
 

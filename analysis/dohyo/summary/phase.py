@@ -8,12 +8,11 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from dohyo.evidence import client_folder, events
+from dohyo.evidence import client_folder, events, records
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.events import Event, collapses
 from dohyo.evidence.hdr_log import Latencies, is_known
-from dohyo.evidence.json_values import number, read_object, whole
 from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
@@ -39,7 +38,7 @@ class Phase:
         self.number = int(run) if run else None
         self.discarded = self.number is not None and self.number <= discard
         self.part: Part = (self.kind, self.discarded)
-        self.conducted = Conducted(read_object(folder / "clients.json", warn))
+        self.conducted = records.read(folder / "clients.json", Conducted, warn)
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
         self.latencies: dict[str, Latencies] = {}  # of all clients, in this run alone
@@ -110,9 +109,8 @@ class Phase:
 
     def _of(self, client: ClientFolder) -> list[str]:
         """The problems of a client; of errors that are too many also when they were."""
-        failed = whole(client.report.get("failed_operations"))
-        at = validity.when(self.timeline.seconds.errors(), number(client.report.get("warmup_seconds")) or 0.0)
-        if client.report.get("valid") is False and failed and at:
+        at = validity.when(self.timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
+        if client.report.valid is False and client.report.failed_operations and at:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
         return client.problems
 
@@ -127,28 +125,26 @@ class Phase:
         :param cpus: processors of the hosts, where they are known
         """
         found = []
-        warmups = (number(client.report.get("warmup_seconds")) for client in self.clients)
+        warmups = (client.report.warmup_seconds for client in self.clients)
         agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
         # Nobody waits for a client that is alone: it may begin at any time before its window. A window that begins with
         # its first operation may differ from that of the hosts' samples by one of them.
         alone = len(self.clients) + len(self.missing) == 1
         spare_ms = (agreed or 0.0) * 1000 + (0.0 if timed else 1000.0) if alone else 0.0
-        offsets, errors = self.conducted.offsets_ms(), self.conducted.errors_ms()
+        offsets = self.conducted.offsets_ms()
         for client in self.clients:
             of_client = [
                 validity.other_start(
-                    number(client.report.get("agreed_start_ms")),
+                    client.report.agreed_start_ms,
                     self.conducted.agreed,
                     offsets.get(client.host),
                     self.conducted.limit_ms,
                 ),
-                validity.unsure_clock(errors.get(client.host), self.conducted.limit_ms),
-                validity.late(number(client.report.get("skew_ms")), self.conducted.limit_ms, spare_ms),
-                validity.other_window(number(client.report.get("warmup_seconds")), agreed, self.conducted.limit_ms),
+                validity.unsure_clock(self.conducted.clock_error_ms(client.host), self.conducted.limit_ms),
+                validity.late(client.report.skew_ms, self.conducted.limit_ms, spare_ms),
+                validity.other_window(client.report.warmup_seconds, agreed, self.conducted.limit_ms),
                 validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
-                validity.busiest(
-                    client.report.get("busiest_thread"), number(client.report.get("busiest_thread_share"))
-                ),
+                validity.busiest(client.report.busiest_thread, client.report.busiest_thread_share),
             ]
             found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]
         numbers = Counter(client.number for client in self.clients if client.number)
@@ -157,10 +153,10 @@ class Phase:
             for of, count in numbers.items()
             if count > 1
         ]
-        kinds = {str(kind) for client in self.clients if (kind := client.report.get("phase"))}
+        kinds = {client.report.phase for client in self.clients if client.report.phase}
         if wrong := kinds - {LOAD if self.kind == LOAD else "run"}:
             found.append(f"{self.name}: a client did the phase {', '.join(sorted(wrong))}")
-        targets = [number(client.report.get("target")) for client in self.clients]
+        targets = [client.report.target for client in self.clients]
         if why := validity.other_target(targets, target):
             found.append(f"{self.name}: {why}")
         of_clients = validity.other_scenario({client.host: client.report for client in self.clients})
@@ -175,8 +171,8 @@ class Phase:
     @property
     def system_failed(self) -> bool:
         """Whether its numbers are missing because the system failed under load, and for no other reason."""
-        ended = any(facts.get("state") == "ended" for facts in self.conducted.nodes.values())
-        return ended or any(client.report.get("exit") == _DATABASE_FAILED for client in self.clients)
+        ended = any(facts.state == "ended" for facts in self.conducted.nodes.values())
+        return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self, warmup: float) -> list[str]:
         """When its throughput was low for long. A load may wait for compactions, and slow down as its tables grow."""

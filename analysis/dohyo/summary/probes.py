@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from dohyo.evidence.json_values import mapping, number, text, whole
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario import slo
@@ -15,20 +13,12 @@ from dohyo.summary import knee
 from dohyo.summary.knee import Knee, Tried
 
 
-def stated(content: Any) -> Settings | None:
-    """The settings in a trial's trial.json; None where there are none."""
-    facts = mapping(content)
-    settings = Settings(
-        slo=text(facts.get("slo")),
-        probes=whole(facts.get("probes")) or 0,
-        duration=whole(facts.get("duration")) or 0,
-        precision=number(facts.get("precision")) or 0.0,
-    )
+def stated(settings: Settings | None) -> Settings | None:
+    """The settings in a trial's trial.json; None where they are not bounds of anything."""
     try:
-        slo.bounds(settings.slo)
+        return settings if settings and slo.bounds(settings.slo) else None
     except ValueError:
         return None
-    return settings
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,36 @@ import copy
 import math
 import re
 import statistics
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
-from dohyo.evidence import canary, manifest, row_count
+from msgspec import UNSET, Struct, structs
+
+from dohyo.evidence import canary, manifest, records, row_count
 from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import COLLAPSE_SECONDS, Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics, HostUse, Taken, busy
-from dohyo.evidence.json_values import listing, mapping, number, read_object, whole
+from dohyo.evidence.json_values import mapping, read_object
 from dohyo.evidence.over_time import MOST_SLOTS
+from dohyo.evidence.records import (
+    CanaryFile,
+    ClientReport,
+    CountedRows,
+    ExperimentFacts,
+    KeptLoad,
+    PhaseSettings,
+    PlannedFacts,
+    ReadBack,
+    Settled,
+    TrialSettings,
+    TrialState,
+    WorkloadSettings,
+)  # fmt: skip
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import point_name, scaled
@@ -44,6 +60,9 @@ from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Conditions, Ended, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
+
+R = TypeVar("R", bound=Struct)
+T = TypeVar("T")
 
 # What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
 # number of clients or a property given by hand can still differ.
@@ -93,24 +112,23 @@ def summarise(
     """
     raw = experiment / "raw"
     warnings: list[str] = []
-    facts = read_object(experiment / "experiment.json", warnings.append)
-    planned = [str(name) for name in listing(facts.get("plan"))]
-    precision = number(facts.get("precision"))
+    facts = records.read(experiment / "experiment.json", ExperimentFacts, warnings.append)
+    planned, precision = facts.plan, facts.precision
     there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
     if not raw.is_dir() and not planned:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
-    if not facts and any(map(manifest.is_there, there.values())):
+    if facts == ExperimentFacts() and any(map(manifest.is_there, there.values())):
         warnings.append(f"{experiment / 'experiment.json'}: is missing")
-    stated = facts.get("scenario_sha256")
-    if stated and manifest.checksum(file := experiment / "scenario.properties") != stated:
+    stated, file = facts.scenario_sha256, experiment / "scenario.properties"
+    if stated and manifest.checksum(file) != stated:
         warnings.append(f"{file}: {'was changed after the experiment began' if file.exists() else 'is missing'}")
-    of_plan = {str(each.get("name")): each for each in map(mapping, listing(facts.get("trials")))}
+    of_plan = {each.name: each for each in facts.trials if each.name is not None}
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
     workloads: dict[str, dict[str, str]] = {}
     for name in sorted(name for name in {*there, *planned} if only is None or name in only):
         if name not in there:
-            trials.append(_lost(name, str(of_plan.get(name, {}).get("system") or name)))
+            trials.append(_lost(name, of_plan.get(name, PlannedFacts()).system or name))
             warnings.append(f"{raw / name}: {trials[-1].reason}")
             workloads[name] = {}
             continue
@@ -118,14 +136,14 @@ def summarise(
         trial = evidence.trial_or_why_not()
         if planned and trial.name not in planned:
             trial = _of_another_experiment(trial, planned)
-        elif why := evidence.planned_otherwise(of_plan.get(name, {}), mapping(facts.get("equal_targets"))):
+        elif why := evidence.planned_otherwise(of_plan.get(name, PlannedFacts()), facts.equal_targets):
             trial = _without_numbers(trial, why)
         trials.append(trial)
         if seen is not None:
             seen(trial, evidence.phases)
         workloads[trial.name] = evidence.workload()
         if trial.round is not None:
-            least = whole(facts.get("rounds")) if precision else None
+            least = facts.rounds if precision else None
             rounds.setdefault((trial.system, point_name(trial.point)), Rounds(least)).add(trial, evidence.measured)
     warnings += _mixed(trials, workloads)
     merged = [each.merged() for each in rounds.values()]
@@ -141,8 +159,8 @@ def summarise(
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
     )
-    ended = facts.get("rounds_ended")
-    return judged(summary, precision, ended if ended in get_args(Ended) else None) if precision else summary
+    ended = cast(Ended, facts.rounds_ended) if facts.rounds_ended in get_args(Ended) else None
+    return judged(summary, precision, ended) if precision else summary
 
 
 def is_experiment(folder: Path) -> bool:
@@ -227,10 +245,10 @@ def _of_a_part(trials: Sequence[Trial]) -> list[str]:
         f"{scaled(scale, full)}: not the full scenario" for scale, full in sorted(s for s in scales if None not in s)
     ]
     sizes = {(trial.conditions.recordcount, trial.conditions.record_bytes) for trial in trials}
-    for records, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
-        size = records * record_bytes
+    for count, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
+        size = count * record_bytes
         if size < SMALL_DATA_BYTES:
-            data = f"{records:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {size_of(size)}"
+            data = f"{count:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {size_of(size)}"
             notes.append(f"small data: {data}: fits every cache; not a sizing result")
     return notes
 
@@ -318,12 +336,13 @@ class _Evidence:
         self.measured: Counted = {}
         self.phases: list[Phase] = []
         self._changed: list[str] = []  # what is not as the manifest says
-        self._stated = self._read("state.json")
-        self._settings = self._read("trial.json")
-        self._properties = mapping(self._settings.get("trial_properties"))
+        self._stated = self._read("state.json", TrialState)
+        self._asked = read_object(folder / "trial.json", self._warn)
+        self._settings = records.decoded(
+            self._asked, TrialSettings, lambda what: self._warn(f"{folder}/trial.json: {what}")
+        )
         # Which trial has loaded what its servers started from, where that may be another one's.
-        self._kept = self._read("kept.json") if self._settings.get("trial_reuse") else {}
-        self._discard = whole(self._settings.get("trial_discard")) or 0
+        self._kept = self._read("kept.json", KeptLoad) if self._settings.reuse else KeptLoad()
 
     def trial_or_why_not(self) -> Trial:
         """Its trial; one without numbers where a folder of it is closed to whoever reads it."""
@@ -332,28 +351,25 @@ class _Evidence:
         except OSError as error:
             why = f"{error.filename}: cannot be read: {error.strerror or error}"
             self._warn(why)
-            system = str(self._settings.get("trial_system") or self.folder.name)
-            return Trial(self.folder.name, system, system, "invalid", why)
+            return Trial(self.folder.name, self._system, self._system, "invalid", why)
 
     def workload(self) -> dict[str, str]:
         """The properties that say what is measured, without those of the matrix."""
-        point = mapping(self._settings.get("trial_point"))
-        return {
-            key: str(value) for key, value in self._properties.items() if key in of_the_workload() and key not in point
-        }
+        own = of_the_workload() - self._settings.point.keys()
+        return {key: str(value) for key, value in mapping(self._asked.get("trial_properties")).items() if key in own}
 
     def trial(self) -> Trial:
         """What its evidence comes to.
 
         :raises OSError: where a folder of it cannot be read
         """
-        self._changed = manifest.problems(self.folder, self._stated.get("manifest"))
+        self._changed = manifest.problems(self.folder, self._stated.manifest)
         if not (self.folder / "state.json").is_file():
             self._changed.insert(0, _NO_STATE)
         for problem in self._changed:
             self._warn(f"{self.folder}/{problem}")
-        facts = self._read("conditions.json")
-        hosts = canary.read(self._read("canary.json"))
+        facts = self._read("conditions.json", ReadBack)
+        hosts = canary.read(self._read("canary.json", CanaryFile))
         self.phases = phases = self._phases(self._folders())
         clients = self._clients(phases)
         load = [phase for phase in phases if phase.kind == LOAD]
@@ -361,7 +377,7 @@ class _Evidence:
         # Where there is nothing after the load, it is what is measured, and has numbers only in a trial that is good.
         aside, measured_phases = ([], load) if self._load_is_measured else (load, runs)
         counted = [phase for phase in measured_phases if not phase.discarded]
-        system = str(self._settings.get("trial_system") or self.folder.name)
+        system = self._system
         windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
         servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
         host_metrics = self._host_metrics(phases)
@@ -384,20 +400,19 @@ class _Evidence:
             other_cpu=furthest(each.other for each in taken),
             stolen_cpu=furthest(each.stolen for each in taken),
         )
-        several_rounds = (whole(self._settings.get("trial_rounds")) or 1) > 1
         return Trial(
             name=self.folder.name,
             system=system,
-            title=str(facts.get("title") or system),
+            title=facts.title or system,
             status=status,
             reason=reason,
-            point={str(key): str(value) for key, value in mapping(self._settings.get("trial_point")).items()},
-            round=whole(self._settings.get("trial_round")) if several_rounds else None,
+            point=self._point,
+            round=self._settings.round if self._settings.rounds > 1 else None,
             conditions=conditions,
             by_phase=by_phase,
-            deviations=[str(difference) for difference in listing(facts.get("differences"))],
+            deviations=facts.differences,
             notes=[
-                *(str(note) for note in listing(facts.get("notes"))),
+                *facts.notes,
                 *self._reused(),
                 *self._settled(runs),
                 *_retried(load),
@@ -444,7 +459,7 @@ class _Evidence:
             ],
             canary=hosts,
             search=self._search(counted),
-            asked=asked(self._settings),
+            asked=asked(self._asked),
         )
 
     def _check_samples(self, uses: Sequence[HostUse], counted: Sequence[Phase]) -> None:
@@ -471,7 +486,7 @@ class _Evidence:
         # Servers that were started again from a copy of it have counted nothing of the load.
         first = (
             [Step(LOAD, LOAD, counts=False)]
-            if self._kept.get("load")
+            if self._kept.load
             else [Step(phase.name, phase.kind, counts=not phase.discarded) for phase in load]
         )
         return [
@@ -485,13 +500,15 @@ class _Evidence:
         calls = [row for row in measured if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
         known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         stated = find_property("operationtimeout")
-        timeout = self._properties.get("operationtimeout", stated.default if stated else None)
-        return servers.events(phase.kind, phase.number, max(known, default=None), number(timeout))
+        timeout = self._settings.properties.operationtimeout
+        if timeout is None and stated and stated.default:
+            timeout = float(stated.default)
+        return servers.events(phase.kind, phase.number, max(known, default=None), timeout)
 
     def _phases(self, folders: Sequence[Path]) -> list[Phase]:
         """The load and runs in these folders; nothing of them has been read yet."""
         most_slots = min(MOST_SLOTS, max(1, _MOST_SLOTS_OF_A_TRIAL // max(1, len(folders))))
-        return [Phase(folder, self._discard, self._warn, most_slots) for folder in folders]
+        return [Phase(folder, self._settings.discard, self._warn, most_slots) for folder in folders]
 
     def _clients(self, phases: Sequence[Phase]) -> list[Client]:
         """Reads all clients' folders into the phases."""
@@ -527,12 +544,12 @@ class _Evidence:
         problems += [problem for phase in phases for problem in phase.problems]
         counted = [phase for phase in measured if not phase.discarded and not phase.problems]
         problems += self._broken(counted, servers, cpus, taken)
-        wanted = self._settings.get("trial_repeats")
+        wanted = self._settings.repeats
         if status == "ok" and self._load_is_measured and not measured:
             problems.append("the load has left no results")
         for name in self._planned:
             left = sum(run.kind == name for run in measured)
-            if status == "ok" and isinstance(wanted, int) and left != wanted:
+            if status == "ok" and wanted is not None and left != wanted:
                 which = "" if name == RUN else f"{name}: "
                 problems.append(f"{which}{left} of {wanted} repeats have left results")
         problems += filter(None, [self._row_count()])
@@ -557,8 +574,8 @@ class _Evidence:
             for problem in phase.broken(
                 self._warmup(phase),
                 self._is_timed(phase),
-                number(mapping(self._settings_of(phase.kind).get("properties")).get("target")),
-                self._limit(phase, "maxnotfoundrate"),
+                self._properties_of(phase.kind).target,
+                self._most_not_found(phase),
                 cpus,
             )
         ]
@@ -568,9 +585,7 @@ class _Evidence:
 
     def _disturbed(self, phase: Phase, taken: Sequence[Taken]) -> list[str]:
         """Whether somebody else took too much of a host's processors from it."""
-        # By hand it may be a word.
-        strict = str(self._settings.get("trial_strict")).lower() == "true"
-        limit = validity.most_taken(self._settings.get("trial_max_other_cpu"), strict=strict)
+        limit = validity.most_taken(self._settings.max_other_cpu, strict=self._settings.strict)
         return [
             f"{phase.name}: {why}"
             for each in taken
@@ -578,52 +593,52 @@ class _Evidence:
             for why in validity.taken(each, limit)
         ]
 
-    def _limit(self, phase: Phase, name: str) -> float:
+    def _most_not_found(self, phase: Phase) -> float:
         """What the scenario says of a phase; of experiments from before there was that property its default."""
-        stated, known = number(self._settings_of(phase.kind).get(name)), find_property(name)
+        stated, known = self._settings_of(phase.kind).maxnotfoundrate, find_property("maxnotfoundrate")
         return stated if stated is not None else float((known and known.default) or 0)
 
     def _row_count(self) -> str | None:
         """What is wrong with the rows that were counted after the last run."""
-        loaded = whole(self._properties.get("recordcount"))
+        loaded = self._settings.properties.recordcount
         # Counted only where runs have inserted records.
         if loaded is None or not (self.folder / "counted.json").is_file():
             return None
         hosts = [host for run in self._numbered([*self._planned, PROBE]) for host in run.iterdir() if host.is_dir()]
         # A broken file is warned of where the run is read.
-        reports = [(host.name, read_object(host / "client.json", lambda _: None)) for host in hosts]
-        return row_count.problem(loaded, mapping(self._read("counted.json").get("rows")), reports)
+        reports = [(host.name, records.read(host / "client.json", ClientReport, lambda _: None)) for host in hosts]
+        return row_count.problem(loaded, self._read("counted.json", CountedRows).rows, reports)
 
     def _warmup(self, phase: Phase) -> float:
-        stated = [number(client.report.get("warmup_seconds")) for client in phase.clients]
-        known = [seconds for seconds in stated if seconds is not None]
-        return known[0] if known else number(self._settings_of(phase.kind).get("warmup")) or 0.0
+        stated = (client.report.warmup_seconds for client in phase.clients)
+        known = next((seconds for seconds in stated if seconds is not None), None)
+        return known if known is not None else self._settings_of(phase.kind).warmup or 0.0
 
     def _is_timed(self, phase: Phase) -> bool:
         """Whether time ends its window, and not the number of its operations; also where that is not known."""
-        return phase.kind != LOAD and number(self._settings_of(phase.kind).get("duration")) != 0
+        return phase.kind != LOAD and self._settings_of(phase.kind).duration != 0
 
     def _lost(self, phases: Sequence[Phase]) -> list[str]:
         """What a trial that went well has left, and is no longer there as it was."""
         needed = [name for name in ("trial.json", "conditions.json") if not (self.folder / name).is_file()]
-        by_another = self._kept.get("load") not in (None, self.folder.name)
+        by_another = self._kept.load not in (None, self.folder.name)
         needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in phases) else []
         found = [*(f"{name}: is missing" for name in needed), *self._changed]
         # Earlier versions, and several stock clients that somebody has started by hand, have left no manifest either.
-        together = [phase for phase in phases if len(phase.clients) > 1 and self._stated.get("manifest")]
+        together = [phase for phase in phases if len(phase.clients) > 1 and self._stated.manifest]
         found += [
             f"{phase.name}/clients.json: is missing, or damaged" for phase in together if not phase.conducted.clients
         ]
         found += [why for phase in phases if (why := self._of_another_time(phase))]
-        if (name := self._settings.get("trial_name", self.folder.name)) != self.folder.name:
-            found.append(f"trial.json: is of {name}")
+        if self._settings.name not in (None, self.folder.name):
+            found.append(f"trial.json: is of {self._settings.name}")
         return list(dict.fromkeys(found))
 
     def _of_another_time(self, phase: Phase) -> str | None:
         """Whether a run was not within the trial's time; both are of the controller's clock."""
         agreed = phase.conducted.agreed
         try:
-            began, ended = (datetime.fromisoformat(str(self._stated.get(key))) for key in ("started", "finished"))
+            began, ended = map(datetime.fromisoformat, (self._stated.started or "", self._stated.finished or ""))
         except ValueError:
             return None
         # They are whole seconds, cut off.
@@ -632,17 +647,17 @@ class _Evidence:
         at = datetime.fromtimestamp(agreed, UTC)
         return f"{phase.name}: began at {at:%Y-%m-%d %H:%M:%S}, the trial lasted from {began} to {ended}"
 
-    def planned_otherwise(self, planned: Mapping[str, Any], targets: Mapping[str, Any]) -> str | None:
+    def planned_otherwise(self, planned: PlannedFacts, targets: Mapping[str, float]) -> str | None:
         """What a trial says of itself that experiment.json says otherwise.
 
         :param targets: of the phase `equal`, by point
         """
-        fixed = number(targets.get(point_name(mapping(self._settings.get("trial_point")))))
-        given = number(mapping(self._settings_of(EQUAL).get("properties")).get("target")) or 0.0
+        fixed = targets.get(point_name(self._point))
+        given = self._properties_of(EQUAL).target or 0.0
         if fixed and EQUAL in self._planned and given != fixed:
             return f"trial.json: {EQUAL} has the target {given:g} op/s, experiment.json {fixed:g}"
         for key in ("system", "round"):
-            stated, own = planned.get(key), self._settings.get(f"trial_{key}")
+            stated, own = getattr(planned, key), getattr(self._settings, key)
             if None not in (stated, own) and stated != own:
                 return f"trial.json: is of {key} {own}, experiment.json plans {key} {stated}"
         return None
@@ -650,20 +665,19 @@ class _Evidence:
     def _state(self) -> tuple[Status, str | None]:
         if _NO_STATE in self._changed:
             return "invalid", _NO_STATE
-        status = str(self._stated.get("status", "pending"))
-        reason = self._stated.get("reason")
+        status = self._stated.status
         if status == "done":
             return "ok", None
         if status not in get_args(Status):
             return "failed", f"unknown state {status!r} in state.json"
         default = {"pending": "not started", "running": "not finished", "interrupted": "interrupted"}
-        return cast(Status, status), str(reason or default.get(status, "no reason was recorded"))
+        return cast(Status, status), self._stated.reason or default.get(status, "no reason was recorded")
 
     @property
     def _planned(self) -> list[str]:
         """Names of the phases after the load, in order; experiments from before there were any have runs alone."""
-        stated = self._settings.get("trial_phases")
-        return [str(mapping(phase).get("name")) for phase in stated] if isinstance(stated, list) else [RUN]
+        stated = self._settings.phases
+        return [RUN] if stated is UNSET else [phase.name or "" for phase in stated]
 
     @property
     def _load_is_measured(self) -> bool:
@@ -672,18 +686,18 @@ class _Evidence:
     def _settled(self, runs: Sequence[Phase]) -> list[str]:
         """What is to be said of where reads came from: after the load, and where servers settled again before runs."""
         files = [self.folder, *(phase.folder for phase in runs)]
-        settled = [read_object(folder / "settled.json", self._warn) for folder in files]
-        return list(dict.fromkeys(str(note) for each in settled for note in listing(each.get("notes"))))
+        settled = [records.read(folder / "settled.json", Settled, self._warn) for folder in files]
+        return list(dict.fromkeys(note for each in settled for note in each.notes))
 
     def _reused(self) -> Iterator[str]:
         """What is to be said of a load that several trials share, or were to share."""
-        if by := self._kept.get("load"):
+        if by := self._kept.load:
             yield (
                 f"one load, that of {by}: the servers of its trials started from copies, and no interval covers what"
                 " differs from load to load"
             )
-        if note := self._kept.get("note"):
-            yield str(note)
+        if self._kept.note:
+            yield self._kept.note
 
     def _folders(self) -> list[Path]:
         """Those of the load, then those of each phase's runs."""
@@ -700,9 +714,7 @@ class _Evidence:
         ]
         return [path for _, _, path in sorted(runs)]
 
-    def _conditions(
-        self, facts: Mapping[str, Any], runs: Sequence[Phase]
-    ) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+    def _conditions(self, facts: ReadBack, runs: Sequence[Phase]) -> tuple[Conditions, dict[str, dict[str, Any]]]:
         """The conditions, and those that differ from phase to phase."""
         kinds = list(dict.fromkeys(run.kind for run in runs))
         of = {kind: self._conditions_of(facts, [run for run in runs if run.kind == kind]) for kind in kinds}
@@ -717,69 +729,77 @@ class _Evidence:
                     by_phase.setdefault(kind, {}).update(zip(names, values[kind], strict=True))
         return conditions, by_phase
 
-    def _conditions_of(self, facts: Mapping[str, Any], phases: Sequence[Phase]) -> Conditions:
+    def _conditions_of(self, facts: ReadBack, phases: Sequence[Phase]) -> Conditions:
         """What the server and the clients report; what they do not, from the trial's settings."""
         settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
-        properties = mapping(settings.get("properties"))
+        properties, of_trial = settings.properties or WorkloadSettings(), self._settings.properties
         clients = phases[0].clients if phases else []
         reports = [client.report for phase in phases for client in phase.clients]
         seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
-        stated: dict[str, Any] = {name: str(facts[name]) for name in _READ_BACK if facts.get(name) is not None}
-        stated |= {name: facts[name] for name in _COUNTED if isinstance(facts.get(name), int)}
+        read_back = {name: getattr(facts, name) for name in _READ_BACK}
+        stated: dict[str, Any] = {name: str(value) for name, value in read_back.items() if value is not None}
+        stated |= {name: getattr(facts, name) for name in _COUNTED}
         return Conditions(
             **stated,
             clients=len(clients) or None,
             start_skew_ms=furthest(phase.conducted.start_skew_ms for phase in phases),
             end_skew_ms=furthest(phase.conducted.end_skew_ms for phase in phases),
             clock_error_ms=furthest(phase.conducted.offset_error_ms() for phase in phases),
-            threads=_same(reports, "threads") or whole(settings.get("threads")),
-            batchsize=_same(reports, "batchsize") or whole(properties.get("batchsize", 1)),
-            inflight=_same(reports, "inflight") or whole(properties.get("inflight", 1)),
-            retries=_same(reports, "retries"),
-            connections=_most(phases, "connections"),
-            loop=_loop(reports),
-            event_loops=_most(phases, "event_loops"),
-            read_before_write=_read_before_write(reports),
-            target=_target(reports),
-            recordcount=whole(self._properties.get("recordcount")),
-            scale=number(self._settings.get("trial_scale")),
-            full_recordcount=whole(mapping(self._settings.get("trial_full")).get("recordcount")),
-            record_bytes=self._record_bytes(),
+            threads=_same(report.threads for report in reports) or settings.threads,
+            batchsize=_same(report.batchsize for report in reports) or properties.batchsize,
+            inflight=_same(report.inflight for report in reports) or properties.inflight,
+            retries=_same(report.retries for report in reports),
+            connections=_most(report.connections for report in reports),
+            loop=loop if (loop := _same(report.loop for report in reports)) in ("events", "threads") else None,
+            event_loops=_most(report.event_loops for report in reports),
+            read_before_write=_same(report.readbeforewrite for report in reports),
+            target=_same(report.target for report in reports) or None,  # YCSB's 0 means no target
+            recordcount=of_trial.recordcount,
+            scale=self._settings.scale,
+            full_recordcount=self._settings.full.recordcount,
+            record_bytes=of_trial.fieldcount * of_trial.fieldlength,
             warmup_seconds=statistics.fmean(map(self._warmup, phases))
             if phases and phases[0].kind != LOAD
-            else number(settings.get("warmup")),
+            else settings.warmup,
             measured_seconds=statistics.fmean(seconds)
             if seconds and (phases[0].kind != LOAD or self._load_is_measured)
             else None,
             usd_per_hour=_price(facts),
         )
 
-    def _settings_of(self, kind: str) -> dict[str, Any]:
+    def _settings_of(self, kind: str) -> PhaseSettings:
         """What the trial was to do in a phase, or in its load."""
-        whole_trial = {
-            "properties": self._properties,
-            "threads": self._settings.get("trial_threads"),
-            "warmup": self._settings.get("trial_warmup"),
-            "duration": self._settings.get("trial_duration"),
-        }
-        stated = [mapping(phase) for phase in listing(self._settings.get("trial_phases"))]
-        if kind == LOAD:
-            # Its first record counts already.
-            return whole_trial | mapping(self._settings.get("trial_load")) | {"warmup": 0}
-        return whole_trial | next((phase for phase in stated if phase.get("name") == kind), {})
+        asked = self._settings
+        phases = [] if asked.phases is UNSET else asked.phases
+        # A load's first record counts already.
+        load = structs.replace(asked.load, warmup=0.0)
+        own = load if kind == LOAD else next((phase for phase in phases if phase.name == kind), PhaseSettings())
+        return PhaseSettings(
+            kind,
+            asked.properties if own.properties is None else own.properties,
+            asked.threads if own.threads is None else own.threads,
+            asked.warmup if own.warmup is None else own.warmup,
+            asked.duration if own.duration is None else own.duration,
+            own.maxnotfoundrate,
+        )
 
-    def _record_bytes(self) -> int | None:
-        # YCSB's own defaults: 10 fields of 100 bytes.
-        count = whole(self._properties.get("fieldcount", 10))
-        length = whole(self._properties.get("fieldlength", 100))
-        return count * length if count is not None and length is not None else None
+    def _properties_of(self, kind: str) -> WorkloadSettings:
+        return self._settings_of(kind).properties or WorkloadSettings()
+
+    @property
+    def _system(self) -> str:
+        return self._settings.system or self.folder.name
+
+    @property
+    def _point(self) -> dict[str, str]:
+        return {key: str(value) for key, value in self._settings.point.items()}
 
     def _search(self, runs: Sequence[Phase]) -> Search | None:
         """What its probes have come to; nothing else of the trial has anything of them.
 
         :param runs: what counts of the runs before
         """
-        settings = probes.stated(self._settings.get("trial_search"))
+        settings = probes.stated(self._settings.search)
         if settings is None:
             return None
         tried = []
@@ -790,7 +810,7 @@ class _Evidence:
         taken = HostMetrics(self.folder / "hosts", windows, [], lambda _: None).taken
         for phase in tries:
             measured = rows(PROBE, [phase.run], phase.latencies)
-            targets = [number(client.report.get("target")) for client in phase.clients]
+            targets = [client.report.target for client in phase.clients]
             known = [target for target in targets if target is not None]
             # Each client was given its share of it.
             target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
@@ -804,18 +824,18 @@ class _Evidence:
     def _warn(self, message: str) -> None:
         self.warnings.append(message)
 
-    def _read(self, name: str) -> dict[str, Any]:
-        return read_object(self.folder / name, self._warn)
+    def _read(self, name: str, record: type[R]) -> R:
+        return records.read(self.folder / name, record, self._warn)
 
 
 def _retried(load: Sequence[Phase]) -> list[str]:
     """What to say of records of the load that failed and were sent again: else they would leave no trace."""
     reports = [client.report for phase in load for client in phase.clients]
-    failures = sum(whole(report.get("retried_records")) or 0 for report in reports)
+    failures = sum(report.retried_records or 0 for report in reports)
     if not failures:
         return []
-    errors = (report.get("first_error") for report in reports if report.get("retried_records"))
-    first = next((str(error) for error in errors if error), "not known")
+    errors = (report.first_error for report in reports if report.retried_records)
+    first = next(filter(None, errors), "not known")
     return [f"load: {failures:,} times an insert failed and was sent again; the first error was: {first}"]
 
 
@@ -824,7 +844,7 @@ def _sent_again(phases: Sequence[Phase]) -> list[str]:
     sent: dict[str, int] = {}
     for phase in phases:
         for client in phase.clients:
-            sent[phase.kind] = sent.get(phase.kind, 0) + (whole(client.report.get("retried_requests")) or 0)
+            sent[phase.kind] = sent.get(phase.kind, 0) + (client.report.retried_requests or 0)
     return [f"{kind}: requests that failed and were sent again: {count:,}" for kind, count in sent.items() if count]
 
 
@@ -847,7 +867,7 @@ def _counted(phases: Sequence[Phase]) -> tuple[list[Run], dict[str, Latencies]]:
 
 def _busy(uses: Sequence[HostUse], runs: Sequence[Phase]) -> list[str]:
     """What is to be said of clients' hosts without processors to spare."""
-    servers = {host for run in runs for host, facts in run.conducted.nodes.items() if facts.get("cpu_seconds")}
+    servers = {host for run in runs for host, facts in run.conducted.nodes.items() if facts.cpu_seconds}
     clients = {(run.kind, client.host) for run in runs for client in run.clients}
     return busy(uses, servers, clients)
 
@@ -857,7 +877,7 @@ def _missed(runs: Sequence[Phase]) -> list[str]:
     missed: dict[str, int] = {}
     for run in runs:
         for client in run.clients:
-            missed[run.kind] = missed.get(run.kind, 0) + (whole(client.report.get("missed_operations")) or 0)
+            missed[run.kind] = missed.get(run.kind, 0) + (client.report.missed_operations or 0)
     return [
         f"{kind}: operations that were due in the window and were not sent in it: {count:,}"
         for kind, count in missed.items()
@@ -869,41 +889,22 @@ def _first(problems: Sequence[str]) -> str:
     return problems[0] if len(problems) == 1 else f"{problems[0]} (and {len(problems) - 1} more)"
 
 
-def _same(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
+def _same(values: Iterable[T | None]) -> T | None:
     """The value that all clients report, None when they do not agree."""
-    values = {whole(report.get(key)) for report in reports}
-    return values.pop() if len(values) == 1 else None
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
 
 
-def _loop(reports: Sequence[Mapping[str, Any]]) -> str | None:
-    """How all clients say that they ran their logical clients."""
-    said = [report.get("loop") for report in reports]
-    return next((known for known in ("events", "threads") if said and all(each == known for each in said)), None)
-
-
-def _most(phases: Sequence[Phase], key: str) -> int | None:
+def _most(values: Iterable[int | None]) -> int | None:
     """The largest value that a client reports."""
-    values = (whole(client.report.get(key)) for phase in phases for client in phase.clients)
     return max((value for value in values if value is not None), default=None)
 
 
-def _read_before_write(reports: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Whether all clients' updates read first; None where there are none, or the clients do not say it alike."""
-    said = [report.get("readbeforewrite") for report in reports]
-    return next((known for known in (True, False) if said and all(each is known for each in said)), None)
-
-
-def _price(facts: Mapping[str, Any]) -> float | None:
-    """Of all hosts of the servers together, if that of each is known. Inventories have numbers and text."""
+def _price(facts: ReadBack) -> float | None:
+    """Of all hosts of the servers together, if that of each is known."""
     try:
-        prices = [float(each) for each in mapping(facts.get("usd_per_hour")).values()]
-    except (TypeError, ValueError):
+        prices = [float(each) for each in facts.usd_per_hour.values()]
+    except ValueError:
         return None
     total = sum(prices)
     return total if total > 0 and math.isfinite(total) and min(prices) > 0 else None
-
-
-def _target(reports: Sequence[Mapping[str, Any]]) -> float | None:
-    values = {number(report.get("target")) for report in reports}
-    target = values.pop() if len(values) == 1 else None
-    return target if target else None  # YCSB's 0 means no target

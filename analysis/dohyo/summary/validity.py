@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dohyo.evidence.host_metrics import SATURATED, Taken
+from dohyo.evidence.records import ClientReport
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others;
 # one without others was missing in its own window. How far apart they may begin has a limit of its own
@@ -153,14 +154,14 @@ def not_found(count: int, records: int, by_second: Mapping[int, int], limit: flo
     return "; ".join(filter(None, (said, when(by_second, warmup))))
 
 
-def other_scenario(reports: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def other_scenario(reports: Mapping[str, ClientReport]) -> list[str]:
     """Clients of one run that did not do the same work: each figure that is not what most of them have.
 
     :param reports: client.json by host
     """
     found = []
     for key in _SAME_FOR_ALL:
-        values = {host: report[key] for host, report in reports.items() if report.get(key) is not None}
+        values = {host: value for host, report in reports.items() if (value := getattr(report, key)) is not None}
         usual = max(values.values(), key=list(values.values()).count, default=None)
         found += [
             f"on {host}: the client did another scenario: {key} {value} instead of {usual}"

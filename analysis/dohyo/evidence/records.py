@@ -1,0 +1,304 @@
+"""What our own programs wrote as JSON, as records: the fields that Dohyo reads, each with its type.
+
+A file may be of an earlier version, damaged, or made by somebody who means harm. What is missing or null has its
+default. What is of another type is named, with file, field and value, and left out; the rest counts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from dohyo.evidence import json_values
+from dohyo.evidence.text_file import Warn, limited
+from dohyo.scenario import search
+
+# Numbers may stand in text, as Ansible writes them.
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+Name = Annotated[str, Meta(min_length=1)]
+# What is shown as it is written.
+Said = str | int | float | bool
+# The evidence as this version writes it: `format` in experiment.json, which version 1 did not write yet.
+FORMAT = 2
+
+R = TypeVar("R", bound=Struct)
+# Takes `field is value: why`.
+Complain = Callable[[str], object]
+
+
+def read(path: Path, record: type[R], warn: Warn) -> R:
+    """What a file says; what it does not say has its default, also where there is no such file.
+
+    :param warn: gets `path: field is value: why` for what is left out
+    """
+    warn = limited(path, warn)
+    return decoded(json_values.read_object(path, warn), record, lambda what: warn(f"{path}: {what}"))
+
+
+def decoded(content: Any, record: type[R], complain: Complain) -> R:
+    """The same of what a file contains."""
+    found = _part(content, record, complain, "")
+    return record() if found is UNSET else found
+
+
+def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
+    """A value of a type; of one that is not, the parts that are; UNSET where nothing is."""
+    try:
+        return msgspec.convert(content, kind, strict=False)
+    except msgspec.ValidationError as error:
+        why = str(error)
+    except RecursionError:
+        why = "it is nested too deeply"
+    if isinstance(kind, UnionType):
+        kinds = [each for each in get_args(kind) if each not in (NoneType, UnsetType)]
+        kind = kinds[0] if len(kinds) == 1 else kind
+    inside = f"{place}." if place else ""
+    if isinstance(content, dict) and isinstance(kind, type) and issubclass(kind, Struct):
+        fields = [field for field in msgspec.structs.fields(kind) if content.get(field.encode_name) is not None]
+        parts = {
+            field.name: _part(content[field.encode_name], field.type, complain, inside + field.encode_name)
+            for field in fields
+        }
+        return kind(**{name: part for name, part in parts.items() if part is not UNSET})
+    if isinstance(content, dict) and get_origin(kind) is dict:
+        of = get_args(kind)[1]
+        values = {key: _part(value, of, complain, inside + key) for key, value in content.items() if value is not None}
+        return {key: value for key, value in values.items() if value is not UNSET}
+    if isinstance(content, list) and get_origin(kind) is list:
+        of = get_args(kind)[0]
+        entries = [_part(entry, of, complain, f"{place}[{at}]") for at, entry in enumerate(content)]
+        return [entry for entry in entries if entry is not UNSET]
+    complain(f"{place or 'it'} is {_shown(content)}: {why[:1].lower()}{why[1:]}")
+    return UNSET
+
+
+def _shown(value: Any) -> str:
+    return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"{value!a:.60}"
+
+
+# ---- client.json, which each client writes -----------------------------------------------------------------------
+
+
+class TypeReport(Struct, frozen=True):
+    """What a client counted of one operation type."""
+
+    operations: Whole | None = None
+    records: Whole | None = None
+    statuses: dict[str, Whole] = {}
+
+
+class ClientReport(Struct, frozen=True):
+    """What a client says of its part of a phase. ycsb-bindings/client writes it (Results)."""
+
+    phase: str | None = None
+    binding: str | None = None
+    threads: Whole | None = None
+    batchsize: Whole | None = None
+    inflight: Whole | None = None
+    readbeforewrite: bool | None = None
+    target: Number | None = None
+    loop: str | None = None
+    arrival: str | None = None
+    tablecount: Whole | None = None
+    agreed_start_ms: Number | None = None
+    skew_ms: Number | None = None
+    warmup_seconds: Number | None = None
+    measured_seconds: Number | None = None
+    missed_operations: Whole | None = None
+    operations: Whole | None = None
+    failed_operations: Whole | None = None
+    records: Whole | None = None
+    retried_records: Whole | None = None
+    retried_requests: Whole | None = None
+    retries: Whole | None = None
+    connections: Whole | None = None
+    event_loops: Whole | None = None
+    cpu_seconds: Number | None = None
+    busiest_thread: str | None = None
+    busiest_thread_share: Number | None = None
+    inserted: Whole | None = None
+    unacknowledged_inserts: Whole | None = None
+    operations_by_type: dict[str, TypeReport] = {}
+    first_error: str | None = None
+    valid: bool | None = None
+    reason: str | None = None
+    exit: Whole | None = None
+
+    def __bool__(self) -> bool:
+        """Whether it says anything."""
+        return self != ClientReport()
+
+
+# ---- What a trial was asked for, and what became of it --------------------------------------------------------------
+
+
+class WorkloadSettings(Struct, frozen=True):
+    """Properties that the summary computes with, with YCSB's own defaults: 10 fields of 100 bytes."""
+
+    recordcount: Whole | None = None
+    fieldcount: Whole = 10
+    fieldlength: Whole = 100
+    batchsize: Whole = 1
+    inflight: Whole = 1
+    target: Number | None = None
+    operationtimeout: Number | None = None
+
+
+class PhaseSettings(Struct, frozen=True):
+    """What the clients do in a phase; what is None is as for the trial as a whole."""
+
+    name: str | None = None
+    properties: WorkloadSettings | None = None
+    threads: Whole | None = None
+    warmup: Number | None = None
+    duration: Number | None = None
+    maxnotfoundrate: Number | None = None
+
+
+class FullSettings(Struct, frozen=True):
+    """What the scenario has at its full size."""
+
+    recordcount: Whole | None = None
+
+
+class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
+    """A trial's trial.json, which planning writes; variables of the roles are beside these."""
+
+    system: str | None = None
+    name: str | None = None
+    point: dict[str, Said] = {}
+    round: Whole | None = None
+    rounds: Whole = 1
+    properties: WorkloadSettings = WorkloadSettings()
+    load: PhaseSettings = PhaseSettings()
+    phases: list[PhaseSettings] | UnsetType = UNSET  # experiments from before there were any have none
+    threads: Whole | None = None
+    repeats: Whole | None = None
+    discard: Whole = 0
+    warmup: Number | None = None
+    duration: Number | None = None
+    strict: bool = False
+    max_other_cpu: Said | None = None
+    reuse: Said | None = None
+    search: search.Settings | None = None
+    scale: Number | None = None
+    full: FullSettings = FullSettings()
+
+
+class TrialState(Struct, frozen=True):
+    """A trial's state.json: how far it came."""
+
+    status: str = "pending"
+    reason: str | None = None
+    started: str | None = None
+    finished: str | None = None
+    manifest: str | None = None
+
+
+class KeptLoad(Struct, frozen=True):
+    """A trial's kept.json: which trial has loaded what its servers started from, where that may be another one's."""
+
+    load: str | None = None
+    note: str | None = None
+
+
+class Settled(Struct, frozen=True):
+    """settled.json: what is to be said of how servers settled."""
+
+    notes: list[str] = []
+
+
+class CountedRows(Struct, frozen=True):
+    """counted.json: rows by table, as the servers say."""
+
+    rows: dict[str, Whole | None] = {}
+
+
+class ReadBack(Struct, frozen=True):
+    """conditions.json: what the running servers say of themselves."""
+
+    title: str | None = None
+    version: Said | None = None
+    replication: Said | None = None
+    write_acks: Said | None = None
+    read_acks: Said | None = None
+    consistency: Said | None = None
+    durability: Said | None = None
+    compression: Said | None = None
+    heap: Said | None = None
+    memory: Said | None = None
+    jdk: Said | None = None
+    gc: Said | None = None
+    nodes: Whole | None = None
+    write_copies: Whole | None = None
+    read_copies: Whole | None = None
+    differences: list[str] = []
+    notes: list[str] = []
+    usd_per_hour: dict[str, Said] = {}  # by host; inventories have numbers and text
+
+
+class CanaryReading(Struct, frozen=True):
+    """A figure of a host, as the canary measured it in slices of time."""
+
+    name: str = ""
+    of: str | None = None
+    unit: str = ""
+    slices: list[Number] = []
+
+
+class CanaryPart(Struct, frozen=True):
+    """What was measured of a host, or of the network from it, and why not more."""
+
+    figures: list[CanaryReading] = []
+    problems: list[str] = []
+
+
+class CanaryFile(Struct, frozen=True):
+    """canary.json: by host."""
+
+    at: str | None = None
+    hosts: dict[str, CanaryPart] = {}
+    network: dict[str, CanaryPart] = {}
+
+
+# ---- experiment.json ------------------------------------------------------------------------------------------------
+
+
+class PlannedFacts(Struct, frozen=True):
+    """A trial as the experiment has planned it."""
+
+    name: str | None = None
+    system: str | None = None
+    round: Whole | None = None
+
+
+class ExperimentFacts(Struct, frozen=True):
+    """An experiment's experiment.json; anything of it may be missing."""
+
+    format: Whole = 1
+    id: str | None = None
+    scenario: str | None = None
+    scenario_sha256: str | None = None
+    title: str | None = None
+    status: str | None = None
+    started: str | None = None
+    inventory: str | UnsetType | None = UNSET
+    systems: list[Name] = []
+    plan: list[Name] = []
+    trials: list[PlannedFacts] = []
+    rounds: Whole | None = None
+    rounds_ended: str | None = None
+    precision: Number | None = None
+    matrix: dict[str, Any] = {}
+    hosts: dict[str, Any] | None = None
+    host: dict[str, Any] = {}
+    versions: dict[str, Any] = {}
+    named: bool = False
+    equal_targets: dict[str, Number] = {}
