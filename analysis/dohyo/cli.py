@@ -29,7 +29,7 @@ from dohyo.running import comparing, doctor, runner
 from dohyo.running.experiment import reopen
 from dohyo.scenario import loading, properties, systems
 from dohyo.scenario.hosts import Hosts, here
-from dohyo.summary import kept, regression
+from dohyo.summary import kept, regression, validity
 from dohyo.summary.summary import is_experiment, read_trial, summarise
 from dohyo.tables import screen, table
 from dohyo.terminal import Console
@@ -280,6 +280,13 @@ def list_command(inventory: str | None) -> int:
 def properties_command() -> int:
     """Prints docs/properties.md, the reference of all scenario properties."""
     click.echo(properties.reference(), nl=False)
+    return 0
+
+
+@cli.command("checks")
+def checks_command() -> int:
+    """Prints the table of docs/method.md#when-a-run-is-invalid: what makes a run invalid, and who looks."""
+    click.echo(validity.table(), nl=False)
     return 0
 
 

@@ -1,5 +1,6 @@
 """What makes a run invalid: the figure, its limit, and where in time it was; and what does not."""
 
+import inspect
 import json
 import math
 import random
@@ -10,6 +11,8 @@ import pytest
 from evidence import DATA, clients_json, edit_json, on_screen, reads, trial, write_json
 
 from dohyo.evidence.events import collapses, dips
+from dohyo.places import ROOT
+from dohyo.summary import validity
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
@@ -270,3 +273,17 @@ def test_compactions_before_the_first_run(tmp_path: Path) -> None:
 
 def metrics(pending: int) -> dict[str, dict[str, int]]:
     return {"org.apache.cassandra.metrics:name=PendingTasks,type=Compaction": {"Value": pending}}
+
+
+def test_the_table_of_the_checks_is_written_from_their_list() -> None:
+    page = (ROOT / "docs" / "method.md").read_text("utf-8")
+    assert f"\n{validity.table()}\n" in page, "write it anew: .venv/bin/dohyo checks"
+
+
+def test_every_check_of_a_run_is_in_the_list() -> None:
+    """Each function of a run that counts, and its clients, has its row."""
+    functions = inspect.getmembers(validity, inspect.isfunction)
+    written = {name for name, function in functions if "RunFacts" in inspect.get_annotations(function).values()}
+    listed = {each.__name__ for check in validity.CHECKS for each in (check.of_client, check.of_run) if each}
+    assert listed == written
+    assert "saturated" in listed

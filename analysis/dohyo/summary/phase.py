@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -13,7 +12,6 @@ from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.events import Event, collapses
 from dohyo.evidence.hdr_log import Latencies, is_known
-from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
@@ -124,49 +122,24 @@ class Phase:
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
         """
-        found = []
         warmups = (client.report.warmup_seconds for client in self.clients)
         agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
         # Nobody waits for a client that is alone: it may begin at any time before its window. A window that begins with
         # its first operation may differ from that of the hosts' samples by one of them.
         alone = len(self.clients) + len(self.missing) == 1
-        spare_ms = (agreed or 0.0) * 1000 + (0.0 if timed else 1000.0) if alone else 0.0
-        offsets = self.conducted.offsets_ms()
-        for client in self.clients:
-            of_client = [
-                validity.other_start(
-                    client.report.agreed_start_ms,
-                    self.conducted.agreed,
-                    offsets.get(client.host),
-                    self.conducted.limit_ms,
-                ),
-                validity.unsure_clock(self.conducted.clock_error_ms(client.host), self.conducted.limit_ms),
-                validity.late(client.report.skew_ms, self.conducted.limit_ms, spare_ms),
-                validity.other_window(client.report.warmup_seconds, agreed, self.conducted.limit_ms),
-                validity.saturated(client.run.client_cpu_seconds, client.run.seconds, cpus.get(client.host), warmup),
-                validity.busiest(client.report.busiest_thread, client.report.busiest_thread_share),
-            ]
-            found += [f"{self.name} on {client.host}: {why}" for why in of_client if why]
-        numbers = Counter(client.number for client in self.clients if client.number)
-        found += [
-            f"{self.name}: {count} clients have the clientnumber {of}: their evidence is of one"
-            for of, count in numbers.items()
-            if count > 1
-        ]
-        kinds = {client.report.phase for client in self.clients if client.report.phase}
-        if wrong := kinds - {LOAD if self.kind == LOAD else "run"}:
-            found.append(f"{self.name}: a client did the phase {', '.join(sorted(wrong))}")
-        targets = [client.report.target for client in self.clients]
-        if why := validity.other_target(targets, target):
-            found.append(f"{self.name}: {why}")
-        of_clients = validity.other_scenario({client.host: client.report for client in self.clients})
-        found += [f"{self.name} {why}" for why in of_clients]
-        returns = self.run.returns
-        missing = sum(returns.get(status, 0) for status in NOT_FOUND)
-        of_all = validity.not_found(
-            missing, sum(returns.values()), self.timeline.seconds.not_found(), not_found_limit, warmup
-        )
-        return found + ([f"{self.name}: {of_all}"] if of_all else [])
+        return validity.RunFacts(
+            clients=self.clients,
+            conducted=self.conducted,
+            loads=self.kind == LOAD,
+            warmup=warmup,
+            agreed_warmup=agreed,
+            spare_ms=(agreed or 0.0) * 1000 + (0.0 if timed else 1000.0) if alone else 0.0,
+            target=target,
+            not_found_limit=not_found_limit,
+            cpus=cpus,
+            returns=self.run.returns,
+            not_found=self.timeline.seconds.not_found(),
+        ).problems(self.name)
 
     @property
     def system_failed(self) -> bool:

@@ -1,18 +1,23 @@
 """Why the numbers of a run must not be shown: each sentence names the figure, its limit, and where in time it was.
 
-docs/method.md#when-a-run-is-invalid has all checks and limits in one table, with those of the client and of what
-conducts the clients.
+CHECKS has all of them in order, with those of the client and of what conducts the clients. The table in
+docs/method.md#when-a-run-is-invalid is written from it, by `dohyo checks`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from dohyo.evidence.client_folder import ClientFolder
+from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.host_metrics import SATURATED, Taken
-from dohyo.evidence.records import ClientReport
+from dohyo.evidence.result_lines import NOT_FOUND
+from dohyo.evidence.rows import LOAD
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others;
 # one without others was missing in its own window. How far apart they may begin has a limit of its own
@@ -29,91 +34,148 @@ _SAME_FOR_ALL = (
 )  # fmt: skip
 
 
-def late(skew_ms: float | None, conducted_limit_ms: float | None, spare_ms: float = 0.0) -> str | None:
-    """Whether a client began too late.
+@dataclass(frozen=True)
+class RunFacts:
+    """A run that counts, its clients, and what the scenario allows.
 
-    :param skew_ms: its real start after the agreed instant
-    :param conducted_limit_ms: how far apart the clients of the run were allowed to begin; None: not known
-    :param spare_ms: how much later changes no figure: what a client that is alone leaves out of its warm-up
+    :ivar loads: it is the load
+    :ivar warmup: seconds from the agreed instant to its window
+    :ivar agreed_warmup: the same as it was agreed between the clients; None: not known
+    :ivar spare_ms: how much later than the others a client may begin without changing a figure: what a client that is
+        alone leaves out of its warm-up
+    :ivar target: of all clients, in operations/s
+    :ivar not_found_limit: share of the records that may not be found
+    :ivar cpus: processors of the hosts, where they are known
+    :ivar returns: records by status
+    :ivar not_found: operations that found nothing, by second of the measured window
     """
-    limit = _apart(conducted_limit_ms) + spare_ms
-    if skew_ms is None or spare_ms - limit <= skew_ms <= limit:
+
+    clients: Sequence[ClientFolder]
+    conducted: Conducted
+    loads: bool
+    warmup: float
+    agreed_warmup: float | None
+    spare_ms: float
+    target: float | None
+    not_found_limit: float
+    cpus: Mapping[str, int]
+    returns: Mapping[str, int]
+    not_found: Mapping[int, int]
+
+    @property
+    def apart_ms(self) -> float:
+        """How far apart clients may begin."""
+        return max(LATE_MS, self.conducted.limit_ms or 0.0)
+
+    def problems(self, name: str) -> list[str]:
+        """What is wrong with it: of each client, then of all together, in the order of the checks.
+
+        :param name: of the run
+        """
+        found = [
+            f"{name} on {client.host}: {why}"
+            for client in self.clients
+            for check in CHECKS
+            if check.of_client and (why := check.of_client(self, client))
+        ]
+        return found + [f"{name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
+
+
+def late(run: RunFacts, client: ClientFolder) -> str | None:
+    """Whether a client began too late after the agreed instant."""
+    skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
+    if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
         return None
     return f"the client began {skew_ms:,.0f} ms after the agreed instant; up to {limit:,.0f} ms are allowed"
 
 
-def other_start(
-    start_ms: float | None, agreed: float | None, offset_ms: float | None, conducted_limit_ms: float | None
-) -> str | None:
-    """Whether a client began at another instant than the one that was agreed: then its evidence is of another run.
-
-    :param start_ms: the agreed instant that it received, in ms since 1970 on its own host's clock
-    :param agreed: the instant of the run, in seconds since 1970 on the controller's
-    :param offset_ms: the former clock against the latter
-    :param conducted_limit_ms: as of :func:`late`
-    """
-    limit = _apart(conducted_limit_ms)
-    if start_ms is None or agreed is None or offset_ms is None or abs(start_ms - agreed * 1000 - offset_ms) <= limit:
+def other_start(run: RunFacts, client: ClientFolder) -> str | None:
+    """Whether a client began at another instant than the one that was agreed: then its evidence is of another run."""
+    # The former is of its own host's clock, the latter of the controller's.
+    start_ms, agreed = client.report.agreed_start_ms, run.conducted.agreed
+    offset_ms = run.conducted.offsets_ms().get(client.host)
+    if start_ms is None or agreed is None or offset_ms is None:
+        return None
+    if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
     told = f"{datetime.fromtimestamp((start_ms - offset_ms) / 1000, UTC):%Y-%m-%d %H:%M:%S}"
     return f"the client was to begin at {told}, its run at {datetime.fromtimestamp(agreed, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def unsure_clock(error_ms: float | None, conducted_limit_ms: float | None) -> str | None:
+def same_client(run: RunFacts) -> Iterator[str]:
+    """Whether two clients say that they are the same one, or one that it did another phase."""
+    for of, count in Counter(client.number for client in run.clients if client.number).items():
+        if count > 1:
+            yield f": {count} clients have the clientnumber {of}: their evidence is of one"
+    phases = {client.report.phase for client in run.clients if client.report.phase}
+    if wrong := phases - {LOAD if run.loads else "run"}:
+        yield f": a client did the phase {', '.join(sorted(wrong))}"
+
+
+def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether a host's clock is known less exactly than clients may differ in their start."""
-    limit = _apart(conducted_limit_ms)
-    if error_ms is None or error_ms <= limit:
+    error_ms = run.conducted.clock_error_ms(client.host)
+    if error_ms is None or error_ms <= run.apart_ms:
         return None
-    return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; up to {limit:g} ms are allowed"
+    return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; up to {run.apart_ms:g} ms are allowed"
 
 
-def other_target(targets: Sequence[float | None], asked: float | None) -> str | None:
-    """Whether the clients' target rates, in operations/s, add up to another one than the scenario's."""
-    together = sum(target or 0.0 for target in targets)
-    if not asked or math.isclose(together, asked, rel_tol=1e-3):
-        return None
-    return f"the clients' target rates add up to {together:g} op/s instead of {asked:g}"
-
-
-def other_window(warmup: float | None, agreed: float | None, conducted_limit_ms: float | None) -> str | None:
-    """Whether a client measured in another window than the others, and the servers' figures.
-
-    :param warmup: seconds after which its window began
-    :param agreed: seconds after which all were to begin theirs; None: not known
-    :param conducted_limit_ms: as of :func:`late`
-    """
-    limit = _apart(conducted_limit_ms)
-    if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= limit:
+def other_window(run: RunFacts, client: ClientFolder) -> str | None:
+    """Whether a client measured in another window than the others, and the servers' figures."""
+    warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
+    if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
     return f"its window began {warmup:.1f} s after the agreed instant, that of the run {agreed:.1f} s after it"
 
 
-def saturated(cpu_seconds: float | None, seconds: float | None, cpus: int | None, warmup: float) -> str | None:
-    """Whether a client used nearly all processors of its host, so that it was the client that was measured.
-
-    :param cpu_seconds: processor time of its process in the measured window, which is `seconds` long
-    :param cpus: processors of its host
-    """
+def saturated(run: RunFacts, client: ClientFolder) -> str | None:
+    """Whether a client used nearly all processors of its host, so that it was the client that was measured."""
+    cpu_seconds, seconds, cpus = client.run.client_cpu_seconds, client.run.seconds, run.cpus.get(client.host)
     if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
         return None
     return (
-        f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds {warmup:.0f}"
-        f"\N{EN DASH}{warmup + seconds:.0f}: it is the client that was measured; up to {SATURATED:.0%} are allowed"
+        f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
+        f" {run.warmup:.0f}\N{EN DASH}{run.warmup + seconds:.0f}: it is the client that was measured; up to"
+        f" {SATURATED:.0%} are allowed"
     )
 
 
-def busiest(name: Any, share: float | None) -> str | None:
-    """Whether one thread of a client used nearly a whole processor, which no number of further ones makes faster.
-
-    :param name: of the thread that used most
-    :param share: its processor time by the length of the measured window
-    """
+def busiest(_: RunFacts, client: ClientFolder) -> str | None:
+    """Whether one thread of a client used nearly a whole processor, which no number of further ones makes faster."""
+    share = client.report.busiest_thread_share
     if share is None or share < SATURATED:
         return None
     return (
-        f"the client's thread {name or 'of an unknown name'} used {share:.0%} of a processor:"
+        f"the client's thread {client.report.busiest_thread or 'of an unknown name'} used {share:.0%} of a processor:"
         f" it is the client that was measured; less than {SATURATED:.0%} are allowed"
     )
+
+
+def other_target(run: RunFacts) -> Iterator[str]:
+    """Whether the clients' target rates add up to another one than the scenario's."""
+    together = sum(client.report.target or 0.0 for client in run.clients)
+    if run.target and not math.isclose(together, run.target, rel_tol=1e-3):
+        yield f": the clients' target rates add up to {together:g} op/s instead of {run.target:g}"
+
+
+def other_scenario(run: RunFacts) -> Iterator[str]:
+    """Clients of one run that did not do the same work: each figure that is not what most of them have."""
+    for key in _SAME_FOR_ALL:
+        values = {client.host: getattr(client.report, key) for client in run.clients}
+        known = {host: value for host, value in values.items() if value is not None}
+        usual = max(known.values(), key=list(known.values()).count, default=None)
+        for host, value in known.items():
+            if value != usual:
+                yield f" on {host}: the client did another scenario: {key} {value} instead of {usual}"
+
+
+def not_found(run: RunFacts) -> Iterator[str]:
+    """Whether too many of the records that were asked for, or written, were not found."""
+    count, records = sum(run.returns.get(status, 0) for status in NOT_FOUND), sum(run.returns.values())
+    if count > run.not_found_limit * records:
+        said = f": {count:,} of {records:,} records ({count / records:.2%}) were not found, above"
+        said += f" maxnotfoundrate={run.not_found_limit:g}"
+        yield "; ".join(filter(None, (said, when(run.not_found, run.warmup))))
 
 
 def most_taken(stated: Any, *, strict: bool) -> float:
@@ -139,36 +201,6 @@ def taken(of: Taken, limit: float) -> list[str]:
         for who, share in both
         if of.alone and share is not None and share > limit
     ]
-
-
-def not_found(count: int, records: int, by_second: Mapping[int, int], limit: float, warmup: float) -> str | None:
-    """Whether too many records were not found.
-
-    :param records: that were asked for, or written
-    :param by_second: operations that found nothing, by second of the measured window
-    :param limit: share of the records
-    """
-    if count <= limit * records:
-        return None
-    said = f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
-    return "; ".join(filter(None, (said, when(by_second, warmup))))
-
-
-def other_scenario(reports: Mapping[str, ClientReport]) -> list[str]:
-    """Clients of one run that did not do the same work: each figure that is not what most of them have.
-
-    :param reports: client.json by host
-    """
-    found = []
-    for key in _SAME_FOR_ALL:
-        values = {host: value for host, report in reports.items() if (value := getattr(report, key)) is not None}
-        usual = max(values.values(), key=list(values.values()).count, default=None)
-        found += [
-            f"on {host}: the client did another scenario: {key} {value} instead of {usual}"
-            for host, value in values.items()
-            if value != usual
-        ]
-    return found
 
 
 def compacting(pending: Mapping[str, float]) -> str | None:
@@ -198,6 +230,80 @@ def when(by_second: Mapping[int, int], warmup: float) -> str:
     return f"in seconds {warmup + first:.0f}\N{EN DASH}{warmup + last + 1:.0f}, most in {most} ({by_second[worst]:,})"
 
 
-def _apart(conducted_limit_ms: float | None) -> float:
-    """How far apart clients may begin, in ms."""
-    return max(LATE_MS, conducted_limit_ms or 0.0)
+@dataclass(frozen=True)
+class Check:
+    """One row of the table in docs/method.md.
+
+    :ivar what: makes a run invalid
+    :ivar limit: beyond which
+    :ivar by: the property that sets the limit
+    :ivar looks: who looks
+    :ivar of_client: gives what is wrong with a client of a run; None: nothing
+    :ivar of_run: gives what is wrong with all clients of a run together, each after the run's name
+    """
+
+    what: str
+    limit: str = "none"
+    by: str = ""
+    looks: str = "summary"
+    of_client: Callable[[RunFacts, ClientFolder], str | None] | None = None
+    of_run: Callable[[RunFacts], Iterator[str]] | None = None
+
+
+_APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` where that is more"
+# What none of the functions above finds is found where the evidence is read, or before there is any.
+CHECKS = (
+    Check("a client is missing, died, lost a thread, did not become ready, or hung; a host was lost",
+          looks="client, conducting"),
+    Check("no operation succeeded in the window, or a load inserted fewer records than it was given", looks="client"),
+    Check("a server ended; *the system failed*", looks="conducting"),
+    Check("clients began apart (*skew*), with several of them", "10 ms", by="client_skew_limit_ms", looks="conducting"),
+    Check("the clock of a client's host is not known exactly enough to agree on a start, with several clients", "10 ms",
+          by="client_skew_limit_ms", looks="conducting"),
+    Check("nothing succeeded for some time, also in the warm-up; *the system failed*",
+          "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
+          " `arrival=poisson`), where that is more", by="stalltime", looks="client"),
+    Check("too many records failed; *the system failed*", "0.1 %, of a load 0", by="maxerrorrate", looks="client"),
+    Check("evidence of another run: a client was to begin at another instant than its run, its run began"
+          " outside the trial's time, two clients have one `clientnumber`, a client did another phase",
+          f"{_APART}; none", of_client=other_start, of_run=same_client),
+    Check("the clock of a client's host is not known exactly enough to tell when it began", _APART,
+          of_client=unsure_clock),
+    Check("one of several clients began late: its first operation against the agreed instant", _APART, of_client=late),
+    Check("a single client began late, and its window had begun",
+          "the same, after the warm-up; 1 s more where the window begins with its first operation: a load, a"
+          " run without `duration`"),
+    Check("a client measured in another window than was agreed, or than the other clients: its warm-up was"
+          " longer or shorter", _APART, of_client=other_window),
+    Check("a client is [saturated](#what-the-hosts-did): its process used nearly all of its host's processors"
+          " in the measured window, so that the figures are those of the client", f"{100 * SATURATED:.0f} % of them",
+          of_client=saturated),
+    Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
+          " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
+    Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
+    Check("a client did another scenario than most: its binding, threads, batch size, … in `client.json`",
+          of_run=other_scenario),
+    Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
+    Check("[somebody else](#somebody-else) used the processors of a host of the trial: other processes, or the"
+          " hypervisor", f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
+          by="max.other.cpu"),
+    Check("compactions pending after settling, before the first run", "0"),
+    Check("a trial is not in the plan of `experiment.json`, or there of another system or round; `trial.json`"
+          " is of another trial"),
+    Check("evidence is not as the trial's `manifest` says, or cannot be read; `clients.json` of several clients"
+          " is missing"),
+    Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
+          " not the same seconds; one of the histogram logs is missing", "0"),
+    Check("the longest latency of a histogram log is not that of the result lines", "0.1 % and 1 µs"),
+    Check("a histogram log is cut or damaged, of an unknown unit, or a clock jumped in it: back by more than 1"
+          " s, ahead by more than 10 minutes"),
+    Check("rows are missing, or too many, after the load or the runs", "0, except for inserts without an answer",
+          looks="settling, summary"),
+)  # fmt: skip
+
+
+def table() -> str:
+    """All checks, as docs/method.md has them."""
+    rows = [(check.what, check.limit, check.by and f"`{check.by}`", check.looks) for check in CHECKS]
+    lines = [" | ".join(row).replace("|  |", "| |") for row in rows]
+    return "| what | limit | set by | who looks |\n|---|---|---|---|\n" + "".join(f"| {line} |\n" for line in lines)

@@ -1,0 +1,95 @@
+"""Evidence is read as records: what is of another type is named and left out, what is missing has its default."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import clients_json, edit_json, trial, write_json
+
+from dohyo.bad_input import BadInputError
+from dohyo.evidence import experiment_folder, records
+from dohyo.evidence.conducted import Conducted
+from dohyo.evidence.records import FORMAT, ClientReport, ExperimentFacts, TrialSettings
+from dohyo.places import ROOT
+from dohyo.summary.summary import summarise
+
+CLIENT = ROOT / "ycsb-bindings/client/src/main/java/dohyo/client"
+REPORT = ROOT / "ansible/plugins/conducting/report.py"
+
+
+def test_the_records_have_the_fields_that_are_written() -> None:
+    sources = "".join((CLIENT / name).read_text("utf-8") for name in ("Results.java", "Footprint.java"))
+    written = set(re.findall(r'put\(\s*"(\w+)"', sources))
+    assert set(ClientReport.__struct_fields__) <= written
+    of_run = set(re.findall(r'^ *"(\w+)": ', REPORT.read_text("utf-8"), re.MULTILINE))
+    assert set(Conducted.__struct_encode_fields__) <= of_run
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"threads": "many"}, "threads is 'many': expected `int | null`, got `str`"),
+        ({"threads": 2**70}, "threads is 1180591620717411303424: "),
+        ({"skew_ms": float("nan")}, "skew_ms is nan: expected `float` "),
+        ({"valid": {}}, "valid is an object: "),
+        ({"operations_by_type": {"READ": {"statuses": {"OK": []}}}}, "operations_by_type.READ.statuses.OK is a list: "),
+        ({"operations_by_type": ["READ"]}, "operations_by_type is a list: "),
+    ],
+)
+def test_a_value_of_another_type_is_named_and_the_rest_counts(
+    content: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "client.json"
+    write_json(file, {**content, "operations": 7, "records": "8", "inserted": None})
+    warnings: list[str] = []
+    found = records.read(file, ClientReport, warnings.append)
+    (warning,) = warnings
+    assert warning.startswith(f"{file}: {said}")
+    assert (found.operations, found.records, found.threads, found.inserted) == (7, 8, None, None)
+
+
+def test_parts_of_a_list_and_of_an_object_count_alone(tmp_path: Path) -> None:
+    file = tmp_path / "trial.json"
+    write_json(file, {"trial_phases": [{"name": "a"}, 3, {"name": "b", "warmup": "soon"}], "trial_round": None})
+    warnings: list[str] = []
+    found = records.read(file, TrialSettings, warnings.append)
+    assert [warning.removeprefix(f"{file}: ").partition(":")[0] for warning in warnings] == [
+        "trial_phases[1] is 3", "trial_phases[2].warmup is 'soon'",
+    ]  # fmt: skip
+    assert [phase.name for phase in found.phases or ()] == ["a", "b"]
+
+
+def test_nothing_where_there_is_no_file_and_no_object(tmp_path: Path) -> None:
+    assert records.read(tmp_path / "none.json", ExperimentFacts, pytest.fail) == ExperimentFacts()
+    write_json(tmp_path / "list.json", [])
+    warnings: list[str] = []
+    assert not records.read(tmp_path / "list.json", ClientReport, warnings.append)
+    assert warnings == [f"{tmp_path}/list.json: must be an object"]
+
+
+def test_a_hostile_file_says_so_only_so_often(tmp_path: Path) -> None:
+    write_json(tmp_path / "f.json", {"plan": [[]] * 1000})
+    warnings: list[str] = []
+    records.read(tmp_path / "f.json", ExperimentFacts, warnings.append)
+    assert len(warnings) == 21
+
+
+def test_evidence_of_a_summary_is_named_with_field_and_value(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra")
+    write_json(folder / "run-1/clients.json", clients_json(("node1",), warmup_seconds="long"))
+    edit_json(folder / "conditions.json", nodes="three")
+    warnings = summarise(tmp_path).warnings
+    assert any("conditions.json: nodes is 'three': " in warning for warning in warnings)
+    assert any("run-1/clients.json: warmup_seconds is 'long': " in warning for warning in warnings)
+
+
+def test_the_evidence_has_a_format(tmp_path: Path) -> None:
+    """Earlier versions wrote none; a later one may mean other things by the same names."""
+    write_json(tmp_path / "experiment.json", {"plan": ["01-cassandra"]})
+    assert experiment_folder.read(tmp_path).format == 1
+    write_json(tmp_path / "experiment.json", {"format": FORMAT + 1})
+    with pytest.raises(
+        BadInputError, match=rf"experiment.json: format is {FORMAT + 1}, .* reads formats up to {FORMAT}"
+    ):
+        experiment_folder.read(tmp_path)
