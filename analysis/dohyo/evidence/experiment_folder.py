@@ -31,8 +31,8 @@ def read(experiment: Path) -> ExperimentFacts:
     """
     folders.check(experiment)
     for state in sorted((experiment / "raw").glob("*/state.json")):
-        _strictly(state, TrialState)
-    facts = _strictly(experiment / FACTS, ExperimentFacts)
+        strictly(state, TrialState)
+    facts = strictly(experiment / FACTS, ExperimentFacts)
     if facts.format > FORMAT:
         raise BadInputError(
             f"{experiment / FACTS}: format is {facts.format}, of a later version of dohyo; this one reads formats up to"
@@ -62,7 +62,12 @@ def running(experiment: Path) -> int | None:
     return None
 
 
-def _strictly(path: Path, record: type[R]) -> R:
+def strictly(path: Path, record: type[R]) -> R:
+    """What a file of ours says, with its defaults where there is none.
+
+    :raises BadInputError: for anything that we have not written so
+    """
+
     def broken(what: str) -> NoReturn:
         raise BadInputError(f"{path}: {what}; put back the file as dohyo wrote it, or leave out this experiment")
 

@@ -19,7 +19,7 @@ from dohyo.evidence import json_values
 from dohyo.evidence.text_file import Warn, limited
 from dohyo.scenario import search
 
-# Numbers may stand in text, as Ansible writes them.
+# Numbers may be text, as Ansible writes them.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 Name = Annotated[str, Meta(min_length=1)]
@@ -162,12 +162,6 @@ class PhaseSettings(Struct, frozen=True):
     maxnotfoundrate: Number | None = None
 
 
-class FullSettings(Struct, frozen=True):
-    """What the scenario has at its full size."""
-
-    recordcount: Whole | None = None
-
-
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     """A trial's trial.json, which planning writes; variables of the roles are beside these."""
 
@@ -189,7 +183,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     reuse: Said | None = None
     search: search.Settings | None = None
     scale: Number | None = None
-    full: FullSettings = FullSettings()
+    full: WorkloadSettings = WorkloadSettings()  # at the scenario's full size
 
 
 class TrialState(Struct, frozen=True):

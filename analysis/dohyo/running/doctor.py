@@ -15,6 +15,7 @@ from dohyo import terminal
 from dohyo.ansible.playbook import Interruption, Signals, play
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
+from dohyo.evidence.records import ExperimentFacts
 from dohyo.evidence.rows import LOAD
 from dohyo.figures import UNKNOWN, point_name, rate
 from dohyo.operations import OVERALL
@@ -107,13 +108,13 @@ def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: P
 
 def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: Path) -> list[Wanted]:
     """What the newest experiment with the phase came to, by system."""
-    asked = {"scenario": scenario.name, "inventory": str(inventory) if inventory else None}
+    asked = (scenario.name, str(inventory) if inventory else None)
     batch = scenario.of(phase).number("batchsize")
     name = LOAD if phase == INSERT else phase
     for folder in site.experiments(results):
         try:
-            facts = read_json(folder / experiment_folder.FACTS)
-            trials = kept.read(folder).compared if asked.items() <= facts.items() else []
+            facts = experiment_folder.strictly(folder / experiment_folder.FACTS, ExperimentFacts)
+            trials = kept.read(folder).compared if (facts.scenario, facts.inventory) == asked else []
         except BadInputError:
             continue  # it was not measured to its end, or is of another version
         found = [

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, cast
 
 from msgspec import UNSET
 
@@ -28,8 +28,8 @@ from dohyo import folders
 from dohyo.ansible.data import check_path
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.evidence import experiment_folder, json_values, manifest, records
-from dohyo.evidence.records import FORMAT, ExperimentFacts
+from dohyo.evidence import experiment_folder, json_values, manifest
+from dohyo.evidence.records import FORMAT, ExperimentFacts, TrialState
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
 from dohyo.scenario import loading
@@ -58,12 +58,15 @@ class Experiment:
     scenario: Scenario
 
     @property
+    def facts(self) -> ExperimentFacts:
+        """What experiment.json says."""
+        return experiment_folder.strictly(self.folder / experiment_folder.FACTS, ExperimentFacts)
+
+    @property
     def trials(self) -> list[plan.PlannedTrial]:
         """The planned trials in order; those of rounds beyond the first `rounds` from then on that they are begun."""
-        planned = read_json(self.folder / experiment_folder.FACTS).get("plan")
-        if planned is None:
-            return plan.trials(self.scenario)
-        return [trial for trial in self.possible if trial.name in planned]
+        planned = self.facts.plan
+        return [trial for trial in self.possible if trial.name in planned] if planned else plan.trials(self.scenario)
 
     @property
     def possible(self) -> list[plan.PlannedTrial]:
@@ -82,23 +85,21 @@ class Experiment:
     @property
     def has_ended(self) -> bool:
         """Whether no round is to be added any more."""
-        least_alone = self.scenario.precision is None
-        return least_alone or bool(read_json(self.folder / experiment_folder.FACTS).get("rounds_ended"))
+        return self.scenario.precision is None or bool(self.facts.rounds_ended)
 
     @property
     def equal_targets(self) -> dict[str, float]:
         """By point the rate of the phase `equal`, once it is fixed: operations per second of all clients."""
-        facts = records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
-        return {point: rate for point, rate in facts.equal_targets.items() if rate > 0}
+        return {point: rate for point, rate in self.facts.equal_targets.items() if rate > 0}
 
     def seconds(self, trial: plan.PlannedTrial) -> float | None:
         """How long a trial took; None where it did not come to its end."""
-        state = read_json(self.trial_folder(trial) / "state.json")
+        state = self._state(trial)
         try:
-            began, ended = (datetime.fromisoformat(str(state.get(key))) for key in ("started", "finished"))
+            began, ended = (datetime.fromisoformat(at or "") for at in (state.started, state.finished))
         except ValueError:
             return None
-        return (ended - began).total_seconds() if state.get("status") == "done" else None
+        return (ended - began).total_seconds() if state.status == "done" else None
 
     def trial_folder(self, trial: plan.PlannedTrial) -> Path:
         """Where the evidence of a trial is."""
@@ -106,8 +107,10 @@ class Experiment:
 
     def state(self, trial: plan.PlannedTrial) -> Status:
         """How far a trial came."""
-        status: Status = read_json(self.trial_folder(trial) / "state.json").get("status") or "pending"
-        return status
+        return cast(Status, self._state(trial).status)
+
+    def _state(self, trial: plan.PlannedTrial) -> TrialState:
+        return experiment_folder.strictly(self.trial_folder(trial) / "state.json", TrialState)
 
     def mark(self, trial: plan.PlannedTrial, status: Status, reason: str | None = None) -> None:
         """Writes down how far a trial came, and why not further."""
@@ -149,8 +152,7 @@ class Experiment:
 
     def is_there(self) -> bool:
         """Whether the folder is still the one that was made: somebody may have removed it meanwhile."""
-        planned = read_json(self.folder / experiment_folder.FACTS).get("plan")
-        return planned == [trial.name for trial in self.trials] and self.scenario_file.is_file()
+        return self.facts.plan == [trial.name for trial in self.trials] and self.scenario_file.is_file()
 
     @property
     def scenario_file(self) -> Path:

@@ -176,7 +176,7 @@ def resume(
             console.print(Text(f"all trials of {name} are done"))
         else:
             build_client(signals)
-        asked_for = bool(read_json(experiment.folder / "experiment.json").get("named"))
+        asked_for = experiment.facts.named
         options = Options(inventory, keep, asked_for, open_report=open_report, details=details)
         measurement = _Measurement(experiment, todo, options, signals, console)
         if todo:
