@@ -26,20 +26,6 @@ from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics, HostUse, Taken, busy
 from dohyo.evidence.json_values import mapping, read_object
 from dohyo.evidence.over_time import MOST_SLOTS
-from dohyo.evidence.records import (
-    CanaryFile,
-    ClientReport,
-    CountedRows,
-    ExperimentFacts,
-    KeptLoad,
-    PhaseSettings,
-    PlannedFacts,
-    ReadBack,
-    Settled,
-    TrialSettings,
-    TrialState,
-    WorkloadSettings,
-)  # fmt: skip
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import point_name, scaled
@@ -112,12 +98,12 @@ def summarise(
     """
     raw = experiment / "raw"
     warnings: list[str] = []
-    facts = records.read(experiment / "experiment.json", ExperimentFacts, warnings.append)
+    facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)
     planned, precision = facts.plan, facts.precision
     there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
     if not raw.is_dir() and not planned:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
-    if facts == ExperimentFacts() and any(map(manifest.is_there, there.values())):
+    if facts == records.ExperimentFacts() and any(map(manifest.is_there, there.values())):
         warnings.append(f"{experiment / 'experiment.json'}: is missing")
     stated, file = facts.scenario_sha256, experiment / "scenario.properties"
     if stated and manifest.checksum(file) != stated:
@@ -128,7 +114,7 @@ def summarise(
     workloads: dict[str, dict[str, str]] = {}
     for name in sorted(name for name in {*there, *planned} if only is None or name in only):
         if name not in there:
-            trials.append(_lost(name, of_plan.get(name, PlannedFacts()).system or name))
+            trials.append(_lost(name, of_plan.get(name, records.PlannedFacts()).system or name))
             warnings.append(f"{raw / name}: {trials[-1].reason}")
             workloads[name] = {}
             continue
@@ -136,7 +122,7 @@ def summarise(
         trial = evidence.trial_or_why_not()
         if planned and trial.name not in planned:
             trial = _of_another_experiment(trial, planned)
-        elif why := evidence.planned_otherwise(of_plan.get(name, PlannedFacts()), facts.equal_targets):
+        elif why := evidence.planned_otherwise(of_plan.get(name, records.PlannedFacts()), facts.equal_targets):
             trial = _without_numbers(trial, why)
         trials.append(trial)
         if seen is not None:
@@ -336,13 +322,13 @@ class _Evidence:
         self.measured: Counted = {}
         self.phases: list[Phase] = []
         self._changed: list[str] = []  # what is not as the manifest says
-        self._stated = self._read("state.json", TrialState)
+        self._stated = self._read("state.json", records.TrialState)
         self._asked = read_object(folder / "trial.json", self._warn)
         self._settings = records.decoded(
-            self._asked, TrialSettings, lambda what: self._warn(f"{folder}/trial.json: {what}")
+            self._asked, records.TrialSettings, lambda what: self._warn(f"{folder}/trial.json: {what}")
         )
         # Which trial has loaded what its servers started from, where that may be another one's.
-        self._kept = self._read("kept.json", KeptLoad) if self._settings.reuse else KeptLoad()
+        self._kept = self._read("kept.json", records.KeptLoad) if self._settings.reuse else records.KeptLoad()
 
     def trial_or_why_not(self) -> Trial:
         """Its trial; one without numbers where a folder of it is closed to whoever reads it."""
@@ -368,8 +354,8 @@ class _Evidence:
             self._changed.insert(0, _NO_STATE)
         for problem in self._changed:
             self._warn(f"{self.folder}/{problem}")
-        facts = self._read("conditions.json", ReadBack)
-        hosts = canary.read(self._read("canary.json", CanaryFile))
+        facts = self._read("conditions.json", records.ReadBack)
+        hosts = canary.read(self._read("canary.json", records.CanaryFile))
         self.phases = phases = self._phases(self._folders())
         clients = self._clients(phases)
         load = [phase for phase in phases if phase.kind == LOAD]
@@ -606,8 +592,10 @@ class _Evidence:
             return None
         hosts = [host for run in self._numbered([*self._planned, PROBE]) for host in run.iterdir() if host.is_dir()]
         # A broken file is warned of where the run is read.
-        reports = [(host.name, records.read(host / "client.json", ClientReport, lambda _: None)) for host in hosts]
-        return row_count.problem(loaded, self._read("counted.json", CountedRows).rows, reports)
+        reports = [
+            (host.name, records.read(host / "client.json", records.ClientReport, lambda _: None)) for host in hosts
+        ]
+        return row_count.problem(loaded, self._read("counted.json", records.CountedRows).rows, reports)
 
     def _warmup(self, phase: Phase) -> float:
         stated = (client.report.warmup_seconds for client in phase.clients)
@@ -647,7 +635,7 @@ class _Evidence:
         at = datetime.fromtimestamp(agreed, UTC)
         return f"{phase.name}: began at {at:%Y-%m-%d %H:%M:%S}, the trial lasted from {began} to {ended}"
 
-    def planned_otherwise(self, planned: PlannedFacts, targets: Mapping[str, float]) -> str | None:
+    def planned_otherwise(self, planned: records.PlannedFacts, targets: Mapping[str, float]) -> str | None:
         """What a trial says of itself that experiment.json says otherwise.
 
         :param targets: of the phase `equal`, by point
@@ -686,7 +674,7 @@ class _Evidence:
     def _settled(self, runs: Sequence[Phase]) -> list[str]:
         """What is to be said of where reads came from: after the load, and where servers settled again before runs."""
         files = [self.folder, *(phase.folder for phase in runs)]
-        settled = [records.read(folder / "settled.json", Settled, self._warn) for folder in files]
+        settled = [records.read(folder / "settled.json", records.Settled, self._warn) for folder in files]
         return list(dict.fromkeys(note for each in settled for note in each.notes))
 
     def _reused(self) -> Iterator[str]:
@@ -714,7 +702,9 @@ class _Evidence:
         ]
         return [path for _, _, path in sorted(runs)]
 
-    def _conditions(self, facts: ReadBack, runs: Sequence[Phase]) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+    def _conditions(
+        self, facts: records.ReadBack, runs: Sequence[Phase]
+    ) -> tuple[Conditions, dict[str, dict[str, Any]]]:
         """The conditions, and those that differ from phase to phase."""
         kinds = list(dict.fromkeys(run.kind for run in runs))
         of = {kind: self._conditions_of(facts, [run for run in runs if run.kind == kind]) for kind in kinds}
@@ -729,10 +719,10 @@ class _Evidence:
                     by_phase.setdefault(kind, {}).update(zip(names, values[kind], strict=True))
         return conditions, by_phase
 
-    def _conditions_of(self, facts: ReadBack, phases: Sequence[Phase]) -> Conditions:
+    def _conditions_of(self, facts: records.ReadBack, phases: Sequence[Phase]) -> Conditions:
         """What the server and the clients report; what they do not, from the trial's settings."""
         settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
-        properties, of_trial = settings.properties or WorkloadSettings(), self._settings.properties
+        properties, of_trial = settings.properties or records.WorkloadSettings(), self._settings.properties
         clients = phases[0].clients if phases else []
         reports = [client.report for phase in phases for client in phase.clients]
         seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
@@ -767,14 +757,14 @@ class _Evidence:
             usd_per_hour=_price(facts),
         )
 
-    def _settings_of(self, kind: str) -> PhaseSettings:
+    def _settings_of(self, kind: str) -> records.PhaseSettings:
         """What the trial was to do in a phase, or in its load."""
         asked = self._settings
         phases = [] if asked.phases is UNSET else asked.phases
         # A load's first record counts already.
         load = structs.replace(asked.load, warmup=0.0)
-        own = load if kind == LOAD else next((phase for phase in phases if phase.name == kind), PhaseSettings())
-        return PhaseSettings(
+        own = load if kind == LOAD else next((phase for phase in phases if phase.name == kind), records.PhaseSettings())
+        return records.PhaseSettings(
             kind,
             asked.properties if own.properties is None else own.properties,
             asked.threads if own.threads is None else own.threads,
@@ -783,8 +773,8 @@ class _Evidence:
             own.maxnotfoundrate,
         )
 
-    def _properties_of(self, kind: str) -> WorkloadSettings:
-        return self._settings_of(kind).properties or WorkloadSettings()
+    def _properties_of(self, kind: str) -> records.WorkloadSettings:
+        return self._settings_of(kind).properties or records.WorkloadSettings()
 
     @property
     def _system(self) -> str:
@@ -900,7 +890,7 @@ def _most(values: Iterable[int | None]) -> int | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _price(facts: ReadBack) -> float | None:
+def _price(facts: records.ReadBack) -> float | None:
     """Of all hosts of the servers together, if that of each is known."""
     try:
         prices = [float(each) for each in facts.usd_per_hour.values()]
