@@ -28,7 +28,7 @@ from dohyo import folders
 from dohyo.ansible.data import check_path
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.evidence import experiment_folder, json_values, manifest
+from dohyo.evidence import experiment_folder, json_values, manifest, records
 from dohyo.evidence.records import FORMAT, ExperimentFacts, TrialState
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
@@ -90,7 +90,8 @@ class Experiment:
     @property
     def equal_targets(self) -> dict[str, float]:
         """By point the rate of the phase `equal`, once it is fixed: operations per second of all clients."""
-        return {point: rate for point, rate in self.facts.equal_targets.items() if rate > 0}
+        facts = records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
+        return {point: rate for point, rate in facts.equal_targets.items() if rate > 0}
 
     def seconds(self, trial: plan.PlannedTrial) -> float | None:
         """How long a trial took; None where it did not come to its end."""
