@@ -1,16 +1,16 @@
 """Dohyo: equal conditions for NoSQL databases, and an honest table at the end.
 
-The packages, in the order of the data. Each imports only what is above it, and its own docstring says what that is:
+The packages, in the order of the data. Each imports only those above it; its own docstring lists them:
 
 - scenario: what is asked for, checked: the scenario's file, properties, systems, phases, hosts
 - ansible: the only thing that touches a host: playbooks, inventories, which systems are available
-- planning: the trials of a scenario, their variables, and what they take of the hosts
+- planning: the trials of a scenario, their variables, and what they need of the hosts
 - evidence: reading what a trial has left in `raw`: logs, histograms, statistics of the servers
-- summary: what the evidence comes to: valid or not, rows, conditions, the knee
-- tables: a summary as people read it
-- report: a summary as people look at it: the page with its charts, the same as files, the index of all experiments
+- summary: the results: valid or not, rows, conditions, the knee
+- tables: a summary as text
+- report: a summary as a page with charts, the same as files, the index of all experiments
 - foreign: logs that other clients wrote elsewhere, from reading them to their page; only `cli` imports it
-- running: the main job, which brings all of them together
+- running: the main job, which uses all of them
 
 Beside them: `cli` (the command `dohyo`, where reading begins), and what every package may import: `places`, `host` (the
 control machine), `bad_input`, `plain_text` (text from outside), `folders` (reading and writing only inside of them),
