@@ -64,7 +64,7 @@ def test_list_says_what_is_not_available_and_how_to_get_it() -> None:
         (["workloadA", "--systems", "hbase,"], "systems=hbase,: must be names separated by commas"),
         (["workloadA", "--set", "treadcount=8"], "did you mean threadcount?"),
         (["workloadA", "--set", "threadcount"], "must read --set key=value"),
-        (["workloadA", "--set", "mysql_engine=MyISAM"], "it tells mysql-innodb, mysql-myisam apart"),
+        (["workloadA", "--set", "mysql_engine=MyISAM"], "it distinguishes mysql-innodb, mysql-myisam"),
         (["workloadA", "--set", "write_acks=most"], "write_acks=most: must be one of one, quorum, all"),
         (["workloadA", "--set", "batchsize=0"], "batchsize=0: must be a whole number from 1 to 100000"),
         (["workloadA", "--set", "target=-5"], "target=-5: must be a number from 0"),

@@ -110,7 +110,8 @@ def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequenc
     most = _widths(grid, every, two_lines=True)
 
     def fits(part: Sequence[int]) -> bool:
-        return sum(most[i] + 1 for i in [*keys, *part]) <= width + 1
+        needed: int = sum(most[i] + 1 for i in (*keys, *part))
+        return needed <= width + 1
 
     for number, part in enumerate(next((way for way in ways if all(map(fits, way))), ways[-1])):
         # A reason is in the first part alone, and a line of nothing but unknowns in none but that.
