@@ -69,7 +69,7 @@ def test_sides_take_turns_and_missed_aims_are_printed(
 ) -> None:
     monkeypatch.setattr(shared, "ROOT", tmp_path)  # where no server runs
     sides = client(shared, "A", 100), client(shared, "B", 200)
-    shared.compare("a cell", *sides, shared.Aims(3, allocated=1), ARGUMENTS, str(tmp_path))
+    assert shared.compare("a cell", *sides, shared.Aims(3, allocated=1), ARGUMENTS, str(tmp_path))
     assert (tmp_path / "order").read_text() == "ABBAAB"
     columns = capsys.readouterr().out.split("|")
     assert [column.strip() for column in columns[1:6]] == [
@@ -84,16 +84,17 @@ def test_sides_take_turns_and_missed_aims_are_printed(
     assert re.fullmatch(r"[\d.]+", columns[6].strip())
 
 
-def test_a_side_that_does_not_get_through_has_no_figures(
+def test_a_side_that_cannot_be_measured_has_no_figures(
     shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shared, "ROOT", tmp_path)
     monkeypatch.setattr(shared, "PATIENCE", 0)
     silent = client(shared, "A", 100, program="import time; time.sleep(3600)")
     arguments = argparse.Namespace(pairs=3, warmup=0, window=1)
-    with pytest.raises(shared.TooSlow):
+    with pytest.raises(shared.NotMeasured):
         shared.run(silent, str(tmp_path), arguments)
-    shared.compare("a cell", silent, silent, shared.Aims(3), arguments, str(tmp_path))
+    failing = client(shared, "B", 100, "\nDBException")
+    assert not shared.compare("a cell", silent, failing, shared.Aims(3), arguments, str(tmp_path))
     columns = [column.strip() for column in capsys.readouterr().out.split("|")]
     assert columns[2:10] == ["–", "–", "not measured", "3", "–", "–", "not measured", "–"]
 
