@@ -261,7 +261,7 @@ for word in "$@"; do
         chosen=("${parts[@]}")
     elif [[ " ${parts[*]} " == *" $word "* ]]; then
         chosen+=("$word")
-    elif grep -q "^  $word:" "$root/ansible/systems.yml"; then
+    elif [[ -e $root/ansible/systems/$word/system.yml ]] || grep -q "^  $word: {title:" "$root"/ansible/systems/*/system.yml; then
         only+=("$word")
     else
         printf 'ERROR: unknown part "%s"; there are: all %s\n' "$word" "${parts[*]}" >&2
