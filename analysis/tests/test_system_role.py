@@ -15,7 +15,7 @@ from dohyo.places import ANSIBLE
 from dohyo.scenario import systems
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from answered import answer, answered  # type: ignore[import-not-found]
+from dohyo_filters import answer, answered  # type: ignore[import-not-found]
 
 ROLES = sorted({system.role for system in systems.all_systems().values()})
 # A fact or variable whose name is put together.

@@ -13,7 +13,7 @@ from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
 
-# Python's types for those of Ansible's argument specs; a "list" or "dict" is written in YAML's flow style: [a, b], {a: 1}.
+# Python's types for those of a description; a "list" or "dict" is written in YAML's flow style: [a, b], {a: 1}.
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "int": int,
     "bool": bool,

@@ -212,7 +212,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     ports = ["zookeeper", "zookeeper_peer", "zookeeper_election", "master", "master_info", "regionserver"]
     ports += ["regionserver_info", "namenode", "namenode_info", "datanode", "datanode_info", "datanode_ipc"]
     node = {"address": "127.0.0.1", "cql": 1, "storage": 2, "shard": 3, "api": 4, "prometheus": 5, "native": "/lib"}
-    password = "a'b\\c\"; DROP USER root@localhost; -- #"
+    text = "a'b\\c\"; DROP USER root@localhost; -- #"
     variables = {
         "ansible_python_interpreter": sys.executable,
         "dohyo_home": FOLDER,
@@ -224,7 +224,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "system_node": {**node, **dict.fromkeys(ports, 1), "port": 3306},
         "system_nodes": ["{{ system_node }}"],
         "system_found": {"binary": f"{FOLDER}/bin/scylla", "reason": ""},
-        "system_passwords": {"client": password, "replica": password},
+        "system_passwords": {"client": text, "replica": text},
         "postgresql_settings": SETTINGS,
         "cassandra_tls": True,
         "certificates_host": f"{FOLDER}/host.pem",
@@ -240,15 +240,17 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "service_environment": {"A": 'b "c" %h'},
         "service_command": ["/bin/x", "$HOME %h"],
         "asked": {
-            name: f"{{{{ lookup('ansible.builtin.template', '{ANSIBLE}/{path}', template_vars={{'system_name': '{system}'}}) }}}}"
+            name: (
+                f"{{{{ lookup('ansible.builtin.template', '{ANSIBLE}/{path}',"
+                f" template_vars={{'system_name': '{system}'}}) }}}}"
+            )
             for name, (system, path) in TEMPLATES.items()
         },
     }
     hosts = {"hosts": {"localhost": {"ansible_connection": "local", **variables}}}
     (folder / "inventory").mkdir()
-    (folder / "inventory/hosts.yml").write_text(
-        yaml.safe_dump({"all": {"children": {"database": hosts, "client": hosts}}})
-    )
+    groups = {"all": {"children": {"database": hosts, "client": hosts}}}
+    (folder / "inventory/hosts.yml").write_text(yaml.safe_dump(groups))
     task = {"copy": {"content": "{{ asked | to_json }}", "dest": str(folder / "answer")}}
     play = {
         "hosts": "database",
