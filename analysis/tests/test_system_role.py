@@ -1,4 +1,4 @@
-"""The role system and the descriptions that drive it: nothing is named by a built string, nothing is answered in vain."""
+"""The role system and the descriptions that drive it: no name is built from strings, and every answer is checked."""
 
 import re
 import sys
@@ -21,7 +21,8 @@ ROLES = sorted({system.role for system in systems.all_systems().values()})
 # A fact or variable whose name is put together.
 BUILT = re.compile(
     r"hostvars\[[^]]*\]\[[^]]*~|'extract', hostvars, [^'\[)]*'?[^'\[)]*~|lookup\('ansible\.builtin\.vars', [^)]*~"
-    r"|\bvars\[[^]]*~|'regex_replace', '[$^]', '\w+'\) \| map\('extract', hostvars|(trial|system|available|plan|deploy|rolling)_role ~ '_"
+    r"|\bvars\[[^]]*~|'regex_replace', '[$^]', '\w+'\) \| map\('extract', hostvars"
+    r"|(trial|system|available|plan|deploy|rolling)_role ~ '_"
 )
 
 
