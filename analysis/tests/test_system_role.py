@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.errors import AnsibleFilterError
+from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 from test_scylla_role import play
 
 from dohyo.places import ANSIBLE

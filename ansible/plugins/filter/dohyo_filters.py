@@ -185,7 +185,10 @@ ANSWERS = {
     "needs": {"needs": ("memory_mb", "cache_mb", "size", "ports")},
     "passwords": {"passwords": ()},
     "configure": {"ports": ("address", "ports", "moved"), "node": ("address",)},
-    "schema": {"conditions": ("replication", "write_copies", "read_copies", "notes"), "server_properties": ("server.pid",)},
+    "schema": {
+        "conditions": ("replication", "write_copies", "read_copies", "notes"),
+        "server_properties": ("server.pid",),
+    },
     "connect": {"client_properties": ()},
     "settle": {"settled": ("rows",)},
     "drop": {"dropped": ()},
@@ -204,7 +207,9 @@ def answered(state: Any, system: str, verb: str, answers: Mapping[str, Any]) -> 
         elif parts:
             problems += [f"{name!r} has no {part!r}" for part in parts if part not in found[name]]
     if problems:
-        raise AnsibleFilterError(f"system {system}, verb {verb}: {'; '.join(problems)}; it must answer {', '.join(wanted)}")
+        raise AnsibleFilterError(
+            f"system {system}, verb {verb}: {'; '.join(problems)}; it must answer {', '.join(wanted)}"
+        )
     return {**state, system: {**state.get(system, {}), **found}}
 
 

@@ -35,14 +35,16 @@ def names() -> list[str]:
     """The names of the folders, and of variants instead of that of their folder."""
     found: list[str] = []
     for file in sorted(SYSTEMS.glob("*/system.yml")):
+        # LibYAML reads them ten times as fast.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        found += yaml.load(file.read_text(encoding="utf-8"), loader).get("variants", [file.parent.name])
+        content = yaml.load(file.read_text(encoding="utf-8"), loader)  # noqa: S506 (a safe loader)
+        found += content.get("variants", [file.parent.name])
     return found
 
 
 class LookupModule(LookupBase):
     """What Ansible looks for."""
 
-    def run(self, terms: list[Any], variables: Any = None, **kwargs: Any) -> list[str]:
+    def run(self, *_: Any, **__: Any) -> list[str]:
         """The names."""
         return names()

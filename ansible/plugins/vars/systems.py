@@ -14,11 +14,11 @@ DOCUMENTATION = r"""
 name: systems
 short_description: What systems/NAME/system.yml says of each system under test
 description:
-  - C(systems) has the content of each file by the name of the system, with C(role), the name of the folder, and C(verbs), the file
-    of the role C(system) that does each verb; C(systems/NAME/tasks/VERB.yml) takes the place of the role's own. A file with
-    C(variants) is one system for each of them, which differ in the keys that the variant has.
-  - The default of each of C(variables), and what C(vars) says, are variables of their own. Every inventory overrides them,
-    as they rank with group_vars/all.yml beside the playbooks.
+  - C(systems) has the content of each file by the name of the system, with C(role), the name of the folder, and
+    C(verbs), the file of the role C(system) that does each verb; C(systems/NAME/tasks/VERB.yml) takes the place of the
+    role's own. A file with C(variants) is one system for each of them, which differ in the keys that the variant has.
+  - The default of each of C(variables), and what C(vars) says, are variables of their own. Every inventory overrides
+    them, as they rank with group_vars/all.yml beside the playbooks.
 """
 
 SYSTEMS = Path(__file__).resolve().parents[2] / "systems"
@@ -46,7 +46,7 @@ def all_variables(loader: DataLoader) -> dict[str, Any]:
 class VarsModule(BaseVarsPlugin):
     """Offers the variables to Ansible."""
 
-    def get_vars(self, loader: DataLoader, path: str, entities: Any, cache: bool = True) -> dict[str, Any]:
+    def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
         """The variables for all hosts, once: beside the playbook, and not beside each inventory, too."""
         super().get_vars(loader, path, entities)
         groups = entities if isinstance(entities, Iterable) else [entities]
