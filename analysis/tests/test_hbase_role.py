@@ -107,6 +107,8 @@ def test_two_region_servers_on_a_host_have_ports_and_logs_of_their_own(tmp_path:
     assert [call[1].removeprefix("hbase-") for call in tool if call[0] == "stop"] == [
         "regionserver2", "regionserver", "master", "datanode", "namenode", "zookeeper",
     ]  # fmt: skip
+    assert (first / "data/dohyo/hbase/zookeeper/myid").read_text().strip() == "1"
+    assert (first / "run/hbase/conf/hadoop-metrics2-hbase.properties").read_text() == "*.period=1\n"
     assert site(first)["hbase.master.wait.on.regionservers.maxtostart"] == "4"
     stats = next(call for call in calls(first / "jdk/bin/java") if "stats" in call)
     assert (
