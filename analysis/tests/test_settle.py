@@ -93,7 +93,7 @@ def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] 
     words = ["sh", "-c", note, "{{ said | to_json }}", "{{ trial_settle_words | join(' ') }}"]
     said = [
         {"name": "Settle", "command": {"argv": words}, "register": "settled"},
-        {"name": "Keep", "set_fact": {"system_state": {"still": {"settled": "{{ settled.stdout | from_json }}"}}}},
+        {"name": "Keep", "set_fact": {"system_state": {"still": "{{ {'settled': said} if said else {} }}"}}},
     ]
     (tasks / "stats.yml").write_text(
         yaml.safe_dump([{"name": "Statistics", "command": {"argv": ["sh", "-c", note, "", "stats"]}}])
@@ -133,6 +133,11 @@ def test_what_the_first_host_says_is_kept_with_the_notes_of_all(tmp_path: Path) 
         {"seconds": 4, "rows": {}, "notes": ["a", "b"]},
     ]
     assert settle(tmp_path, answers) == {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a", "b"]}
+
+
+def test_hosts_that_were_not_asked_say_nothing(tmp_path: Path) -> None:
+    first = {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a"]}
+    assert settle(tmp_path, [first, {}]) == first
 
 
 def test_a_system_that_can_leave_out_the_flush_says_so_itself(tmp_path: Path) -> None:
