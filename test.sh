@@ -261,7 +261,9 @@ for word in "$@"; do
         chosen=("${parts[@]}")
     elif [[ " ${parts[*]} " == *" $word "* ]]; then
         chosen+=("$word")
-    elif grep -q "^  $word:" "$root/ansible/systems.yml"; then
+    # A system is a folder, or one of the variants that its description has.
+    elif grep -q "^  $word: {title:" "$root"/ansible/systems/*/system.yml ||
+        { [[ -e $root/ansible/systems/$word/system.yml ]] && ! grep -q '^variants:' "$root/ansible/systems/$word/system.yml"; }; then
         only+=("$word")
     else
         printf 'ERROR: unknown part "%s"; there are: all %s\n' "$word" "${parts[*]}" >&2

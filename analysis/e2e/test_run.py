@@ -185,7 +185,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
         # Figures never depend on the checkout that reads them.
         kept = run.out / "raw" / trial["name"] / "server/figures.yml"
-        assert kept.read_bytes() == (ANSIBLE / "roles" / all_systems()[system].role / "meta/figures.yml").read_bytes()
+        assert kept.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
     assert "hosts before each trial: " in run.text
     assert f"dohyo show {run.out}" in run.text.splitlines()[-1]
     assert (run.out / "summary.csv").exists()

@@ -1,4 +1,4 @@
-"""What the role hbase starts on a host and asks of it: Ansible itself, with programs that only note their arguments."""
+"""What is started for HBase on a host and asked of it: Ansible itself, with programs that only note their arguments."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ DEFAULTS = {
 NOTES = """#!/usr/bin/env bash
 printf '%s\\t' "$@" >> "$0.calls"
 echo >> "$0.calls"
-echo '{}'
+echo '{"rows": {}}'
 """
 
 
@@ -42,9 +42,12 @@ def verbs(folder: Path, names: list[str], hosts: int = HOSTS, **variables: Any) 
         }
         for number, home in enumerate(homes, start=1)
     }
-    tasks = [{"include_role": {"name": "hbase", "tasks_from": name, "public": True}} for name in names]
+    tasks = [
+        {"include_role": {"name": "system", "tasks_from": f"{{{{ systems.hbase.verbs.{name} }}}}"}} for name in names
+    ]
     given = {
         **DEFAULTS,
+        "system_name": "hbase",
         "jdk_gc_options": ["-XX:+UseG1GC", "-Xlog:gc*:file=gc.log:time,uptime"],
         "trial_conditions": {"replication": 1},
         "trial_properties": {"recordcount": "1000"},
@@ -54,7 +57,7 @@ def verbs(folder: Path, names: list[str], hosts: int = HOSTS, **variables: Any) 
         "trial_stats": "stats/load",
         **variables,
     }
-    play(folder, tasks, inventory, 0, ["hbase_node"], **given)
+    play(folder, tasks, inventory, 0, ["system_state"], **given)
     return homes
 
 
@@ -104,6 +107,8 @@ def test_two_region_servers_on_a_host_have_ports_and_logs_of_their_own(tmp_path:
     assert [call[1].removeprefix("hbase-") for call in tool if call[0] == "stop"] == [
         "regionserver2", "regionserver", "master", "datanode", "namenode", "zookeeper",
     ]  # fmt: skip
+    assert (first / "data/dohyo/hbase/zookeeper/myid").read_text().strip() == "1"
+    assert (first / "run/hbase/conf/hadoop-metrics2-hbase.properties").read_text() == "*.period=1\n"
     assert site(first)["hbase.master.wait.on.regionservers.maxtostart"] == "4"
     stats = next(call for call in calls(first / "jdk/bin/java") if "stats" in call)
     assert (
@@ -137,13 +142,13 @@ def test_several_region_servers_make_one_host_distributed(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize(("servers", "memory"), [(1, 1500 + 600), (2, 2 * 2100 + 3 * (1024 + 150) + 512 + 150)])
 def test_memory_is_that_of_all_processes(tmp_path: Path, servers: int, memory: int) -> None:
-    task = {"include_role": {"name": "hbase", "tasks_from": "needs"}}
+    task = {"include_role": {"name": "system", "tasks_from": "needs"}}
     host = {"one": {"dohyo_home": str(tmp_path)}}
     answer = play(
-        tmp_path, [task], host, 0, ["hbase_needs"], hbase_regionservers_per_host=servers, trial_conditions={},
-        trial_properties={}, **DEFAULTS,
+        tmp_path, [task], host, 0, ["system_state"], hbase_regionservers_per_host=servers, trial_conditions={},
+        trial_properties={}, system_name="hbase", **DEFAULTS,
     )  # fmt: skip
-    assert answer["hbase_needs"][0]["memory_mb"] == memory
+    assert answer["system_state"][0]["hbase"]["needs"]["memory_mb"] == memory
 
 
 def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The configuration that the role scylla writes, rendered by Ansible itself: there may be no ScyllaDB to start."""
+"""The configuration of ScyllaDB, rendered by Ansible itself: there may be no ScyllaDB to start."""
 
 import json
 import subprocess
@@ -30,10 +30,13 @@ def play(
         **variables,
     }
     groups = {"database": {"hosts": hosts}, "client": {"hosts": dict.fromkeys([*hosts][:clients])}}
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))
+    # Beside the playbook, what plugins/vars/systems.py says would override it.
+    (folder / "inventory").mkdir()
+    inventory = folder / "inventory" / "hosts.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))
     (folder / "play.yml").write_text(yaml.safe_dump([{"hosts": "database", "tasks": [*tasks, last]}]))
     program = Path(sys.executable).with_name("ansible-playbook")
-    command: list[str | Path] = [program, "-i", folder / "hosts.yml", folder / "play.yml"]
+    command: list[str | Path] = [program, "-i", inventory, folder / "play.yml"]
     run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     return json.loads((folder / "answer").read_text())  # type: ignore[no-any-return]
@@ -57,14 +60,14 @@ def configure(
         for i, home in enumerate(homes, 1)
     }
     tasks = [
-        {"include_role": {"name": "scylla", "tasks_from": "configure", "public": True}},
-        {"set_fact": {"command": "{{ _scylla_command }}"}},
+        {"include_role": {"name": "system", "tasks_from": "{{ systems.scylla.verbs.configure }}", "public": True}},
+        {"set_fact": {"command": "{{ system_spec.command }}"}},
     ]
-    conditions = {"durability": durability}
-    binary = "/opt/scylladb/bin/scylla"
+    found = {"binary": "/opt/scylladb/bin/scylla", "reason": ""}
     answer = play(
-        folder, tasks, hosts, clients, ["command"], trial_conditions=conditions, scylla_binary=binary, **variables
-    )
+        folder, tasks, hosts, clients, ["command"], trial_conditions={"durability": durability}, system_name="scylla",
+        system_state={"scylla": {"found": found}}, **variables,
+    )  # fmt: skip
     configs = [yaml.safe_load((home / "run/scylla/conf/scylla.yaml").read_text()) for home in homes]
     return configs, answer["command"]
 
@@ -123,11 +126,12 @@ def test_says_why_it_is_not_available_and_how_to_get_it(tmp_path: Path) -> None:
     server = tmp_path / "there/bin/scylla"
     server.parent.mkdir(parents=True)
     server.touch(mode=0o755)
-    tasks = [{"include_role": {"name": "scylla", "tasks_from": "available"}}]
-    facts = play(tmp_path, tasks, hosts, 0, ["scylla_unavailable", "scylla_binary"], dohyo_home=str(tmp_path))
-    absent, nofile, nosum, there = facts["scylla_unavailable"]
+    tasks = [{"include_role": {"name": "system", "tasks_from": "{{ systems.scylla.verbs.available }}"}}]
+    facts = play(tmp_path, tasks, hosts, 0, ["system_state"], dohyo_home=str(tmp_path), system_name="scylla")
+    answers = [state["scylla"] for state in facts["system_state"]]
+    absent, nofile, nosum, there = [each["unavailable"] for each in answers]
     assert absent.startswith("no ScyllaDB server in /nowhere; install the vendor's packages, or give its offline")
     assert nofile.startswith("scylla_package=/nowhere.tar.gz: no such file on the control machine; name")
     assert nosum.startswith("scylla_package_sha256 has no value; ")
     assert there == ""
-    assert facts["scylla_binary"] == ["", "", "", str(server)]
+    assert [each["found"]["binary"] for each in answers] == ["", "", "", str(server)]

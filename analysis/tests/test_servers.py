@@ -291,7 +291,7 @@ def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("system", all_systems())
 def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
-    path = ANSIBLE / "roles" / all_systems()[system].role / "meta" / "figures.yml"
+    path = ANSIBLE / "systems" / all_systems()[system].role / "figures.yml"
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert [figure.name for figure in figures_of(system, DATA, pytest.fail)] == list(entries)
     for name, entry in entries.items():

@@ -14,7 +14,7 @@ from test_scylla_role import play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, scenario, systems
+from dohyo.scenario import loading, scenario
 from dohyo.summary.summary import summarise
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
@@ -85,23 +85,27 @@ PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 
 
 def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] | None = None, **asked: Any) -> Any:
-    """Has Ansible settle servers of a role that answers so on each host; gives settled.json."""
-    tasks = folder / "roles/still/tasks"
+    """Has Ansible settle servers of a system that answers so on each host; gives settled.json."""
+    tasks = folder / "roles/system/tasks"
     tasks.mkdir(parents=True)
     names = [f"host{number}" for number, _ in enumerate(answers, start=1)]
     note = f'echo "$1" >> {folder}/calls; echo "$0"'
     words = ["sh", "-c", note, "{{ said | to_json }}", "{{ trial_settle_words | join(' ') }}"]
-    said = [{"name": "Settle", "command": {"argv": words}, "register": "still_settled"}]
+    said = [
+        {"name": "Settle", "command": {"argv": words}, "register": "settled"},
+        {"name": "Keep", "set_fact": {"system_state": {"still": "{{ {'settled': said} if said else {} }}"}}},
+    ]
     (tasks / "stats.yml").write_text(
         yaml.safe_dump([{"name": "Statistics", "command": {"argv": ["sh", "-c", note, "", "stats"]}}])
     )
     if dropped is not None:
-        said.append({"name": "Drop", "command": {"argv": ["echo", json.dumps(dropped)]}, "register": "still_dropped"})
+        kept = "{{ system_state | combine({'still': {'dropped': dropped}}, recursive=true) }}"
+        said.append({"name": "Drop", "set_fact": {"system_state": kept}, "vars": {"dropped": dropped}})
     (tasks / "settle.yml").write_text(yaml.safe_dump(said))
     # The vars of the playbook, as it has them.
     own = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["vars"]
-    variables = {key: own[key] for key in ("trial_settled", "trial_dropped", "trial_is_database", "trial_settle_flush",
-                                           "trial_settle_cache", "trial_settle_words",
+    variables = {key: own[key] for key in ("trial_settled", "trial_dropped", "trial_answers", "trial_is_database",
+                                           "trial_settle_flush", "trial_settle_cache", "trial_settle_words",
                                            "trial_settle_with_stats")}  # fmt: skip
     # Beside it tasks that only say that they have emptied the page cache: other programs of this machine need it.
     (folder / "tasks").mkdir()
@@ -114,8 +118,9 @@ def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] 
         [{"include_tasks": str(folder / "tasks/settle.yml")}],
         {name: {"said": said} for name, said in zip(names, answers, strict=True)},
         0,
-        ["still_settled"],
+        ["system_state"],
         **{**variables, "trial_role": "still", "trial_system": "still", "systems": {"still": {"title": "Still DB"}},
+           "trial_verbs": {"settle": "settle", "stats": "stats"},
            "dohyo_home": "/home", "trial_stats": "stats/load",
            "trial_settled_file": str(folder / "kept/settled.json"), **asked},
     )  # fmt: skip
@@ -128,6 +133,11 @@ def test_what_the_first_host_says_is_kept_with_the_notes_of_all(tmp_path: Path) 
         {"seconds": 4, "rows": {}, "notes": ["a", "b"]},
     ]
     assert settle(tmp_path, answers) == {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a", "b"]}
+
+
+def test_hosts_that_were_not_asked_say_nothing(tmp_path: Path) -> None:
+    first = {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a"]}
+    assert settle(tmp_path, [first, {}]) == first
 
 
 def test_a_system_that_can_leave_out_the_flush_says_so_itself(tmp_path: Path) -> None:
@@ -173,27 +183,23 @@ def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said(tmp_pat
     assert found["dropped"] == {"hosts": {"host1": PAGES}}
 
 
-@pytest.mark.parametrize("role", sorted({system.role for system in systems.all_systems().values()}))
-def test_every_role_can_count_alone(role: str) -> None:
-    tasks = yaml.safe_load((ANSIBLE / f"roles/{role}/tasks/count.yml").read_text())
-    assert f"{role}_counted" in json.dumps(tasks)
-
-
 def test_the_last_count_empties_no_caches(tmp_path: Path) -> None:
-    roles = tmp_path / "roles/still/tasks"
+    roles = tmp_path / "roles/system/tasks"
     roles.mkdir(parents=True)
     for name in ("settle", "count"):
-        answer = {"seconds": 3, "rows": {"usertable": len(name)}}
-        task = {"name": name, "command": {"argv": ["echo", json.dumps(answer)]}, "register": f"still_{name}ed"}
+        answer = {f"{name}ed": {"seconds": 3, "rows": {"usertable": len(name)}}}
+        task = {"name": name, "set_fact": {"system_state": {"still": answer}}}
         (roles / f"{name}.yml").write_text(yaml.safe_dump([task]))
     last = {"include_tasks": str(ANSIBLE / "tasks/count.yml")}
+    own = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["vars"]
     facts = play(
-        tmp_path, [last], {"host1": {}, "host2": {}}, 0, ["still_counted", "still_settled", "page_cache"],
+        tmp_path, [last], {"host1": {}, "host2": {}}, 0, ["system_state", "page_cache"],
         trial_role="still", trial_is_database=True, trial_dir=str(tmp_path), trial_settle_cache="drop",
-        still_settled="no", page_cache="untouched",
+        page_cache="untouched", trial_verbs={"count": "count"}, trial_answers=own["trial_answers"],
     )  # fmt: skip
     assert json.loads((tmp_path / "counted.json").read_text()) == {"rows": {"usertable": 5}}
-    assert (facts["still_settled"], facts["page_cache"]) == (["no", "no"], ["untouched", "untouched"])
+    assert [[*state["still"]] for state in facts["system_state"]] == [["counted"], ["counted"]]
+    assert facts["page_cache"] == ["untouched", "untouched"]
 
 
 def test_hosts_whose_page_cache_cannot_be_emptied_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Figures out of what a system's `stats` verb has kept: `ansible/roles/ROLE/meta/figures.yml` says which.
+"""Figures out of what a system's `stats` verb has kept: `ansible/systems/ROLE/figures.yml` says which.
 
 A trial keeps a copy in its `server` folder, so that its figures never depend on the checkout that reads them.
 
@@ -140,7 +140,7 @@ def definition(folder: Path, system: str, name: str) -> Path | None:
         has kept nothing, so that the role's own counts.
     """
     role = all_systems()[system].role if system in all_systems() else None
-    path = folder / name if is_kept(folder) else ANSIBLE / "roles" / str(role) / "meta" / name
+    path = folder / name if is_kept(folder) else ANSIBLE / "systems" / str(role) / name
     return path if path.is_file() else None
 
 

@@ -1,4 +1,4 @@
-"""Compactions and flushes, from a server's own log: `ansible/roles/ROLE/meta/log.yml` says which lines tell of them.
+"""Compactions and flushes, from a server's own log: `ansible/systems/ROLE/log.yml` says which lines tell of them.
 
     files: log
     compaction:

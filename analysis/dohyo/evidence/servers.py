@@ -33,7 +33,7 @@ _MOST_HOSTS_TOLD = 5
 
 GC_PAUSE = "GC pause"
 
-# The figure (meta/figures.yml) that says whether a server has come to rest.
+# The figure (figures.yml) that says whether a server has come to rest.
 PENDING_COMPACTIONS = "pending_compactions"
 
 

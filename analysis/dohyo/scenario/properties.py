@@ -306,7 +306,7 @@ def reference() -> str:
         "# Properties of a scenario",
         "",
         "Everything that a file in `workloads/` or `--set key=value` may contain. Other keys are refused, except for"
-        " variables of the database roles, such as `cassandra_heap`, which `ansible/roles/*/meta/argument_specs.yml`"
+        " variables of the systems, such as `cassandra_heap`, which `ansible/systems/*/system.yml`"
         " explain.",
         "",
         "This page is written by `.venv/bin/dohyo properties`, from `analysis/dohyo/scenario/properties.yml` and the"

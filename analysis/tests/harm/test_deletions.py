@@ -38,7 +38,7 @@ PLACES = {
     # After a look at the mark; what Maven made, and what it makes again; a folder of its own in .setup.
     "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
     # Accounts of servers that were just made.
-    "ansible/roles/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
+    "ansible/systems/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java": ["DROP ROLE IF EXISTS"],
     # Names that would end a statement, for the contract.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],

@@ -124,7 +124,7 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
     role = next(role for role in ROLES if name.startswith(f"{role}_"))
     variable = systems.role_variables()[name]
     typed = yaml.safe_load(value) if variable.type in ("list", "dict") else value
-    assert misfits({name: typed}, options(role), patterns(role))
+    assert misfits({name: typed}, options(role))
 
 
 @pytest.mark.parametrize(
@@ -150,19 +150,21 @@ def test_what_can_be_quoted_is_taken(assignment: str, tmp_path: Path) -> None:
 
 
 def options(role: str) -> dict[str, Any]:
-    specs = yaml.safe_load((ANSIBLE / "roles" / role / "meta/argument_specs.yml").read_text())
-    found: dict[str, Any] = specs["argument_specs"]["preflight"]["options"]
+    found: dict[str, Any] = yaml.safe_load((ANSIBLE / "systems" / role / "system.yml").read_text())["variables"]
     return found
 
 
-def patterns(role: str) -> dict[str, str]:
-    found: dict[str, str] = yaml.safe_load((ANSIBLE / "roles" / role / "meta/patterns.yml").read_text())
-    return found
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_every_pattern_is_one_of_a_variable(role: str) -> None:
-    assert patterns(role).keys() <= options(role).keys()
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("cassandra_concurrent_reads", "many", "cannot be converted"),
+        ("cassandra_gc", "Epsilon", "must be one of"),
+    ],
+)
+def test_an_inventory_has_the_declared_types_and_choices(name: str, value: Any, message: str) -> None:
+    [problem] = misfits({name: value}, options("cassandra"))
+    assert name in problem
+    assert message in problem
 
 
 @pytest.mark.parametrize(
@@ -186,18 +188,19 @@ def test_an_inventory_is_checked_before_anything_starts(system: str, name: str, 
 
 FOLDER = "/srv/a b#'\"\\é<&>;%h"
 SETTINGS = {"init_connect": "SET @a = 'x # y' \\ \"z\";", "plain": 5}
+# By file the system and its template.
 TEMPLATES = {
-    "my.cnf": "mysql/templates/my.cnf.j2",
-    "postgresql.conf": "postgresql/templates/postgresql.conf.j2",
-    "init.sql": "mysql/templates/init.sql.j2",
-    "cassandra.yaml": "cassandra/templates/cassandra.yaml.j2",
-    "scylla.yaml": "scylla/templates/scylla.yaml.j2",
-    "hbase-site.xml": "hbase/templates/hbase-site.xml.j2",
-    "core-site.xml": "hbase/templates/core-site.xml.j2",
-    "hdfs-site.xml": "hbase/templates/hdfs-site.xml.j2",
-    "zoo.cfg": "hbase/templates/zoo.cfg.j2",
-    "pom.xml": "service/templates/pom.xml.j2",
-    "unit": "service/templates/unit.service.j2",
+    "my.cnf": ("mysql-innodb", "systems/mysql/templates/my.cnf.j2"),
+    "postgresql.conf": ("postgresql", "systems/postgresql/templates/postgresql.conf.j2"),
+    "init.sql": ("mysql-innodb", "systems/mysql/templates/init.sql.j2"),
+    "cassandra.yaml": ("cassandra", "systems/cassandra/templates/cassandra.yaml.j2"),
+    "scylla.yaml": ("scylla", "systems/scylla/templates/scylla.yaml.j2"),
+    "hbase-site.xml": ("hbase", "systems/hbase/templates/hbase-site.xml.j2"),
+    "core-site.xml": ("hbase", "systems/hbase/templates/core-site.xml.j2"),
+    "hdfs-site.xml": ("hbase", "systems/hbase/templates/hdfs-site.xml.j2"),
+    "zoo.cfg": ("hbase", "systems/hbase/templates/zoo.cfg.j2"),
+    "pom.xml": ("hbase", "roles/service/templates/pom.xml.j2"),
+    "unit": ("hbase", "roles/service/templates/unit.service.j2"),
 }
 
 
@@ -205,12 +208,11 @@ TEMPLATES = {
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """All configuration files, as Ansible writes them where every folder and setting has a name as above."""
     folder = tmp_path_factory.mktemp("written")
-    roles = ["mysql", "postgresql", "cassandra", "scylla", "hbase", "service"]
-    files = [f"roles/{role}/{kind}/main.yml" for role in roles for kind in ("defaults", "vars")]
+    files = ["roles/system/defaults/main.yml", "roles/service/defaults/main.yml", "roles/service/vars/main.yml"]
     ports = ["zookeeper", "zookeeper_peer", "zookeeper_election", "master", "master_info", "regionserver"]
     ports += ["regionserver_info", "namenode", "namenode_info", "datanode", "datanode_info", "datanode_ipc"]
     node = {"address": "127.0.0.1", "cql": 1, "storage": 2, "shard": 3, "api": 4, "prometheus": 5, "native": "/lib"}
-    quoted = dict.fromkeys(("mysql_password", "mysql_replica_password"), "a'b\\c\"; DROP USER root@localhost; -- #")
+    text = "a'b\\c\"; DROP USER root@localhost; -- #"
     variables = {
         "ansible_python_interpreter": sys.executable,
         "dohyo_home": FOLDER,
@@ -218,18 +220,15 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "trial_conditions": {"replication": 1},
         "trial_properties": {},
         "mysql_settings": SETTINGS,
-        "mysql_looked": {"stdout": json.dumps({"product": "MariaDB", "basedir": FOLDER, "name": "nobody"})},
-        "mysql_ports": {"ports": {"mysql": 3306}},
+        "system_looked": {"stdout": json.dumps({"product": "MariaDB", "basedir": FOLDER, "name": "nobody"})},
+        "system_node": {**node, **dict.fromkeys(ports, 1), "port": 3306},
+        "system_nodes": ["{{ system_node }}"],
+        "system_found": {"binary": f"{FOLDER}/bin/scylla", "reason": ""},
+        "system_passwords": {"client": text, "replica": text},
         "postgresql_settings": SETTINGS,
-        "postgresql_ports": {"ports": {"postgresql": 5432}},
-        **quoted,
-        "cassandra_node": node,
-        "scylla_node": node,
-        "scylla_binary": f"{FOLDER}/bin/scylla",
         "cassandra_tls": True,
         "certificates_host": f"{FOLDER}/host.pem",
         "certificates_ca": f"{FOLDER}/ca.pem",
-        "hbase_node": {**node, **dict.fromkeys(ports, 1)},
         "hbase_distributed": True,
         "hbase_settings": {"a<b": "x&y\"]]><z'"},
         "service_jars_name": "x",
@@ -241,22 +240,27 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "service_environment": {"A": 'b "c" %h'},
         "service_command": ["/bin/x", "$HOME %h"],
         "asked": {
-            name: f"{{{{ lookup('ansible.builtin.template', '{ANSIBLE}/roles/{path}') }}}}"
-            for name, path in TEMPLATES.items()
+            name: (
+                f"{{{{ lookup('ansible.builtin.template', '{ANSIBLE}/{path}',"
+                f" template_vars={{'system_name': '{system}'}}) }}}}"
+            )
+            for name, (system, path) in TEMPLATES.items()
         },
     }
     hosts = {"hosts": {"localhost": {"ansible_connection": "local", **variables}}}
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": {"database": hosts, "client": hosts}}}))
+    (folder / "inventory").mkdir()
+    groups = {"all": {"children": {"database": hosts, "client": hosts}}}
+    (folder / "inventory/hosts.yml").write_text(yaml.safe_dump(groups))
     task = {"copy": {"content": "{{ asked | to_json }}", "dest": str(folder / "answer")}}
     play = {
         "hosts": "database",
         "gather_facts": False,
-        "vars_files": [str(ANSIBLE / file) for file in files if (ANSIBLE / file).exists()],
+        "vars_files": [str(ANSIBLE / file) for file in files],
         "tasks": [{**task, "vars": variables}],
     }
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
     program = Path(sys.executable).with_name("ansible-playbook")
-    command: list[str | Path] = [program, "-i", folder / "hosts.yml", folder / "play.yml"]
+    command: list[str | Path] = [program, "-i", folder / "inventory/hosts.yml", folder / "play.yml"]
     run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     found: dict[str, str] = json.loads((folder / "answer").read_text())

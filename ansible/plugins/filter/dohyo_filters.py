@@ -6,9 +6,12 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
 from controller import machine, start_of
@@ -113,20 +116,24 @@ def texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def misfits(values: dict[str, Any], options: dict[str, Any], patterns: dict[str, str]) -> list[str]:
-    """One sentence for each value of a role's variables that a statement or a configuration file would misunderstand.
+def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
+    """One sentence for each value of a system's variables that a statement or a configuration file would misunderstand.
 
     The same check as RoleVariable.check of the package dohyo: only here inventories and extra variables are seen. A
-    value has no control characters, which would end a line of a configuration file. If the variable has a pattern, the
-    whole value, each element of a list and each key of a dict match it.
+    value has the declared type and is one of the choices. It has no control characters, which would end a line of a
+    configuration file. If the variable has a pattern, the whole value, each element of a list and each key of a dict
+    match it.
 
-    :param options: the variables as the role's argument spec declares them; values with ``no_log`` are not shown
-    :param patterns: regular expressions by variable
+    :param options: the variables, as an argument spec declares them, and their patterns; values with ``no_log`` are not
+        shown
     """
     found = []
     for name, value in values.items():
-        shown = "(not shown)" if options[name].get("no_log") else repr(value)
-        pattern = patterns.get(name, ".*")
+        option = options[name]
+        shown = "(not shown)" if option.get("no_log") else repr(value)
+        spec = {key: option[key] for key in ("type", "elements", "choices", "no_log") if key in option}
+        found += ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages
+        pattern = option.get("pattern", ".*")
         if any(CONTROL.search(text) for text in texts(value)):
             found.append(f"{name}={shown}: must be a single line without control characters")
         elif not all(re.fullmatch(pattern, text) for text in texts([*value] if isinstance(value, dict) else value)):
@@ -171,9 +178,54 @@ def _use(note: dict[str, Any]) -> str:
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
+# What each verb must answer, by verb; and what those answers must have that are read by their names.
+ANSWERS = {
+    "find": {"found": ("reason",)},
+    "available": {"unavailable": ()},
+    "needs": {"needs": ("memory_mb", "cache_mb", "size", "ports")},
+    "passwords": {"passwords": ()},
+    "configure": {"ports": ("address", "ports", "moved"), "node": ("address",)},
+    "schema": {
+        "conditions": ("replication", "write_copies", "read_copies", "notes"),
+        "server_properties": ("server.pid",),
+    },
+    "connect": {"client_properties": ()},
+    "settle": {"settled": ("rows",)},
+    "drop": {"dropped": ()},
+    "count": {"counted": ("rows",)},
+}
+
+
+def answered(state: Any, system: str, verb: str, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """The state with the answers of a verb; raises AnsibleFilterError where they are not those that it must give."""
+    wanted = ANSWERS[verb]
+    found = dict(answers)
+    problems = [f"it answers {name!r}, which nobody reads" for name in found if name not in wanted]
+    for name, parts in wanted.items():
+        if name not in found:
+            problems.append(f"it does not answer {name!r}")
+        elif parts:
+            problems += [f"{name!r} has no {part!r}" for part in parts if part not in found[name]]
+    if problems:
+        raise AnsibleFilterError(
+            f"system {system}, verb {verb}: {'; '.join(problems)}; it must answer {', '.join(wanted)}"
+        )
+    return {**state, system: {**state.get(system, {}), **found}}
+
+
+def answer(state: Any, system: str, name: str) -> Any:
+    """One answer; raises AnsibleFilterError where no verb has given it."""
+    found = state.get(system, {})
+    if name not in found:
+        verb = next((verb for verb, answers in ANSWERS.items() if name in answers), "none")
+        raise AnsibleFilterError(f"system {system}: the verb that answers {name!r} is {verb}, and it has not done so")
+    return found[name]
+
+
 class FilterModule:
     """The filters, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {each.__name__: each for each in (as_properties, by_sentence, disk_mb, judged, misfits, others)}
+        filters = (answer, answered, as_properties, by_sentence, disk_mb, judged, misfits, others)
+        return {each.__name__: each for each in filters}

@@ -25,7 +25,7 @@ public final class H2Admin {
         "stats", H2Admin::stats), words);
   }
 
-  private static Map<String, ?> schema(Settings arguments) throws SQLException {
+  private static Map<String, ?> schema(Settings arguments) throws Exception {
     String prefix = arguments.text("fieldnameprefix", "field");
     String fields = IntStream.range(0, arguments.number("fieldcount", 10, 1, 1000))
         .mapToObj(i -> ", " + H2Binding.quoted(prefix + i) + " VARBINARY(1048576)").collect(Collectors.joining());
@@ -47,7 +47,7 @@ public final class H2Admin {
       conditions.put("compression", "false".equalsIgnoreCase(setting(sql, "COMPRESS")) ? "none" : "lzf");
       conditions.put("endpoints", List.of(arguments.required("server")));
       conditions.put("notes", List.of("write delay " + setting(sql, "WRITE_DELAY") + " ms"));
-      return Map.of("conditions", conditions);
+      return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pid"));
     }
   }
 

@@ -1,0 +1,128 @@
+"""The role system and the descriptions that drive it: no name is built from strings, and every answer is checked."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
+from test_scylla_role import play
+
+from dohyo.places import ANSIBLE
+from dohyo.scenario import systems
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from dohyo_filters import answer, answered  # type: ignore[import-not-found]
+
+ROLES = sorted({system.role for system in systems.all_systems().values()})
+# A fact or variable whose name is put together.
+BUILT = re.compile(
+    r"hostvars\[[^]]*\]\[[^]]*~|'extract', hostvars, [^'\[)]*'?[^'\[)]*~|lookup\('ansible\.builtin\.vars', [^)]*~"
+    r"|\bvars\[[^]]*~|'regex_replace', '[$^]', '\w+'\) \| map\('extract', hostvars"
+    r"|(trial|system|available|plan|deploy|rolling)_role ~ '_"
+)
+
+
+def sources() -> Iterator[Path]:
+    for pattern in ("*.yml", "tasks/*.yml", "roles/**/*.yml", "systems/**/*.yml", "systems/**/*.j2"):
+        yield from sorted(ANSIBLE.glob(pattern))
+
+
+def tasks(content: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(content, list):
+        for each in content:
+            yield from tasks(each)
+    elif isinstance(content, dict):
+        yield content
+        for key in ("tasks", "block", "rescue", "always"):
+            yield from tasks(content.get(key, []))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ hostvars[groups['database'][0]][trial_role ~ '_conditions'] }}",
+        "{{ groups['database'] | map('extract', hostvars, trial_role ~ '_settled') }}",
+        "{{ lookup('ansible.builtin.vars', system_role ~ '_port') }}",
+        "{{ roles | map('regex_replace', '$', '_needs') | map('extract', hostvars[inventory_hostname]) }}",
+    ],
+)
+def test_a_built_name_is_found(text: str) -> None:
+    assert BUILT.search(text)
+
+
+def test_no_name_of_a_fact_is_built_from_strings() -> None:
+    files = list(sources())
+    assert len(files) > 50
+    assert [f"{file}: {found[0]}" for file in files if (found := BUILT.search(file.read_text(encoding="utf-8")))] == []
+    for file in files:
+        if file.suffix == ".yml":
+            for task in tasks(yaml.safe_load(file.read_text(encoding="utf-8"))):
+                names = [*(task.get("ansible.builtin.set_fact") or {}), *filter(None, [task.get("register")])]
+                assert all(re.fullmatch(r"\w+", name) for name in names), f"{file}: {names}"
+
+
+@pytest.mark.parametrize(
+    ("verb", "answers", "problem"),
+    [
+        (
+            "available",
+            {"unavailble": ""},
+            "it answers 'unavailble', which nobody reads; it does not answer 'unavailable'",
+        ),
+        ("needs", {"needs": {"memory_mb": 1, "size": {}, "ports": {}}}, "'needs' has no 'cache_mb'"),
+        ("schema", {"conditions": {}, "server_properties": {"server.pid": 1}}, "'conditions' has no 'replication'"),
+        ("settle", {"settled": {"seconds": 1}}, "'settled' has no 'rows'"),
+    ],
+)
+def test_an_answer_that_is_missing_or_misspelt_fails_by_name(verb: str, answers: dict[str, Any], problem: str) -> None:
+    with pytest.raises(AnsibleFilterError) as failed:
+        answered({}, "h2", verb, answers)
+    assert str(failed.value).startswith(f"system h2, verb {verb}: {problem}")
+
+
+def test_answers_are_kept_by_system_and_the_verb_that_gave_none_is_named() -> None:
+    state = answered({"a": {"unavailable": ""}}, "b", "available", {"unavailable": "no"})
+    state = answered(state, "b", "settle", {"settled": {"rows": {}}})
+    assert state == {"a": {"unavailable": ""}, "b": {"unavailable": "no", "settled": {"rows": {}}}}
+    assert answer(state, "b", "unavailable") == "no"
+    with pytest.raises(AnsibleFilterError, match="system a: the verb that answers 'settled' is settle"):
+        answer(state, "a", "settled")
+
+
+def test_an_own_verb_without_its_answer_fails_in_the_play(tmp_path: Path) -> None:
+    wrong = "{{ {} | answered('still', 'count', {'count': {}}) }}"
+    task = {"block": [{"set_fact": {"system_state": wrong}}],
+            "rescue": [{"set_fact": {"refused": "{{ ansible_failed_result.msg }}"}}]}  # fmt: skip
+    (refused,) = play(tmp_path, [task], {"one": {}}, 0, ["refused"])["refused"]
+    assert "system still, verb count: it answers 'count', which nobody reads" in refused
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_description_says_nothing_that_nobody_reads(role: str) -> None:
+    text = "".join(file.read_text(encoding="utf-8") for file in sources())
+    read = set(re.findall(r"\b(?:system_spec|systems\[\w+\])\.(\w+)", text))
+    # In Python, and in the plugin that makes the variable systems.
+    read |= {"order", "binding", "inherits", "by_name", "variants", "variant", "variables", "vars", "title"}
+    description = yaml.safe_load((ANSIBLE / "systems" / role / "system.yml").read_text(encoding="utf-8"))
+    assert set(description) - read - {"peers"} == set()
+
+
+def test_a_system_has_its_own_verb_by_supplying_the_file(tmp_path: Path) -> None:
+    task = {"set_fact": {"verbs": "{{ systems['hbase'].verbs }}"}}
+    (verbs,) = play(tmp_path, [task], {"one": {}}, 0, ["verbs"])["verbs"]
+    assert (verbs["start"], verbs["schema"]) == ("systems/hbase/tasks/start.yml", "schema.yml")
+    assert all((ANSIBLE / "roles/system/tasks" / file).is_file() for file in verbs.values())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_variable_is_documented_and_has_a_default(role: str) -> None:
+    description = yaml.safe_load((ANSIBLE / "systems" / role / "system.yml").read_text(encoding="utf-8"))
+    for name, option in description["variables"].items():
+        assert name.startswith(f"{role}_")
+        assert option.keys() >= {"default", "description"}, name
+        assert option.keys() <= {"type", "elements", "default", "choices", "pattern", "no_log", "description"}, name
+    assert all(name.startswith(f"_{role}_") for name in description["vars"])

@@ -1,0 +1,59 @@
+"""Ansible vars plugin: the systems under test, and their variables, out of systems/NAME/system.yml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ansible.inventory.group import Group
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.vars import BaseVarsPlugin
+
+DOCUMENTATION = r"""
+name: systems
+short_description: What systems/NAME/system.yml says of each system under test
+description:
+  - C(systems) has the content of each file by the name of the system, with C(role), the name of the folder, and
+    C(verbs), the file of the role C(system) that does each verb; C(systems/NAME/tasks/VERB.yml) takes the place of the
+    role's own. A file with C(variants) is one system for each of them, which differ in the keys that the variant has.
+  - The default of each of C(variables), and what C(vars) says, are variables of their own. Every inventory overrides
+    them, as they rank with group_vars/all.yml beside the playbooks.
+"""
+
+SYSTEMS = Path(__file__).resolve().parents[2] / "systems"
+VERBS = Path(__file__).resolve().parents[2] / "roles" / "system" / "tasks"
+
+
+def all_variables(loader: DataLoader) -> dict[str, Any]:
+    """C(systems), and the variables of all of them."""
+    found: dict[str, Any] = {"systems": {}}
+    descriptions = []
+    for folder in SYSTEMS.iterdir():
+        if (folder / "system.yml").is_file():
+            text = loader.load_from_file(str(folder / "system.yml"), cache="all", trusted_as_template=True)
+            descriptions.append((text.get("order", 99), folder.name, text))
+    for _, role, text in sorted(descriptions, key=lambda each: each[:2]):
+        verbs = {file.stem: file.name for file in sorted(VERBS.glob("*.yml"))}
+        verbs |= {file.stem: f"systems/{role}/tasks/{file.name}" for file in (SYSTEMS / role / "tasks").glob("*.yml")}
+        for name, variant in text.get("variants", {role: {}}).items():
+            found["systems"][name] = {**text, **variant, "role": role, "verbs": verbs}
+        found |= {name: option["default"] for name, option in text["variables"].items()}
+        found |= text.get("vars", {})
+    return found
+
+
+class VarsModule(BaseVarsPlugin):
+    """Offers the variables to Ansible."""
+
+    def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
+        """The variables for all hosts, once: beside the playbook, and not beside each inventory, too."""
+        super().get_vars(loader, path, entities)
+        groups = entities if isinstance(entities, Iterable) else [entities]
+        of_all = any(isinstance(entity, Group) and entity.name == "all" for entity in groups)
+        if not of_all or path != loader.get_basedir():
+            return {}
+        if not hasattr(loader, "dohyo_systems"):
+            loader.dohyo_systems = all_variables(loader)
+        found: dict[str, Any] = loader.dohyo_systems
+        return found
