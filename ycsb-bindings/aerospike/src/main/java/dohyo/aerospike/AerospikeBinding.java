@@ -71,41 +71,41 @@ public final class AerospikeBinding extends Binding {
 
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
-    return layout.read(table, key, columns, sink);
+    return guarded(() -> layout.read(table, key, columns, sink));
   }
 
   @Override
   public CompletableFuture<Status> insertRow(Row row) {
-    return layout.write(row, true);
+    return guarded(() -> layout.write(row, true));
   }
 
   @Override
   public CompletableFuture<Status> updateRow(Row row) {
-    return layout.write(row, false);
+    return guarded(() -> layout.write(row, false));
   }
 
   @Override
   public CompletableFuture<Status> deleteRow(String table, byte[] key) {
-    return layout.delete(table, key);
+    return guarded(() -> layout.delete(table, key));
   }
 
   @Override
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
-    return layout.scan(table, key, count, columns, sink);
+    return guarded(() -> layout.scan(table, key, count, columns, sink));
   }
 
   @Override
   public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
-    return layout.read(table, keys, columns, sink);
+    return guarded(() -> layout.read(table, keys, columns, sink));
   }
 
   @Override
   public CompletableFuture<Status[]> insertRows(List<Row> rows) {
-    return layout.write(rows, true);
+    return guarded(() -> layout.write(rows, true));
   }
 
   @Override
   public CompletableFuture<Status[]> updateRows(List<Row> rows) {
-    return layout.write(rows, false);
+    return guarded(() -> layout.write(rows, false));
   }
 }

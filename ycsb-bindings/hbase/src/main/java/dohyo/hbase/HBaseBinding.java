@@ -183,7 +183,7 @@ public final class HBaseBinding extends Binding {
   }
 
   private CompletableFuture<Status> send(Supplier<CompletableFuture<Status>> request) {
-    return connection.requests().begin().send(request);
+    return guarded(() -> connection.requests().begin().send(request));
   }
 
   /** Sends a batch, and keeps each record's own status. */

@@ -1,9 +1,9 @@
 package dohyo.hbase;
 
 import dohyo.binding.Binding;
+import dohyo.binding.Outcome;
 import dohyo.binding.Settings;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
@@ -40,10 +40,9 @@ final class Retries {
 
   /** The cause of a failure: the driver wraps the exception of its last try. */
   static Throwable cause(Throwable failure) {
-    Throwable cause = failure;
-    while ((cause instanceof CompletionException || cause instanceof RetriesExhaustedException)
-        && cause.getCause() != null) {
-      cause = cause.getCause();
+    Throwable cause = Outcome.cause(failure);
+    while (cause instanceof RetriesExhaustedException && cause.getCause() != null) {
+      cause = Outcome.cause(cause.getCause());
     }
     return cause;
   }
