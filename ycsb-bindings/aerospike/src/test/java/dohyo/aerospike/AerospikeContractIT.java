@@ -93,7 +93,8 @@ class AerospikeContractIT extends BindingContract {
     Binding db = open(Map.of("fieldcount", "2"));
     Map<Columns, Set<String>> left = Map.of(two, Set.copyOf(two.names()), one, Set.copyOf(three.names()));
     Map<String, Function<Row, Status>> writes = Map.of(
-        "insert", row -> db.insertRow(row).join(), "update", row -> db.updateRow(row).join(),
+        "insert", row -> db.insertRow(row).join(),
+        "update", row -> db.updateRow(row).exceptionally(db::failed).join(),
         "insert-batch", row -> db.insertRows(List.of(row)).join()[0],
         "update-batch", row -> db.updateRows(List.of(row)).join()[0]);
     writes.forEach((name, write) -> left.forEach((columns, bins) -> {

@@ -146,11 +146,12 @@ class AerospikeThreeNodesIT {
   }
 
   private static Map<String, Status> write(AerospikeBinding db, List<String> keys) {
-    return wait(keys, key -> db.insertRow(new Row(TABLE, bytes(key), COLUMNS, new byte[][] {bytes(key)})));
+    return wait(keys, key -> db.insertRow(new Row(TABLE, bytes(key), COLUMNS, new byte[][] {bytes(key)}))
+        .exceptionally(db::failed));
   }
 
   private static Map<String, Status> read(AerospikeBinding db) {
-    return wait(all(), key -> db.readRow(TABLE, bytes(key), null, RowSink.DISCARD));
+    return wait(all(), key -> db.readRow(TABLE, bytes(key), null, RowSink.DISCARD).exceptionally(db::failed));
   }
 
   private static Map<String, Status> wait(List<String> keys,
