@@ -1,5 +1,6 @@
 """The role system and the descriptions that drive it: no name is built from strings, and every answer is checked."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -126,3 +127,36 @@ def test_every_variable_is_documented_and_has_a_default(role: str) -> None:
         assert option.keys() >= {"default", "description"}, name
         assert option.keys() <= {"type", "elements", "default", "choices", "pattern", "no_log", "description"}, name
     assert all(name.startswith(f"_{role}_") for name in description["vars"])
+
+
+# Notes that its host's server was started. With the verb until, it succeeds once all COUNT servers were.
+BARRIER = """#!/usr/bin/env bash
+touch "$0.$1"
+if [ "$1" = until ]; then
+    for _ in {1..50}; do
+        started=("${0%/*/*/*}"/*/bin/service.start)
+        [ "${#started[@]}" != COUNT ] || exit 0
+        sleep 0.1
+    done
+    exit 1
+fi
+"""
+
+
+@pytest.mark.slow
+def test_servers_start_together_on_all_hosts_that_serve(tmp_path: Path) -> None:
+    names = ["host1", "host2", "host3", "idle"]
+    for name in names:
+        (tmp_path / name / "run/mysql").mkdir(parents=True)
+        tool = tmp_path / name / "bin/service"
+        tool.parent.mkdir()
+        tool.write_text(BARRIER.replace("COUNT", "3"))
+        tool.chmod(0o755)
+    hosts = {name: {"dohyo_home": str(tmp_path / name), "dohyo_data": [str(tmp_path / name / "data")]} for name in names}
+    looked = {"product": "MySQL", "version": "8.4.0", "tables": [], "change": False}
+    task = {"include_role": {"name": "system", "tasks_from": "{{ systems['mysql-innodb'].verbs.start }}"}}
+    play(
+        tmp_path, [task], hosts, 0, [], system_name="mysql-innodb", mysql_server="/bin/true", system_looked={"stdout": json.dumps(looked)},
+        system_state={"mysql": {"node": {"address": "127.0.0.1", "port": 3306}}}, trial_conditions={"replication": 3},
+    )  # fmt: skip
+    assert [(tmp_path / name / "bin/service.start").exists() for name in names] == [True, True, True, False]
