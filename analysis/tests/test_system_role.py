@@ -115,8 +115,18 @@ def test_a_description_says_nothing_that_nobody_reads(role: str) -> None:
 def test_a_system_has_its_own_verb_by_supplying_the_file(tmp_path: Path) -> None:
     task = {"set_fact": {"verbs": "{{ systems['hbase'].verbs }}"}}
     (verbs,) = play(tmp_path, [task], {"one": {}}, 0, ["verbs"])["verbs"]
-    assert (verbs["start"], verbs["schema"]) == ("systems/hbase/tasks/start.yml", "schema.yml")
-    assert all((ANSIBLE / "roles/system/tasks" / file).is_file() for file in verbs.values())
+    assert (verbs["start"], verbs["schema"]) == ("systems/hbase/tasks/start.yml", "schema")
+    assert all((ANSIBLE / "roles/system/tasks" / file).with_suffix(".yml").is_file() for file in verbs.values())
+
+
+def test_conditions_that_there_are_not_are_refused(tmp_path: Path) -> None:
+    look = {"include_role": {"name": "system", "tasks_from": "{{ systems[system_name].verbs.preflight }}"}}
+    task = {"block": [look], "rescue": [{"set_fact": {"refused": "{{ ansible_failed_result.msg }}"}}]}
+    facts = play(
+        tmp_path, [task], {"one": {}}, 0, ["refused"], system_name="cassandra", dohyo_home=str(tmp_path),
+        trial_conditions={"write_acks": "two"},
+    )  # fmt: skip
+    assert "value of write_acks must be one of: one, quorum, all, got: two" in facts["refused"][0]
 
 
 @pytest.mark.parametrize("role", ROLES)
