@@ -119,14 +119,21 @@ def test_a_system_has_its_own_verb_by_supplying_the_file(tmp_path: Path) -> None
     assert all((ANSIBLE / "roles/system/tasks" / file).with_suffix(".yml").is_file() for file in verbs.values())
 
 
-def test_conditions_that_there_are_not_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("system", "variables", "refusal"),
+    [
+        ("cassandra", {"trial_conditions": {"write_acks": "two"}}, "write_acks must be one of: one, quorum, all, got: two"),
+        ("mysql-innodb", {"mysql_engine": "MyISAM"}, "mysql_engine=MyISAM: the system mysql-innodb has InnoDB. Leave"),
+    ],
+)
+def test_what_an_inventory_or_a_trial_by_hand_may_not_say_is_refused(
+    tmp_path: Path, system: str, variables: dict[str, Any], refusal: str
+) -> None:
     look = {"include_role": {"name": "system", "tasks_from": "{{ systems[system_name].verbs.preflight }}"}}
     task = {"block": [look], "rescue": [{"set_fact": {"refused": "{{ ansible_failed_result.msg }}"}}]}
-    facts = play(
-        tmp_path, [task], {"one": {}}, 0, ["refused"], system_name="cassandra", dohyo_home=str(tmp_path),
-        trial_conditions={"write_acks": "two"},
-    )  # fmt: skip
-    assert "value of write_acks must be one of: one, quorum, all, got: two" in facts["refused"][0]
+    given = {"trial_conditions": {}, "dohyo_home": str(tmp_path), "system_name": system, **variables}
+    (refused,) = play(tmp_path, [task], {"one": {}}, 0, ["refused"], **given)["refused"]
+    assert refusal in refused
 
 
 @pytest.mark.parametrize("role", ROLES)
