@@ -1,5 +1,6 @@
 """The role system and the descriptions that drive it: no name is built from strings, and every answer is checked."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 from test_scylla_role import play
 
-from dohyo.places import ANSIBLE
+from dohyo.places import ANSIBLE, ROOT
 from dohyo.scenario import systems
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
@@ -111,11 +112,38 @@ def test_a_description_says_nothing_that_nobody_reads(role: str) -> None:
     assert set(description) - read - {"peers"} == set()
 
 
+def test_the_page_explains_every_key() -> None:
+    files = [*ANSIBLE.glob("systems/*/system.yml"), *ROOT.glob("examples/*/ansible/systems/*/system.yml")]
+    assert len(files) > len(ROLES)
+    used = {key for file in files for key in yaml.safe_load(file.read_text(encoding="utf-8"))}
+    text = "".join(file.read_text(encoding="utf-8") for file in sources())
+    used |= set(re.findall(r"\bsystem_spec\.(\w+)", text)) - {"role", "verbs"}
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/adding-a-system.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert used - set(re.findall(r"`(\w+)`", " ".join(rows))) == {"variant"}
+
+
 def test_a_system_has_its_own_verb_by_supplying_the_file(tmp_path: Path) -> None:
     task = {"set_fact": {"verbs": "{{ systems['hbase'].verbs }}"}}
     (verbs,) = play(tmp_path, [task], {"one": {}}, 0, ["verbs"])["verbs"]
-    assert (verbs["start"], verbs["schema"]) == ("systems/hbase/tasks/start.yml", "schema.yml")
-    assert all((ANSIBLE / "roles/system/tasks" / file).is_file() for file in verbs.values())
+    assert (verbs["start"], verbs["schema"]) == ("systems/hbase/tasks/start.yml", "schema")
+    assert all((ANSIBLE / "roles/system/tasks" / file).with_suffix(".yml").is_file() for file in verbs.values())
+
+
+@pytest.mark.parametrize(
+    ("system", "variables", "refusal"),
+    [
+        ("cassandra", {"trial_conditions": {"write_acks": "two"}}, "write_acks must be one of: one, quorum, all"),
+        ("mysql-innodb", {"mysql_engine": "MyISAM"}, "mysql_engine=MyISAM: the system mysql-innodb has InnoDB. Leave"),
+    ],
+)
+def test_what_an_inventory_or_a_trial_by_hand_may_not_say_is_refused(
+    tmp_path: Path, system: str, variables: dict[str, Any], refusal: str
+) -> None:
+    look = {"include_role": {"name": "system", "tasks_from": "{{ systems[system_name].verbs.preflight }}"}}
+    task = {"block": [look], "rescue": [{"set_fact": {"refused": "{{ ansible_failed_result.msg }}"}}]}
+    given = {"trial_conditions": {}, "dohyo_home": str(tmp_path), "system_name": system, **variables}
+    (refused,) = play(tmp_path, [task], {"one": {}}, 0, ["refused"], **given)["refused"]
+    assert refusal in refused
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -126,3 +154,39 @@ def test_every_variable_is_documented_and_has_a_default(role: str) -> None:
         assert option.keys() >= {"default", "description"}, name
         assert option.keys() <= {"type", "elements", "default", "choices", "pattern", "no_log", "description"}, name
     assert all(name.startswith(f"_{role}_") for name in description["vars"])
+
+
+# Notes that its host's server was started. With the verb until, it succeeds once all COUNT servers were.
+BARRIER = """#!/usr/bin/env bash
+touch "$0.$1"
+if [ "$1" = until ]; then
+    for _ in {1..50}; do
+        started=("${0%/*/*/*}"/*/bin/service.start)
+        [ "${#started[@]}" != COUNT ] || exit 0
+        sleep 0.1
+    done
+    exit 1
+fi
+"""
+
+
+@pytest.mark.slow
+def test_servers_start_together_on_all_hosts_that_serve(tmp_path: Path) -> None:
+    names = ["host1", "host2", "host3", "idle"]
+    for name in names:
+        (tmp_path / name / "run/mysql").mkdir(parents=True)
+        tool = tmp_path / name / "bin/service"
+        tool.parent.mkdir()
+        tool.write_text(BARRIER.replace("COUNT", "3"))
+        tool.chmod(0o755)
+    hosts = {
+        each: {"dohyo_home": str(tmp_path / each), "dohyo_data": [str(tmp_path / each / "data")]} for each in names
+    }
+    looked = {"product": "MySQL", "version": "8.4.0", "tables": [], "change": False}
+    task = {"include_role": {"name": "system", "tasks_from": "{{ systems['mysql-innodb'].verbs.start }}"}}
+    play(
+        tmp_path, [task], hosts, 0, [], system_name="mysql-innodb", mysql_server="/bin/true",
+        system_looked={"stdout": json.dumps(looked)},
+        system_state={"mysql": {"node": {"address": "127.0.0.1", "port": 3306}}}, trial_conditions={"replication": 3},
+    )  # fmt: skip
+    assert [(tmp_path / name / "bin/service.start").exists() for name in names] == [True, True, True, False]

@@ -34,7 +34,9 @@ def all_variables(loader: DataLoader) -> dict[str, Any]:
             text = loader.load_from_file(str(folder / "system.yml"), cache="all", trusted_as_template=True)
             descriptions.append((text.get("order", 99), folder.name, text))
     for _, role, text in sorted(descriptions, key=lambda each: each[:2]):
-        verbs = {file.stem: file.name for file in sorted(VERBS.glob("*.yml"))}
+        # Without .yml, as Ansible looks for the arguments of `preflight` under the very name that is included.
+        verbs = {file.stem: file.stem for file in sorted(VERBS.glob("*.yml"))}
+        # Relative to VERBS, which has a link to SYSTEMS.
         verbs |= {file.stem: f"systems/{role}/tasks/{file.name}" for file in (SYSTEMS / role / "tasks").glob("*.yml")}
         for name, variant in text.get("variants", {role: {}}).items():
             found["systems"][name] = {**text, **variant, "role": role, "verbs": verbs}
