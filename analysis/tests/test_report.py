@@ -259,6 +259,14 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     assert "$/M op" in rendered(summary)
 
 
+@pytest.mark.parametrize("unknown", [None, "", [3]])
+def test_a_host_without_a_price_leaves_the_servers_without_one(unknown: Any, tmp_path: Path) -> None:
+    """An inventory may name the variable and give it no value."""
+    trial(tmp_path, 1, "cassandra")
+    edit_json(tmp_path / "raw/01-cassandra/conditions.json", usd_per_hour={"node1": 2.7, "node2": unknown})
+    assert summarise(tmp_path).trials[0].conditions.usd_per_hour is None
+
+
 def test_without_a_price_there_is_no_column_of_prices(tmp_path: Path) -> None:
     assert "$/M op" not in table.results_grid(summarise(two_systems(tmp_path))).heads
 

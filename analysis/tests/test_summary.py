@@ -210,6 +210,14 @@ def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_pat
     assert "compression  none                    –" in rendered(summary)
 
 
+def test_a_value_of_the_matrix_is_no_sum(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra", trial_point={"acks": "all"})
+    trial(tmp_path, 2, "cassandra", trial_point={"acks": "one"})
+    written = table.markdown(summarise(tmp_path))
+    assert "| OVERALL | all | cassandra |" in written
+    assert "| OVERALL | one | cassandra |" in written
+
+
 def test_small_data_is_said(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra")
     note = "small data: 10,000 records × 1,000 B = 10 MB: fits every cache; not a sizing result"
@@ -323,7 +331,9 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     ):  # fmt: skip
         edit_json(folder / run / host / "client.json", inserted=inserted, unacknowledged_inserts=uncertain)
     assert only(tmp_path).status == "ok"  # not counted, as with more records than are worth it
-    for rows in ({"usertable": 10998}, {"usertable": 11000}, {"usertable0": 5500, "usertable1": 5499}, {}):
+    known = ({"usertable": 10998}, {"usertable": 11000}, {"usertable0": 5500, "usertable1": 5499}, {})
+    unknown = ({"usertable0": 5500, "usertable1": None}, {"usertable0": 5500, "usertable1": "many"})
+    for rows in (*known, *unknown):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "ok"
     expected = "expected are 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these not"

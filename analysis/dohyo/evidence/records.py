@@ -69,8 +69,13 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
         return kind(**{name: part for name, part in parts.items() if part is not UNSET})
     if isinstance(content, dict) and get_origin(kind) is dict:
         of = get_args(kind)[1]
-        values = {key: _part(value, of, complain, inside + key) for key, value in content.items() if value is not None}
-        return {key: value for key, value in values.items() if value is not UNSET}
+        # An entry that is broken is not known where the type says so: left out, a sum would miss it.
+        unknown = None if NoneType in get_args(of) else UNSET
+        values = {
+            key: UNSET if value is None else _part(value, of, complain, inside + key) for key, value in content.items()
+        }
+        entries_by_key = {key: unknown if value is UNSET else value for key, value in values.items()}
+        return {key: value for key, value in entries_by_key.items() if value is not UNSET}
     if isinstance(content, list) and get_origin(kind) is list:
         of = get_args(kind)[0]
         entries = [_part(entry, of, complain, f"{place}[{at}]") for at, entry in enumerate(content)]
@@ -235,7 +240,7 @@ class ReadBack(Struct, frozen=True):
     read_copies: Whole | None = None
     differences: list[str] = []
     notes: list[str] = []
-    usd_per_hour: dict[str, Said] = {}  # by host; inventories have numbers and text
+    usd_per_hour: dict[str, Said | None] = {}  # by host; inventories have numbers, text, and nothing
 
 
 class CanaryReading(Struct, frozen=True):

@@ -893,7 +893,7 @@ def _most(values: Iterable[int | None]) -> int | None:
 def _price(facts: records.ReadBack) -> float | None:
     """Of all hosts of the servers together, if that of each is known."""
     try:
-        prices = [float(each) for each in facts.usd_per_hour.values()]
+        prices = [math.nan if each is None else float(each) for each in facts.usd_per_hour.values()]
     except ValueError:
         return None
     total = sum(prices)

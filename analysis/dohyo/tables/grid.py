@@ -27,7 +27,7 @@ class Grid:
     :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
         broken between them, and has the first two again
     :ivar aside: positions of the lines that are beside what was to be measured
-    :ivar strong: positions of the lines that stand out
+    :ivar strong: positions of the lines that stand out; None: those of sums
     :ivar reasons: positions of the lines whose first cell after the keys says why there are no numbers
     """
 
@@ -37,7 +37,7 @@ class Grid:
     groups: tuple[int, ...] = ()
     keys: int = 2
     aside: tuple[int, ...] = ()
-    strong: tuple[int, ...] = ()
+    strong: tuple[int, ...] | None = None
     reasons: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Grid:
 
     def is_strong(self, position: int) -> bool:
         """Whether the line stands out, as the sum of those above it does."""
-        return position in self.strong or self.lines[position][1] == TOTAL
+        return self.lines[position][1] == TOTAL if self.strong is None else position in self.strong
 
 
 # ---- Markdown --------------------------------------------------------------------------------------------------------

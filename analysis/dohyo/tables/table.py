@@ -199,6 +199,7 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
         lines,
         keys=len(heads),
         aside=tuple(at for at, (row, trial) in enumerate(rows) if trial.is_aside(row)),
+        strong=(),  # a value of the matrix may be "all"
         reasons=tuple(range(len(rows), len(lines))),
     )
 
