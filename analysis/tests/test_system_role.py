@@ -12,6 +12,7 @@ import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 from test_scylla_role import play
 
+from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.scenario import systems
 
@@ -102,6 +103,54 @@ def test_an_own_verb_without_its_answer_fails_in_the_play(tmp_path: Path) -> Non
     assert "system still, verb count: it answers 'count', which nobody reads" in refused
 
 
+DESCRIPTION = ANSIBLE / "systems/cassandra/system.yml"
+
+
+@pytest.mark.parametrize(
+    ("line", "replacement", "problem"),
+    [
+        ("title: Apache", "titel: Apache", "unknown key 'titel': did you mean title?"),
+        ("\nadmin: .*", "", "no admin; docs/adding-a-system.md#1-the-description says"),
+        ("\n  memory_mb:", "\n  memry_mb:", "needs: unknown key 'memry_mb': did you mean memory_mb?"),
+        ("{ready: .*, stop:", "{stop:", "timeouts: no ready and no settle; "),
+        ("\nvars:", "\nvars: []\nnotes:", "vars: must be a mapping, not '[]'"),
+        ("order: 1", "order: first", "order: 'first': must be a whole number"),
+        ("order: 1", "variants: {a: {titel: b}}", "variants: a: unknown key 'titel': did you mean title?"),
+        ("    default: 1g", "    defalt: 1g", "variables: cassandra_heap: unknown key 'defalt': did you mean default?"),
+        (
+            "gc_threads: {type: int",
+            "gc_threads: {type: integer",
+            "variables: cassandra_gc_threads: type: 'integer': must",
+        ),
+        ("choices: .*big.*]", "choices: big", "variables: cassandra_sstable_format: choices: 'big': must be a list"),
+        ("  cassandra_user:", "  casandra_user:", "variables: casandra_user: must begin with cassandra_"),
+        (
+            r"'\[0-9\]\+\[kKmMgG\]\?'",
+            "'[0-9'",
+            "variables: cassandra_heap: pattern: '[0-9': no regular expression: ",
+        ),
+    ],
+)
+def test_a_description_that_is_wrong_is_refused_by_name(line: str, replacement: str, problem: str) -> None:
+    text = DESCRIPTION.read_text("utf-8")
+    changed = re.sub(line, lambda _: replacement, text, count=1)
+    assert changed != text
+    with pytest.raises(BadInputError) as refused:
+        systems.check_description("cassandra", yaml.safe_load(changed))
+    assert str(refused.value).startswith(problem)
+
+
+@pytest.mark.parametrize("content", [b"", b"- a", b"title: [", b"title: \xff", b"a: " + b"[" * 5000])
+def test_a_description_that_is_none_names_its_file(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "systems/x").mkdir(parents=True)
+    (tmp_path / "systems/x/system.yml").write_bytes(content)
+    monkeypatch.setattr(systems, "ANSIBLE", tmp_path)
+    with pytest.raises(BadInputError, match=r"^\S*systems/x/system.yml: .+$"):
+        systems._descriptions.__wrapped__()
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_a_description_says_nothing_that_nobody_reads(role: str) -> None:
     text = "".join(file.read_text(encoding="utf-8") for file in sources())
@@ -110,6 +159,7 @@ def test_a_description_says_nothing_that_nobody_reads(role: str) -> None:
     read |= {"order", "binding", "inherits", "by_name", "variants", "variant", "variables", "vars", "title"}
     description = yaml.safe_load((ANSIBLE / "systems" / role / "system.yml").read_text(encoding="utf-8"))
     assert set(description) - read - {"peers"} == set()
+    assert {*systems.REQUIRED, *systems.OPTIONAL} == (read | {"peers"}) - {"role", "verbs", "variant"}
 
 
 def test_the_page_explains_every_key() -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import yaml
 
 from dohyo import plain_text
-from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE, LOCAL_HOME
+from dohyo.bad_input import BadInputError, unknown
+from dohyo.places import ANSIBLE, LOCAL_HOME, shown
 
+# What a whole number matches where the description has no pattern: no setting of a server is negative or larger.
+WHOLE = "[0-9]{1,9}"
 # Python's types for those of a description; a "list" or "dict" is written in YAML's flow style: [a, b], {a: 1}.
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "int": int,
@@ -21,6 +23,25 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "list": list,
     "dict": dict,
 }
+# What a description must have, and below some of it; docs/adding-a-system.md#1-the-description explains all keys.
+REQUIRED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("address", "admin", "binding", "client_properties", "command", "folders", "ports", "programs"), ()
+    ),
+    **dict.fromkeys(("refusals", "templates", "title", "variables", "vars", "version", "words"), ()),
+    "needs": ("memory_mb", "size"),
+    "timeouts": ("ready", "settle", "stop"),
+}
+# What it may have besides.
+OPTIONAL = (
+    *("asks_ready", "available", "binaries", "by_name", "capabilities", "certificates", "count_limit", "count_verb"),
+    *("disk_mb", "drops", "files", "first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm"),
+    *("login", "look", "makes", "node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers"),
+    *("preferred", "processes", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
+    *("settles_everywhere", "starts", "unavailable", "up", "variants", "writes"),
+)
+# What a variable may have; the first two it must have.
+_OF_VARIABLE = ("default", "description", "type", "elements", "choices", "pattern", "no_log")
 
 
 @dataclass(frozen=True)
@@ -73,6 +94,13 @@ class RoleVariable:
         # Those that YAML's escapes have put together, too.
         for text in _texts(typed):
             plain_text.check(text, f"{self.name}={value}")
+        parts = typed if isinstance(typed, list) else [*typed.values()] if isinstance(typed, dict) else []
+        if not all(isinstance(part, str | int | float) for part in parts):
+            raise BadInputError(
+                f"{self.name}={value}: each {'element' if self.type == 'list' else 'value'} must be a text or a number"
+            )
+        if self.type == "int" and self.name.endswith("_port") and not 1 <= typed <= 65535:
+            raise BadInputError(f"{self.name}={value}: must be a port, 1 to 65535")
         if self.choices and typed not in self.choices:
             raise BadInputError(f"{self.name}={value}: must be one of {', '.join(map(str, self.choices))}")
         # As the filter misfits of Ansible, which sees what inventories say, too.
@@ -96,15 +124,70 @@ def _each(type_: str) -> str:
     return {"list": "each element", "dict": "each name"}.get(type_, "it")
 
 
+def check_description(role: str, content: Any) -> None:
+    """Refuses a description that the role `system` cannot work with.
+
+    :raises BadInputError: naming what is missing, unknown or of the wrong type
+    """
+    keys = (*REQUIRED, *OPTIONAL)
+    _check_keys("", content, tuple(REQUIRED), keys)
+    for key, below in REQUIRED.items():
+        if below:
+            _check_keys(f"{key}: ", content[key], below, (*below, "cache_mb"))
+    if not isinstance(content.get("order", 0), int):
+        raise BadInputError(f"order: {content['order']!r}: must be a whole number")
+    variants = content.get("variants", {})
+    _check_keys("variants: ", variants)
+    for name, variant in variants.items():
+        _check_keys(f"variants: {name}: ", variant, (), (*keys, "variant"))
+    for key, prefix in (("variables", f"{role}_"), ("vars", f"_{role}_")):
+        _check_keys(f"{key}: ", content[key])
+        for name in content[key]:
+            if not str(name).startswith(prefix):
+                raise BadInputError(f"{key}: {name}: must begin with {prefix}")
+    for name, option in content["variables"].items():
+        _check_keys(f"variables: {name}: ", option, _OF_VARIABLE[:2], _OF_VARIABLE)
+        if option.get("type", "str") not in ("str", "path", *_TYPES):
+            raise BadInputError(f"variables: {name}: type: {option['type']!r}: must be str, path, {', '.join(_TYPES)}")
+        if not isinstance(option.get("choices", []), list):
+            raise BadInputError(f"variables: {name}: choices: {option['choices']!r}: must be a list")
+        try:
+            re.compile(option.get("pattern", ""))
+        except (re.error, TypeError) as error:
+            raise BadInputError(
+                f"variables: {name}: pattern: {option['pattern']!r}: no regular expression: {error}"
+            ) from error
+
+
+def _check_keys(where: str, content: Any, wanted: tuple[str, ...] = (), known: tuple[str, ...] | None = None) -> None:
+    if not isinstance(content, dict):
+        raise BadInputError(f"{where}must be a mapping, not {str(content)[:50]!r}")
+    for name in content:
+        if known is not None and name not in known:
+            error = unknown("key", str(name), known, "docs/adding-a-system.md#1-the-description lists all")
+            raise BadInputError(f"{where}{error}")
+    if missing := [name for name in wanted if name not in content]:
+        raise BadInputError(
+            f"{where}no {' and no '.join(missing)}; docs/adding-a-system.md#1-the-description says what must be there"
+        )
+
+
 @cache
 def _descriptions() -> dict[str, dict[str, Any]]:
-    """What systems/NAME/system.yml says, by the folder's name, in the order that the files say."""
+    """What systems/NAME/system.yml says, by the folder's name, in the order that the files say.
+
+    :raises BadInputError: if one of them is wrong, naming the file
+    """
     # LibYAML reads them ten times as fast.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found = {
-        file.parent.name: yaml.load(file.read_text(encoding="utf-8"), loader)  # noqa: S506 (a safe loader)
-        for file in (ANSIBLE / "systems").glob("*/system.yml")
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for file in (ANSIBLE / "systems").glob("*/system.yml"):
+        role = file.parent.name
+        try:
+            found[role] = yaml.load(file.read_text(encoding="utf-8"), loader)  # noqa: S506 (a safe loader)
+            check_description(role, found[role])
+        except (OSError, ValueError, yaml.YAMLError, BadInputError) as error:
+            raise BadInputError(f"{shown(file)}: {' '.join(str(error).split())}") from error
     return dict(sorted(found.items(), key=lambda each: (each[1].get("order", 99), each[0])))
 
 
@@ -134,7 +217,7 @@ def role_variables() -> dict[str, RoleVariable]:
             name,
             option.get("type", "str"),
             tuple(option.get("choices", ())),
-            option.get("pattern", RoleVariable.pattern),
+            option.get("pattern", WHOLE if option.get("type") == "int" else RoleVariable.pattern),
         )
         for each in _descriptions().values()
         for name, option in each["variables"].items()

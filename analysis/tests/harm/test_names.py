@@ -149,6 +149,55 @@ def test_what_can_be_quoted_is_taken(assignment: str, tmp_path: Path) -> None:
     load(tmp_path, assignment)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "given"),
+    [
+        *(("cassandra_concurrent_reads", value, value) for value in (-5, 10**9, 1.5)),
+        *(("mysql_buffer_pool", value, value) for value in ("1x", "1gb", "", "-1g")),
+        *(
+            (name, "lots", "lots")
+            for name in ("mysql_log_file", "postgresql_shared_buffers", "postgresql_max_wal_size")
+        ),
+        *((name, "lots", "lots") for name in ("scylla_memory", "aerospike_data_size")),
+        ("cassandra_java_options", "[a, {b: 1}]", ["a", {"b": 1}]),
+        ("cassandra_java_options", "[[a]]", [["a"]]),
+        ("cassandra_java_options", "[null]", [None]),
+        ("cassandra_java_options", "-Xss1m", "-Xss1m"),
+        ("mysql_settings", "{a: [1]}", {"a": [1]}),
+        ("mysql_settings", "{a: null}", {"a": None}),
+        ("postgresql_settings", "x", "x"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_by_name(name: str, value: Any, given: Any, tmp_path: Path) -> None:
+    """By --set, and in an inventory, where a value has a type."""
+    with pytest.raises(BadInputError) as refused:
+        load(tmp_path, f"{name}={value}")
+    assert f"{name}={value}: " in str(refused.value)
+    [problem] = misfits({name: given}, options(name.partition("_")[0]))
+    assert name in problem
+
+
+@pytest.mark.parametrize("value", [["1g"], {"a": "1g"}, None])
+def test_a_text_of_an_inventory_is_no_list_and_not_null(value: Any) -> None:
+    [problem] = misfits({"cassandra_heap": value}, options("cassandra"))
+    assert problem == f"cassandra_heap={value!r}: it must be a text or a number"
+    [problem] = misfits({"cassandra_password": value}, options("cassandra"))
+    assert problem == "cassandra_password=(not shown): it must be a text or a number"
+
+
+@pytest.mark.parametrize("port", [0, 65536])
+def test_a_port_is_refused_before_anything_starts(port: int, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=f"cassandra_cql_port={port}: must be a port, 1 to 65535"):
+        load(tmp_path, f"cassandra_cql_port={port}")
+
+
+@pytest.mark.parametrize("value", ["1g", "1500m", "1.5g", "2GB", "134217728"])
+def test_sizes_are_taken(value: str, tmp_path: Path) -> None:
+    for name in ("mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory", "aerospike_data_size"):
+        load(tmp_path, f"{name}={value}")
+        assert misfits({name: value}, options(name.partition("_")[0])) == []
+
+
 def options(role: str) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((ANSIBLE / "systems" / role / "system.yml").read_text())["variables"]
     return found

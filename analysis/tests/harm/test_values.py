@@ -198,7 +198,7 @@ def test_plan_runs_nothing_of_a_scenario(tmp_path: Path) -> None:
     "assignment",
     [
         f"fieldnameprefix={TEMPLATES[2]}",
-        f"mysql_buffer_pool={TEMPLATES[2].replace('echo x', 'echo 128m')}",
+        f"mysql_server={TEMPLATES[2]}",
     ],
 )
 def test_plan_runs_nothing_of_set(tmp_path: Path, assignment: str) -> None:

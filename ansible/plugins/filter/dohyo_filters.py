@@ -116,13 +116,16 @@ def texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
+CONTAINERS: dict[str, type] = {"list": list, "dict": dict}
+
+
 def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
     """One sentence for each value of a system's variables that a statement or a configuration file would misunderstand.
 
     The same check as RoleVariable.check of the package dohyo: only here inventories and extra variables are seen. A
-    value has the declared type and is one of the choices. It has no control characters, which would end a line of a
-    configuration file. If the variable has a pattern, the whole value, each element of a list and each key of a dict
-    match it.
+    value has the declared type and is one of the choices; nothing in it is null, a list or a mapping. It has no control
+    characters, which would end a line of a configuration file. The whole value, each element of a list and each key of
+    a dict match the variable's pattern; without one a whole number has up to nine digits and no sign.
 
     :param options: the variables, as an argument spec declares them, and their patterns; values with ``no_log`` are not
         shown
@@ -132,9 +135,17 @@ def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
         option = options[name]
         shown = "(not shown)" if option.get("no_log") else repr(value)
         spec = {key: option[key] for key in ("type", "elements", "choices", "no_log") if key in option}
-        found += ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages
-        pattern = option.get("pattern", ".*")
-        if any(CONTROL.search(text) for text in texts(value)):
+        kind = option.get("type", "str")
+        pattern = option.get("pattern", "[0-9]{1,9}" if kind == "int" else ".*")
+        container = CONTAINERS.get(kind)
+        parts = value.values() if container is dict and isinstance(value, dict) else value if container else [value]
+        if errors := ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages:
+            found += errors
+        elif container and not isinstance(value, container):
+            found.append(f"{name}={shown}: must be a {kind}")
+        elif any(part is None or isinstance(part, list | dict) for part in parts):
+            found.append(f"{name}={shown}: {'each value' if container else 'it'} must be a text or a number")
+        elif any(CONTROL.search(text) for text in texts(value)):
             found.append(f"{name}={shown}: must be a single line without control characters")
         elif not all(re.fullmatch(pattern, text) for text in texts([*value] if isinstance(value, dict) else value)):
             found.append(f"{name}={shown}: must match {pattern}")
