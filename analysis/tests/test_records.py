@@ -84,6 +84,26 @@ def test_evidence_of_a_summary_is_named_with_field_and_value(tmp_path: Path) -> 
     assert any("run-1/clients.json: warmup_seconds is 'long': " in warning for warning in warnings)
 
 
+@pytest.mark.parametrize(
+    ("file", "field", "value"),
+    [
+        ("run-1/node1/client.json", "phase", 1),
+        ("run-1/node1/client.json", "exit", "none"),
+        ("run-1/node1/client.json", "operations", True),
+        ("run-1/node1/client.json", "operations_by_type", {"READ": {"operations": []}}),
+        ("trial.json", "trial_name", 1),
+        ("trial.json", "trial_repeats", "two"),
+    ],
+)
+def test_a_damaged_value_leaves_no_check_out(file: str, field: str, value: Any, tmp_path: Path) -> None:
+    """A check of a value that is left out would find nothing."""
+    folder = trial(tmp_path, 1, "cassandra")
+    edit_json(folder / file, **{field: value})
+    (found,) = summarise(tmp_path).trials
+    assert found.status == "invalid"
+    assert f"{Path(file).name}: {field}" in str(found.reason)
+
+
 def test_the_evidence_has_a_format(tmp_path: Path) -> None:
     """Earlier versions wrote none; a later one may mean other things by the same names."""
     write_json(tmp_path / "experiment.json", {"plan": ["01-cassandra"]})

@@ -221,7 +221,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "intervals in another order": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:4], *reversed(all_[4:])]),
-        "READ.hdr:6: the clock jumped by -1 s: times from here on are as if it had n",
+        "READ.hdr:6: the clock jumped by -1 s: later times are as if it had n",
     ),
     "a damaged interval": (
         replace(f"{CLIENT}/READ.hdr", "HISTF", "HISTG"),

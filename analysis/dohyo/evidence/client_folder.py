@@ -36,18 +36,20 @@ def read(
 
     The client may have died, and its host with it: then there is no more than a part of the histogram logs.
     """
-    report = records.read(folder / "client.json", ClientReport, warn)
+    broken: list[str] = []
+
+    def not_whole(message: str) -> None:
+        broken.append(message.removeprefix(f"{folder}/"))
+        warn(message)
+
+    # What is left out of a damaged report would go unchecked.
+    report = records.read(folder / "client.json", ClientReport, not_whole)
     client = ClientFolder(folder.name, report, _number(folder))
     client.run.operations, client.run.records = report.operations, report.records
     client.run.seconds = report.measured_seconds
     client.run.client_cpu_seconds = report.cpu_seconds or None
     counted: dict[str, int] = {}
     highest: dict[str, float] = {}
-    broken: list[str] = []
-
-    def not_whole(message: str) -> None:
-        broken.append(message.removeprefix(f"{folder}/"))
-        warn(message)
 
     def taken(operation: str, interval: Interval) -> None:
         highest[operation] = max(highest.get(operation, 0), interval.histogram.highest_us)

@@ -324,9 +324,11 @@ class _Evidence:
         self._changed: list[str] = []  # what is not as the manifest says
         self._stated = self._read("state.json", records.TrialState)
         self._asked = read_object(folder / "trial.json", self._warn)
+        self._damaged: list[str] = []  # of trial.json
         self._settings = records.decoded(
-            self._asked, records.TrialSettings, lambda what: self._warn(f"{folder}/trial.json: {what}")
+            self._asked, records.TrialSettings, lambda what: self._damaged.append(f"trial.json: {what}")
         )
+        self.warnings += [f"{folder}/{what}" for what in self._damaged]
         # Which trial has loaded what its servers started from, where that may be another one's.
         self._kept = self._read("kept.json", records.KeptLoad) if self._settings.reuse else records.KeptLoad()
 
@@ -611,7 +613,7 @@ class _Evidence:
         needed = [name for name in ("trial.json", "conditions.json") if not (self.folder / name).is_file()]
         by_another = self._kept.load not in (None, self.folder.name)
         needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in phases) else []
-        found = [*(f"{name}: is missing" for name in needed), *self._changed]
+        found = [*(f"{name}: is missing" for name in needed), *self._changed, *self._damaged]
         # Earlier versions, and several stock clients that somebody has started by hand, have left no manifest either.
         together = [phase for phase in phases if len(phase.clients) > 1 and self._stated.manifest]
         found += [

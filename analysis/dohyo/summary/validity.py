@@ -290,8 +290,8 @@ CHECKS = (
     Check("compactions pending after settling, before the first run", "0"),
     Check("a trial is not in the plan of `experiment.json`, or there of another system or round; `trial.json`"
           " is of another trial"),
-    Check("evidence is not as the trial's `manifest` says, or cannot be read; `clients.json` of several clients"
-          " is missing"),
+    Check("evidence is not as the trial's `manifest` says, or cannot be read, or a value in `trial.json` or"
+          " `client.json` is of the wrong type; `clients.json` of several clients is missing"),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
           " not the same seconds; one of the histogram logs is missing", "0"),
     Check("the longest latency of a histogram log is not that of the result lines", "0.1 % and 1 µs"),
