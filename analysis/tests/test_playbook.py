@@ -160,7 +160,8 @@ def test_the_local_inventory_is_sound() -> None:
 
 
 def test_an_inventory_is_read_without_the_descriptions_of_systems(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, answers = subprocess.run, []
+    run = subprocess.run
+    answers: list[Any] = []
 
     def keep(*words: Any, **options: Any) -> Any:
         answers.append(run(*words, **options))
