@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,35 @@ def test_a_broken_inventory_is_explained(tmp_path: Path, content: str, expected:
 
 def test_the_local_inventory_is_sound() -> None:
     check_inventory(ANSIBLE / "inventories" / "local")
+
+
+def test_an_inventory_is_read_without_the_descriptions_of_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = subprocess.run
+    answers: list[Any] = []
+
+    def keep(*words: Any, **options: Any) -> Any:
+        answers.append(run(*words, **options))
+        return answers[-1]
+
+    monkeypatch.setattr(subprocess, "run", keep)
+    check_inventory(ANSIBLE / "inventories" / "local")
+    (answer,) = answers
+    assert "dohyo_data" in answer.stdout
+    assert "cassandra_heap" not in answer.stdout
+
+
+def test_a_user_does_not_replace_our_plugins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    configuration = ConfigParser()
+    configuration.read(ANSIBLE / "ansible.cfg")
+    ours = [
+        key
+        for key, value in configuration["defaults"].items()
+        if value.startswith("plugins/") and "callback" not in key
+    ]
+    assert "vars_plugins" in ours
+    for key in ours:
+        monkeypatch.setenv(f"ANSIBLE_{key.upper()}", str(tmp_path))
+    assert play("list.yml", None, tmp_path, check=never) is None
 
 
 def test_what_is_no_playbook_is_explained(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ GRACE_SECONDS = 5
 _NOT_THE_USERS = frozenset(
     f"ANSIBLE_{name}"
     for name in (
-        *("INVENTORY", "INVENTORY_UNPARSED_FAILED", "ROLES_PATH", "LIBRARY", "ACTION_PLUGINS", "FILTER_PLUGINS"),
+        *("INVENTORY", "INVENTORY_UNPARSED_FAILED", "ROLES_PATH", "LIBRARY", "MODULE_UTILS"),
+        *("ACTION_PLUGINS", "FILTER_PLUGINS", "LOOKUP_PLUGINS", "VARS_PLUGINS"),
         *("PRECEDENCE", "HASH_BEHAVIOUR", "GATHERING", "STRATEGY", "RUN_TAGS", "SKIP_TAGS"),
         *("STDOUT_CALLBACK", "CALLBACK_RESULT_FORMAT", "FORCE_COLOR"),
     )
@@ -315,7 +316,8 @@ def check_inventory(inventory: Path) -> Hosts:
     answer = subprocess.run(
         [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
         cwd=ANSIBLE,
-        env=_environment(""),
+        # Without plugins/vars, which would print the descriptions of all systems for each of perhaps hundreds of hosts.
+        env={**_environment(""), "ANSIBLE_VARS_PLUGINS": os.devnull},
         capture_output=True,
         text=True,
         check=False,
