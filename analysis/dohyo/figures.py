@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 UNKNOWN = "\N{EN DASH}"
 
@@ -88,3 +89,11 @@ def scaled(scale: float | None, full: int | None) -> str:
 def dollars(number: float) -> str:
     """Three digits."""
     return f"${number:,.0f}" if number >= 100 else f"${number:.3g}"
+
+
+def instant(seconds: float) -> str:
+    """Seconds since 1970 as a time in UTC; as a number where no calendar has that time."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:g} s after 1970"

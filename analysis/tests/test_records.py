@@ -89,6 +89,7 @@ def test_evidence_of_a_summary_is_named_with_field_and_value(tmp_path: Path) -> 
     [
         ("run-1/node1/client.json", "phase", 1),
         ("run-1/node1/client.json", "exit", "none"),
+        ("run-1/node1/client.json", "measured_seconds", 1e25),
         ("run-1/node1/client.json", "operations", True),
         ("run-1/node1/client.json", "operations_by_type", {"READ": {"operations": []}}),
         ("trial.json", "trial_name", 1),
@@ -102,6 +103,14 @@ def test_a_damaged_value_leaves_no_check_out(file: str, field: str, value: Any, 
     (found,) = summarise(tmp_path).trials
     assert found.status == "invalid"
     assert f"{Path(file).name}: {field}" in str(found.reason)
+
+
+def test_a_time_that_no_calendar_has_does_not_crash(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1e25))
+    edit_json(folder / "run-1/node1/client.json", agreed_start_ms=1e300)
+    (found,) = summarise(tmp_path).trials
+    assert "its run at 1e+25 s after 1970" in str(found.reason)
 
 
 def test_the_evidence_has_a_format(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from dohyo.scenario import search
 # Numbers may be text, as Ansible writes them.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+# A window that is longer than a year, the most that maxexecutiontime may be, would take hours to look at by second.
+Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
 # What is shown as it is written.
 Said = str | int | float | bool
@@ -115,7 +117,7 @@ class ClientReport(Struct, frozen=True):
     agreed_start_ms: Number | None = None
     skew_ms: Number | None = None
     warmup_seconds: Number | None = None
-    measured_seconds: Number | None = None
+    measured_seconds: Window | None = None
     missed_operations: Whole | None = None
     operations: Whole | None = None
     failed_operations: Whole | None = None

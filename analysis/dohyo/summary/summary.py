@@ -12,7 +12,7 @@ import re
 import statistics
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
@@ -28,7 +28,7 @@ from dohyo.evidence.json_values import mapping, read_object
 from dohyo.evidence.over_time import MOST_SLOTS
 from dohyo.evidence.rows import LOAD, PROBE, RUN, Run, in_sequence, rows
 from dohyo.evidence.servers import Servers, Step
-from dohyo.figures import point_name, scaled
+from dohyo.figures import instant, point_name, scaled
 from dohyo.figures import size as size_of
 from dohyo.metrics import Row
 from dohyo.operations import is_call, is_failure
@@ -629,13 +629,13 @@ class _Evidence:
         agreed = phase.conducted.agreed
         try:
             began, ended = map(datetime.fromisoformat, (self._stated.started or "", self._stated.finished or ""))
-        except ValueError:
+            # They are whole seconds, cut off.
+            first, last = began.timestamp(), ended.timestamp() + 1
+        except (ValueError, OverflowError):
             return None
-        # They are whole seconds, cut off.
-        if agreed is None or began.timestamp() <= agreed <= ended.timestamp() + 1:
+        if agreed is None or first <= agreed <= last:
             return None
-        at = datetime.fromtimestamp(agreed, UTC)
-        return f"{phase.name}: began at {at:%Y-%m-%d %H:%M:%S}, the trial lasted from {began} to {ended}"
+        return f"{phase.name}: began at {instant(agreed)}, the trial lasted from {began} to {ended}"
 
     def planned_otherwise(self, planned: records.PlannedFacts, targets: Mapping[str, float]) -> str | None:
         """What a trial says of itself that experiment.json says otherwise.

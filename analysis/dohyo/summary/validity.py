@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from dohyo.evidence.client_folder import ClientFolder
@@ -18,6 +17,7 @@ from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.host_metrics import SATURATED, Taken
 from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.rows import LOAD
+from dohyo.figures import instant
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others;
 # one without others was missing in its own window. How far apart they may begin has a limit of its own
@@ -98,8 +98,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    told = f"{datetime.fromtimestamp((start_ms - offset_ms) / 1000, UTC):%Y-%m-%d %H:%M:%S}"
-    return f"the client was to begin at {told}, its run at {datetime.fromtimestamp(agreed, UTC):%Y-%m-%d %H:%M:%S}"
+    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, its run at {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
