@@ -58,7 +58,7 @@ def cli() -> None:
 @click.option("--systems", "systems_", metavar="A,B", help="Systems to compare, in that order.")
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
-              help="Set a property of the scenario (docs/properties.md) or a role's variable; repeatable.")  # fmt: skip
+              help="Set a property of the scenario (docs/properties.md) or a variable of a system; repeatable.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
@@ -218,7 +218,7 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
 @click.argument("experiment", metavar="[EXPERIMENT|FOLDER]", required=False)
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path),
               help="Where the page goes. Default: report.html in the folder.")  # fmt: skip
-@click.option("--figures", is_flag=True, help="Also write the charts as SVG and PNG, and the tables for LaTeX.")
+@click.option("--figures", is_flag=True, help="Also write the charts as SVG and PNG, and the tables as Markdown.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 def report(experiment: str | None, out: Path | None, figures: bool, open_: bool) -> int:
     """Writes report.html, a page with charts, into the folder of EXPERIMENT (its ID or folder; default: the newest

@@ -103,7 +103,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("run.recordcount=1", "run.recordcount: cannot be of one phase, because .* the load has made"),
         ("run.replication=1", "because the servers are started and the tables are made with it"),
         ("run.systems=hbase", "because it is one for all phases of a trial; say systems without a phase"),
-        ("run.cassandra_heap=1g", "because the servers are started with a role's variables"),
+        ("run.cassandra_heap=1g", "because the servers are started with a system's variables"),
         ("run.aerospike.layout=bins", "run.aerospike.layout: cannot be of one phase"),
         ("insert.duration=5", "the load inserts every record once"),
         ("insert.readproportion=1", "the load inserts every record once"),

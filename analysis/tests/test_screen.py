@@ -302,7 +302,8 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
     (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
     assert "neither evidence" in str(CliRunner().invoke(cli, ["show", str(tmp_path)]).exception)
     content = json.loads((sample() / "summary.json").read_text("utf-8"))
-    for broken in (json.dumps({**content, "trials": [{"name": 5}]}), "[", "[]"):
+    deep = json.dumps(content).replace('"trials": [', '"trials": [' + "[" * 480 + "]" * 480 + ", ", 1)
+    for broken in (json.dumps({**content, "trials": [{"name": 5}]}), "[", "[]", deep):
         (tmp_path / "summary.json").write_text(broken, encoding="utf-8")
         damaged = CliRunner().invoke(cli, ["show", str(tmp_path)])
         assert f"{tmp_path / 'summary.json'}: not as dohyo wrote it: " in str(damaged.exception)

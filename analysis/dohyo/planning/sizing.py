@@ -1,7 +1,7 @@
 """What a scenario takes of its hosts: disk and memory per system, the time in all, and whether that fits.
 
-Formulas and their sources are in docs/sizing.md. What differs between systems is said by their roles (tasks/needs.yml),
-which ansible/plan.yml asks without asking any host.
+Formulas and their sources are in docs/sizing.md. What differs between systems is in their descriptions
+(`needs` in ansible/systems/*/system.yml), which ansible/plan.yml evaluates without asking any host.
 """
 
 import json
@@ -187,11 +187,11 @@ class Sizes:
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
-    """Has the roles say what the scenario's systems need.
+    """Asks the systems' descriptions what the scenario's systems need.
 
     :param inventory: None for this machine, or for ``hosts.count`` hosts that exist only on paper
     :param check: called often; may raise to end it
-    :raises BadInputError: if a role cannot say it
+    :raises BadInputError: if a description cannot be evaluated, or a value of the inventory is wrong
     """
     found: dict[str, list[Event]] = {}
 
@@ -216,12 +216,12 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
         }
         failure = play("plan.yml", inventory, folder, check=check, variables=variables, watch=watch)
         if failure is not None:
-            raise BadInputError(f"the roles could not say what their systems need: {failure.task}: {failure.message}")
+            raise BadInputError(f"cannot find out what the systems need: {failure.task}: {failure.message}")
     return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
 
 
 def caches(inventory: Path | None) -> Caches:
-    """What asks the roles for the caches that datasize=0.6*cache is a multiple of, once for each different answer.
+    """Asks for the caches that datasize=0.6*cache is a multiple of, once for each different answer.
 
     :param inventory: as of :func:`ask`
     """
@@ -238,7 +238,7 @@ def caches(inventory: Path | None) -> Caches:
     return cached
 
 
-# What a role's answer does not depend on, so that points which differ in nothing else need not be asked for each.
+# What the answer does not depend on, so that points which differ in nothing else need not be asked for each.
 _NO_MATTER = (
     *("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
     *PROPORTIONS,

@@ -91,7 +91,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Proper
         there = [INSERT, *named]
         raise unknown("phase", phase, there, f"of {phase}.{key}; phases={','.join(there)} names those that exist")
     if known is None:
-        reason = "the servers are started with a role's variables"
+        reason = "the servers are started with a system's variables"
     else:
         reason = known.fixed
         if phase == INSERT and (key in NOT_OF_THE_LOAD or known.kind == "mix"):

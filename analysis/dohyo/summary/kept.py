@@ -30,6 +30,8 @@ def read(folder: Path) -> Summary:
         raise BadInputError(
             f"{folder} has neither evidence (raw) nor a {FILE}: name an experiment that was measured"
         ) from error
+    except RecursionError as error:
+        raise BadInputError(f"{file}: not as dohyo wrote it: it is nested too deeply") from error
     except (msgspec.ValidationError, ValueError) as error:
         raise BadInputError(f"{file}: not as dohyo wrote it: {error}") from error
     # Before equal rates were asked for, every p99 was compared.
