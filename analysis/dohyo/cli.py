@@ -58,7 +58,7 @@ def cli() -> None:
 @click.option("--systems", "systems_", metavar="A,B", help="Systems to compare, in that order.")
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
-              help="Set a property of the scenario (docs/properties.md) or a variable of a system; repeatable.")  # fmt: skip
+              help="Set a property (docs/properties.md) or a variable of a system; repeatable.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
@@ -299,6 +299,8 @@ def variables_command(folder: Path) -> int:
     ./run.sh, and their texts are data to Ansible. (Those of trial.json would be templates, which can run programs.)
     """
     folder = folder.absolute()
+    if not (folder.parent.parent / experiment_folder.FACTS).is_file():
+        raise BadInputError(f"{folder} is not the folder of a trial: name one below raw/ of an experiment")
     opened, _ = reopen(str(folder.parent.parent))
     trial = next((trial for trial in opened.trials if trial.name == folder.name), None)
     if trial is None:

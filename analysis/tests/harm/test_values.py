@@ -374,6 +374,9 @@ def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenari
     result = dohyo(tmp_path, "variables", str(there.folder / "raw/99-other"))
     assert result.returncode == 2
     assert "99-other is not the folder of a trial" in result.stderr
+    result = dohyo(tmp_path, "variables", "/no/such")
+    assert result.returncode == 2
+    assert result.stderr == "ERROR: /no/such is not the folder of a trial: name one below raw/ of an experiment\n"
 
 
 # ---- commands to paste -----------------------------------------------------------------------------------------------

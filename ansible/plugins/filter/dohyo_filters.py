@@ -139,10 +139,10 @@ def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
         pattern = option.get("pattern", "[0-9]{1,9}" if kind == "int" else ".*")
         container = CONTAINERS.get(kind)
         parts = value.values() if container is dict and isinstance(value, dict) else value if container else [value]
-        if errors := ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages:
-            found += errors
-        elif container and not isinstance(value, container):
+        if container and not isinstance(value, container):
             found.append(f"{name}={shown}: must be a {kind}")
+        elif errors := ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages:
+            found += errors
         elif any(part is None or isinstance(part, list | dict) for part in parts):
             found.append(f"{name}={shown}: {'each value' if container else 'it'} must be a text or a number")
         elif any(CONTROL.search(text) for text in texts(value)):
