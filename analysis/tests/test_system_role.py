@@ -114,6 +114,7 @@ DESCRIPTION = ANSIBLE / "systems/cassandra/system.yml"
         ("\n  memory_mb:", "\n  memry_mb:", "needs: unknown key 'memry_mb': did you mean memory_mb?"),
         ("{ready: .*, stop:", "{stop:", "timeouts: no ready and no settle; "),
         ("\nvars:", "\nvars: []\nnotes:", "vars: must be a mapping, not '[]'"),
+        ("\nunavailable: .*", "", "no available and no unavailable; "),
         ("order: 1", "order: first", "order: 'first': must be a whole number"),
         ("order: 1", "variants: {a: {titel: b}}", "variants: a: unknown key 'titel': did you mean title?"),
         ("    default: 1g", "    defalt: 1g", "variables: cassandra_heap: unknown key 'defalt': did you mean default?"),

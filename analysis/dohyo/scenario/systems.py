@@ -38,7 +38,7 @@ OPTIONAL = (
     *("disk_mb", "drops", "files", "first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm"),
     *("login", "look", "makes", "node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers"),
     *("preferred", "processes", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
-    *("settles_everywhere", "starts", "unavailable", "up", "variants", "writes"),
+    *("settles_everywhere", "starts", "unavailable", "up", "variants"),
 )
 # What a variable may have; the first two it must have.
 _OF_VARIABLE = ("default", "description", "type", "elements", "choices", "pattern", "no_log")
@@ -134,6 +134,10 @@ def check_description(role: str, content: Any) -> None:
     for key, below in REQUIRED.items():
         if below:
             _check_keys(f"{key}: ", content[key], below, (*below, "cache_mb"))
+    if not content.keys() & {"available", "unavailable"}:
+        raise BadInputError(
+            "no available and no unavailable; docs/adding-a-system.md#1-the-description says what they do"
+        )
     if not isinstance(content.get("order", 0), int):
         raise BadInputError(f"order: {content['order']!r}: must be a whole number")
     variants = content.get("variants", {})
