@@ -54,6 +54,15 @@ def test_the_architecture_names_files_that_are_there() -> None:
     assert [name for name in files if not (ROOT / name).exists()] == []
 
 
+@pytest.mark.parametrize("page", tracked("*.md"), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_files_that_are_there(page: Path) -> None:
+    folders = "ansible|analysis|benchmarks|docs|examples|plugins|roles|tasks|workloads|ycsb-bindings"
+    for name in re.findall(rf"`((?:{folders})/[\w./*-]+)`", page.read_text("utf-8")):
+        # aws.yml makes inventories; the system of docs/adding-a-system.md is in examples/.
+        pattern = re.sub(r"\b([A-Z]+|h2)\b", "*", name.rstrip("/"))
+        assert "/aws-" in name or any(list((ROOT / at).glob(pattern)) for at in (".", "ansible")), name
+
+
 # Words that documentation and messages of such software do without, and that have no meaning in code.
 STILTED = re.compile(
     r"\b(can(not)? be had|could not be had|to be had|stands? in|(is|are|was|were) told|likewise|what there is|of which"
