@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 import small
 from test_run import Run, nothing_stays
 
@@ -52,3 +53,14 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     assert [trial["status"] for trial in summary["trials"]] == ["ok", "ok", "interrupted"]
     assert "one load, that of 01-mysql-innodb" in (run.out / "summary.md").read_text()
     assert not KEPT.exists()
+
+
+@pytest.mark.skipif("AEROSPIKE_ASD" not in os.environ, reason="needs a server of Aerospike: AEROSPIKE_ASD=FILE")
+def test_sets_of_aerospike_are_recognized_on_a_copy(tmp_path: Path) -> None:
+    asked = ["workloadC", "--systems=aerospike", "--set=reuse=data", "--records=2000"]
+    run = Run(tmp_path / "out", *asked, *small.options(rounds=2))
+    assert run.end() == 0
+    first, second = sorted((run.out / "raw").iterdir())
+    assert [(folder / "load").is_dir() for folder in (first, second)] == [True, False]
+    for folder in (first, second):
+        assert read(folder / "settled.json")["rows"] == {"usertable": 2000}

@@ -6,6 +6,7 @@ import com.aerospike.client.Bin;
 import com.aerospike.client.Host;
 import com.aerospike.client.Info;
 import com.aerospike.client.Key;
+import com.aerospike.client.Record;
 import com.aerospike.client.ResultCode;
 import com.aerospike.client.cluster.Node;
 import com.aerospike.client.policy.ClientPolicy;
@@ -38,6 +39,9 @@ public final class AerospikeAdmin {
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
   private static final int MEBIBYTE = 1 << 20;
+  /** The set with a record for each table, whose bin is the trial's mark. */
+  private static final String MARKS = "dohyo";
+  private static final String MARK = "mark";
 
   private AerospikeAdmin() {
   }
@@ -117,20 +121,17 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Creates nothing: a set exists from its first record on, and cannot be marked. Sets that have records are refused.
-   * Then reads the conditions back from all nodes. Arguments: tables;
-   * write_acks and read_acks, as asked of the client; layout, as the binding's property; pid, a file that begins with
-   * the server's.
+   * Marks the sets by a record in one of their own, because a set exists from its first record on and has no comment.
+   * A set that has records and not this trial's mark is refused. Then reads the conditions back from all nodes.
+   * Arguments: tables; trial; write_acks and read_acks, as asked of the client; layout, as the binding's property; pid,
+   * a file that begins with the server's.
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
       Node node = client.getNodes()[0];
       requireEqualNodes(client.getNodes(), arguments.required("namespace"));
       for (String table : Admin.tables(arguments)) {
-        if (objects(client, arguments.required("namespace"), table) > 0) {
-          throw Admin.foreign("the set %s of the namespace %s has records, and".formatted(
-              table, arguments.required("namespace")), "choose another namespace (aerospike_namespace)");
-        }
+        claim(client, arguments.required("namespace"), table, Admin.mark(arguments));
       }
       Map<String, String> namespace = pairs(info(node, "namespace/" + arguments.required("namespace")), ";");
       Map<String, String> config = namespaceConfig(node, arguments.required("namespace"));
@@ -165,6 +166,19 @@ public final class AerospikeAdmin {
           "commit to device: " + (commits ? "on" : "off")));
       return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pid"));
     }
+  }
+
+  private static void claim(AerospikeClient client, String namespace, String table, String mark) throws IOException {
+    Key key = new Key(namespace, MARKS, table);
+    Record known = client.get(null, key);
+    if (known != null && mark.equals(known.getString(MARK))) {
+      return;
+    }
+    if (objects(client, namespace, table) > 0) {
+      throw Admin.foreign("the set %s of the namespace %s has records, and".formatted(table, namespace),
+          "choose another namespace (aerospike_namespace)");
+    }
+    client.put(null, key, new Bin(MARK, mark));
   }
 
   /** Fails unless all nodes report the same settings; their files and sizes may differ. */
