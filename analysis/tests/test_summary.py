@@ -331,7 +331,12 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     ):  # fmt: skip
         edit_json(folder / run / host / "client.json", inserted=inserted, unacknowledged_inserts=uncertain)
     assert only(tmp_path).status == "ok"  # not counted, as with more records than are worth it
-    known = ({"usertable": 10998}, {"usertable": 11000}, {"usertable0": 5500, "usertable1": 5499}, {})
+    known: tuple[dict[str, int], ...] = (
+        {"usertable": 10998},
+        {"usertable": 11000},
+        {"usertable0": 5500, "usertable1": 5499},
+        {},
+    )
     unknown = ({"usertable0": 5500, "usertable1": None}, {"usertable0": 5500, "usertable1": "many"})
     for rows in (*known, *unknown):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})

@@ -438,7 +438,7 @@ def _print_conditions(summary: Summary, console: Console, width: int) -> None:
     for part in grid.side_by_side(widths[1:], width - widths[0]) if table.lines else ():
         for position, line in enumerate([table.heads, *table.lines], -1):
             cells = [line[i].ljust(widths[i]) for i in (0, *(column + 1 for column in part))]
-            style = "bold" if position < 0 else "bold red" if position in table.strong else ""
+            style = "bold" if position < 0 else "bold red" if table.is_strong(position) else ""
             say(console, Text("  ".join(cells).rstrip(), style=style))
     if table.lines:
         say(console)
