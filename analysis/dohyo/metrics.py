@@ -107,31 +107,37 @@ class Row:
         "operations of all clients / measured seconds of the client that took longest, per repeat; then the mean of the"
         " repeats, with several rounds of the rounds",
     )
-    ops_per_second_stddev: float | None = _of("sample standard deviation; null of a single run", "1/s")
-    ops_per_second_low: float | None = _of("from here to the next one: [95 % interval](method.md#statistics)", "1/s")
-    ops_per_second_high: float | None = _of("null of a single run", "1/s")
-    records_per_second: float | None = _rate("rec/s", "as `ops_per_second`, and so are the next three")
+    ops_per_second_stddev: float | None = _of("sample standard deviation of the samples; null of a single run", "1/s")
+    ops_per_second_low: float | None = _of(
+        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null of a single run", "1/s"
+    )
+    ops_per_second_high: float | None = _of("upper end of that interval", "1/s")
+    records_per_second: float | None = _rate(
+        "rec/s", "as `ops_per_second`; the next three are as those of `ops_per_second`"
+    )
     records_per_second_stddev: float | None = _of("", "1/s")
     records_per_second_low: float | None = _of("", "1/s")
     records_per_second_high: float | None = _of("", "1/s")
-    sampled: Samples | None = _of("what the samples are: `rounds`; `runs`, of one round; null: a single run has none")
+    sampled: Samples | None = _of(
+        "what the samples are: `rounds`; `runs`, of one round; null: a single run, which has none"
+    )
     ops_per_second_samples: list[float] = _as(
-        "each of them, in the order of time; not in summary.csv", "1/s", default_factory=list
+        "each sample, in the order of time; not in summary.csv", "1/s", default_factory=list
     )
     records_per_second_samples: list[float] = _as("not in summary.csv", "1/s", default_factory=list)
     p99_ms_samples: list[float] = _as(
-        "the p99 of each; empty of a single run, and where one is not known; not in summary.csv",
+        "the p99 of each round or run alone; empty of a single run, and where one is not known; not in summary.csv",
         "ms",
         default_factory=list,
     )
     confidence: float = _as(
-        "of the t of these intervals: 0.95, or 0.985 where [rounds were added](method.md#rounds) until they were"
-        " narrow enough, so that 95 of 100 hold the truth there, too",
+        "of the t of these intervals: 0.95, or 0.985 if [rounds were added](method.md#rounds) until they were narrow"
+        " enough, so that 95 of 100 still include the true value",
         default=statistics.CONFIDENCE,
     )
     resolution: float = _as(
-        "share of the rate that the samples cannot tell from it, such as the last step of a search: the interval"
-        " reaches at least so far",
+        "resolution of the samples as a share of the rate, such as the last step of a search: the interval is at least"
+        " that wide",
         default=0.0,
     )
     mean_ms: float | None = _latency("mean", "mean latency, weighted by the number of operations")
@@ -140,16 +146,16 @@ class Row:
     p95_ms: float | None = _percentile(95)
     p99_ms: float | None = _percentile(99)
     p99_ms_low: float | None = _of(
-        "from here to the next one: 95 % interval over the rounds, or the runs of one round; at least as wide as a"
-        " bucket of the histogram",
+        "lower end of the 95 % confidence interval of the p99 over the rounds, or the runs of one round; at least as"
+        " wide as a bucket of the histogram; null where there are fewer than two, or one p99 is not known",
         "ms",
     )
-    p99_ms_high: float | None = _of("null where there are fewer than two, or one p99 is not known", "ms")
+    p99_ms_high: float | None = _of("upper end of that interval", "ms")
     p99_9_ms: float | None = _percentile(99.9)
     max_ms: float | None = _latency("max", "slowest operation")
     errors: int | None = _of("neither OK nor NOT_FOUND", "records", **_count("errors", "failures"))
     not_found: int | None = _of(
-        "NOT_FOUND, which is no error and no success", "records", **_count("not found", "failures")
+        "NOT_FOUND: neither an error nor a success", "records", **_count("not found", "failures")
     )
     server_cpu_us_per_record: float | None = _of(
         "processor time (user and system) of all server processes in the measured windows; of `OVERALL` alone", "µs"
@@ -157,7 +163,7 @@ class Row:
     client_cpu_us_per_record: float | None = _of("the same of the client processes", "µs")
     latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null when there is no latency")
     discarded: bool = _as(
-        "true: of the first repeats, which the scenario discards; no other row, client or node has anything of them",
+        "true: a row of the first repeats, which the scenario discards; no other row, client or node includes them",
         default=False,
     )
 

@@ -164,7 +164,7 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Positions of the columns that fit beside each other, two apart, at least one at a time."""
+    """Positions of the columns of each part: as many as fit side by side, two spaces apart, and at least one."""
     parts: list[list[int]] = [[]]
     used = 0
     for position, width in enumerate(widths):
