@@ -290,6 +290,13 @@ def checks_command() -> int:
     return 0
 
 
+@cli.command("profiles")
+def profiles_command() -> int:
+    """Prints the tables of docs/conditions.md#profiles: every value that differs, with its source."""
+    click.echo(systems.profiles(), nl=False)
+    return 0
+
+
 @cli.command("variables")
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def variables_command(folder: Path) -> int:

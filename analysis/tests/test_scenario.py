@@ -32,6 +32,7 @@ def test_workload_a_says_what_it_promises() -> None:
         "read_acks": "one",
         "durability": "memory",
         "compression": "none",
+        "profile": "vanilla",
     }
     # The stock client stops after operationcount operations, ours after the measured time.
     assert chosen.client_properties == {

@@ -19,6 +19,8 @@ from dohyo.scenario import systems
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
 from dohyo_filters import answer, answered  # type: ignore[import-not-found]
 
+# What the plugin adds to a description.
+MADE = {"profiles", "role", "settings", "verbs"}
 ROLES = sorted({system.role for system in systems.all_systems().values()})
 # A fact or variable whose name is put together.
 BUILT = re.compile(
@@ -158,9 +160,10 @@ def test_a_description_says_nothing_that_nobody_reads(role: str) -> None:
     read = set(re.findall(r"\b(?:system_spec|systems\[\w+\])\.(\w+)", text))
     # In Python, and in the plugin that makes the variable systems.
     read |= {"order", "binding", "inherits", "by_name", "variants", "variant", "variables", "vars", "title"}
+    read |= {"tuned"}
     description = yaml.safe_load((ANSIBLE / "systems" / role / "system.yml").read_text(encoding="utf-8"))
     assert set(description) - read - {"peers"} == set()
-    assert {*systems.REQUIRED, *systems.OPTIONAL} == (read | {"peers"}) - {"role", "verbs", "variant"}
+    assert {*systems.REQUIRED, *systems.OPTIONAL} == (read | {"peers"}) - MADE - {"variant"}
 
 
 def test_the_page_explains_every_key() -> None:
@@ -168,7 +171,7 @@ def test_the_page_explains_every_key() -> None:
     assert len(files) > len(ROLES)
     used = {key for file in files for key in yaml.safe_load(file.read_text(encoding="utf-8"))}
     text = "".join(file.read_text(encoding="utf-8") for file in sources())
-    used |= set(re.findall(r"\bsystem_spec\.(\w+)", text)) - {"role", "verbs"}
+    used |= set(re.findall(r"\bsystem_spec\.(\w+)", text)) - MADE
     always, perhaps = (ROOT / "docs/adding-a-system.md").read_text(encoding="utf-8").split("It may have these:")
     assert used - rows(always) - rows(perhaps) == {"variant"}
     for file in files:

@@ -190,6 +190,11 @@ def build_client(signals: Signals) -> None:
         raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
 
 
+def _of_servers(scenario: Scenario) -> dict[str, Any]:
+    """What the installation of servers depends on: the roles' variables, and the profile, which has their defaults."""
+    return {**scenario.role_variables, "profile": scenario["profile"]}
+
+
 class _Measurement:
     """Carries out an experiment."""
 
@@ -357,7 +362,7 @@ class _Measurement:
         # What is installed depends on the roles' variables, which may be dimensions of the matrix.
         by_variables: dict[str, list[PlannedTrial]] = {}
         for trial in self.todo:
-            by_variables.setdefault(repr(sorted(trial.scenario.role_variables.items())), []).append(trial)
+            by_variables.setdefault(repr(sorted(_of_servers(trial.scenario).items())), []).append(trial)
         # The first trial's come last, so that it finds them in place.
         for trials in reversed(by_variables.values()):
             ready += self._installed(trials)
@@ -399,7 +404,7 @@ class _Measurement:
         names = list(dict.fromkeys(trial.system for trial in trials))
         asked = {"deploy_systems": names, **size, **largest.role_variables}
         write_json(folder / "deploy.json", asked)
-        self.deployed |= {all_systems()[name].role: largest.role_variables for name in names}
+        self.deployed |= {all_systems()[name].role: _of_servers(largest) for name in names}
         return self._play("deploy.yml", folder, asked)
 
     def _trial(self, trial: PlannedTrial, keep: bool) -> Failure | None:
@@ -409,7 +414,7 @@ class _Measurement:
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = None
-        if self.deployed.get(all_systems()[trial.system].role) != trial.scenario.role_variables:
+        if self.deployed.get(all_systems()[trial.system].role) != _of_servers(trial.scenario):
             # Not every role can keep several versions beside each other: the last one that was installed is there.
             failure = self._deploy([trial])
         failure = failure or self._play("trial.yml", folder, asked)

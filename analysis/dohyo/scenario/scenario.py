@@ -14,7 +14,7 @@ from dohyo.scenario.hosts import Hosts
 MATRIX = "matrix."
 # The dimension whose values are names, each of several properties: variant.NAME.key=value.
 VARIANT = "variant"
-CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression")
+CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression", "profile")
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,12 @@ OPTIONAL = (
     *("disk_mb", "drops", "files", "first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm"),
     *("login", "look", "makes", "node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers"),
     *("preferred", "processes", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
-    *("settles_everywhere", "starts", "unavailable", "up", "variants"),
+    *("settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
 )
 # What a variable may have; the first two it must have.
 _OF_VARIABLE = ("default", "description", "type", "elements", "choices", "pattern", "no_log")
+# And a value of the profile "tuned".
+_OF_TUNED = ("value", "source", "vanilla", "shown")
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,23 @@ def check_description(role: str, content: Any) -> None:
                 f"variables: {name}: pattern: {option['pattern']!r}: no regular expression: {error}"
             ) from error
 
+    _check_tuned(role, content)
+
+
+def _check_tuned(role: str, content: Any) -> None:
+    _check_keys("tuned: ", content.get("tuned", {}))
+    for name, entry in content.get("tuned", {}).items():
+        where = f"tuned: {name}: "
+        _check_keys(where, entry, _OF_TUNED[:2], _OF_TUNED)
+        option = content["variables"].get(name)
+        if option is None and (str(name).startswith(f"{role}_") or f"{role}_settings" not in content["variables"]):
+            raise BadInputError(f"{where}variables has no {name}, and as a setting it needs {role}_settings")
+        for key, value in (("shown", entry["value"]), ("vanilla", "{{" if option is None else option["default"])):
+            if "{{" in str(value) and not entry.get(key):
+                raise BadInputError(f"{where}no {key}, the value in words")
+        if not str(entry["source"] or "").strip():
+            raise BadInputError(f"{where}source: must say where the value comes from")
+
 
 def _check_keys(where: str, content: Any, wanted: tuple[str, ...] = (), known: tuple[str, ...] | None = None) -> None:
     if not isinstance(content, dict):
@@ -211,6 +230,22 @@ def all_systems() -> dict[str, System]:
         for role, each in _descriptions().items()
         for name, variant in each.get("variants", {role: {}}).items()
     }
+
+
+def profiles() -> str:
+    """Tables of every value that the profiles differ in, of all systems, in Markdown; docs/conditions.md has them."""
+    lines = []
+    for each in _descriptions().values():
+        if not each.get("tuned"):
+            continue
+        lines += [f"**{each['title']}**", "", "| name | `vanilla` | `tuned` | source |", "|---|---|---|---|"]
+        for name, entry in each["tuned"].items():
+            default = each["variables"].get(name, {}).get("default")
+            values = (entry.get("vanilla", default), entry.get("shown", entry["value"]))
+            cells = (f"`{name}`", *(json.dumps(value) if isinstance(value, bool) else str(value) for value in values))
+            lines.append(f"| {' | '.join(' '.join(cell.split()) for cell in (*cells, entry['source']))} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 @cache

@@ -45,6 +45,9 @@ class Conditions:
     read_acks: str | None = None
     durability: str | None = None
     compression: str | None = None
+    profile: str | None = None
+    tuned: str | None = None  # what the profile sets otherwise than the package, as in memtable=trie
+    settings: str | None = None  # what the user sets otherwise than the profile
     write_copies: int | None = None  # copies that acknowledge a write
     read_copies: int | None = None  # copies that answer a read
     consistency: str | None = None  # strong, eventual, or what the system itself says

@@ -38,7 +38,7 @@ from dohyo.scenario.properties import find as find_property
 from dohyo.scenario.properties import of_the_workload
 from dohyo.statistics import trend
 from dohyo.summary import in_parallel, knee, probes, validity
-from dohyo.summary.asked import asked
+from dohyo.summary.asked import asked, plain
 from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons, target_of
 from dohyo.summary.phase import Phase, add_all, parts_of
@@ -54,11 +54,12 @@ T = TypeVar("T")
 # number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "profile",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = (
     "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "heap", "memory", "jdk", "gc",
+    "profile", "heap", "memory", "jdk", "gc",
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")
 # What may differ from phase to phase of a trial; what is said in one breath stays together.
@@ -731,6 +732,9 @@ class _Evidence:
         read_back = {name: getattr(facts, name) for name in _READ_BACK}
         stated: dict[str, Any] = {name: str(value) for name, value in read_back.items() if value is not None}
         stated |= {name: getattr(facts, name) for name in _COUNTED}
+        for name, given in (("tuned", facts.tuned), ("settings", facts.settings)):
+            if given:
+                stated[name] = ", ".join(f"{key}={plain(value)}" for key, value in given.items())
         return Conditions(
             **stated,
             clients=len(clients) or None,

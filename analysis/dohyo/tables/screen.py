@@ -483,6 +483,9 @@ def what_and_where(summary: Summary) -> list[str]:
     if len(clients) == len(threads) == 1 and (count := min(threads, key=str)):
         many = f"{min(clients, key=str)} clients {_TIMES} " if (min(clients, key=str) or 1) > 1 else ""
         facts.append(f"{many}{count} thread{'' if count == 1 else 's'}")
+    profiles = sorted({each.profile for each in conditions if each.profile})
+    if profiles and profiles != ["vanilla"]:
+        facts.append(f"profile {' or '.join(profiles)}")
     targets = {each.target for each in conditions if each.target}
     if targets:
         facts.append(f"target {' or '.join(f'{target:,.0f}' for target in sorted(targets))} ops/s per client")

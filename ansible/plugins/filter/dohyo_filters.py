@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import socket
 import sys
@@ -10,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
@@ -99,6 +102,88 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
         if str(result.get(name)) != str(value)
     ]
     return {**result, "differences": differences}
+
+
+def in_effect(
+    profiles: dict[str, Any], profile: str, variables: dict[str, Any], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """The profile that a system's servers were started with, as its conditions have it.
+
+    :param profiles: of the system: ``variables``, the values of both profiles by name, and ``settings``, those of the
+        profile ``tuned``
+    :param variables: what these variables are now
+    :param settings: what was added to the server's configuration, by the profile or the user
+    :returns: ``profile``, its name, ``vanilla`` for a system that has no other; ``values``, everything by name; of these
+        ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set otherwise than
+        the profile
+    """
+    values = {**variables, **settings}
+    of_profile = {name: both[profile] for name, both in profiles["variables"].items()}
+    if profile == "tuned":
+        of_profile |= profiles["settings"]
+    vanilla = {name: both["vanilla"] for name, both in profiles["variables"].items()}
+    missing = object()
+    own = {name: value for name, value in values.items() if str(value) != str(of_profile.get(name, missing))}
+    tuned = {
+        name: value
+        for name, value in values.items()
+        if name not in own and str(value) != str(vanilla.get(name, missing))
+    }
+    name = profile if profiles["variables"] or profiles["settings"] else "vanilla"
+    return {"profile": name, "values": values, "tuned": tuned, "settings": own}
+
+
+def as_yaml(text: str, settings: dict[str, Any]) -> str:
+    """A configuration in YAML with further settings, by their keys with dots between them; they replace what is there.
+
+    Raises AnsibleFilterError for a setting in the place of a mapping or a list, or below a single value.
+    """
+    content = yaml.safe_load(text)
+    for path, value in settings.items():
+        *above, last = path.split(".")
+        place = content
+        for key in above:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise AnsibleFilterError(f"setting {path}: {key} is {place!r} and has no keys")
+        if isinstance(place.get(last), dict | list):
+            raise AnsibleFilterError(f"setting {path}: it has keys or elements of its own")
+        place[last] = value
+    # YAML knows no notation for the types that Ansible has for text.
+    return yaml.safe_dump(json.loads(json.dumps(content)), sort_keys=False, width=math.inf, allow_unicode=True)
+
+
+def as_sections(text: str, settings: dict[str, Any]) -> str:
+    """A configuration of Aerospike with further settings, as ``SECTION.SUBSECTION.KEY``; they replace what is there.
+
+    A section is called by its first word: ``namespace.storage-engine.flush-size``. Raises AnsibleFilterError where the
+    configuration has no such section, and for a
+    value that would end one.
+    """
+    if unfit := [f"{name}={value}" for name, value in settings.items() if re.search(r"[{}#]", str(value))]:
+        raise AnsibleFilterError(f"setting {', '.join(unfit)}: a value has no braces and no #")
+    left = dict(settings)
+    lines: list[str] = []
+    section: list[str] = []
+
+    def line(path: str, depth: int) -> str:
+        return "\t" * depth + f"{path.rpartition('.')[2]} {left.pop(path)}"
+
+    for each in text.splitlines():
+        words = each.split() or [""]
+        path = ".".join([*section, words[0]])
+        if words[-1] == "{":
+            section.append(words[0])
+        elif words[0] == "}":
+            inside = ".".join(section)
+            lines += [
+                line(name, len(section)) for name in settings if name in left and name.rpartition(".")[0] == inside
+            ]
+            section.pop()
+        lines.append(line(path, len(section)) if path in left else each)
+    if left:
+        raise AnsibleFilterError(f"setting {', '.join(left)}: the configuration has no such section")
+    return "\n".join(lines) + "\n"
 
 
 # As dohyo/plain_text.py has it.
@@ -238,5 +323,17 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        filters = (answer, answered, as_properties, by_sentence, disk_mb, judged, misfits, others)
+        filters = (
+            answer,
+            answered,
+            as_properties,
+            as_sections,
+            as_yaml,
+            by_sentence,
+            disk_mb,
+            in_effect,
+            judged,
+            misfits,
+            others,
+        )
         return {each.__name__: each for each in filters}

@@ -9,6 +9,7 @@ from typing import Any
 from ansible.inventory.group import Group
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.vars import BaseVarsPlugin
+from ansible.template import trust_as_template
 
 DOCUMENTATION = r"""
 name: systems
@@ -19,7 +20,13 @@ description:
     role's own. A file with C(variants) is one system for each of them, which differ in the keys that the variant has.
   - The default of each of C(variables), and what C(vars) says, are variables of their own. Every inventory overrides
     them, as they rank with group_vars/all.yml beside the playbooks.
+  - With C(dohyo_profile=tuned) the default of a variable is its value in C(tuned), if it has one there. C(profiles) of
+    a system has both values of these variables, and the further C(settings) of its configuration file that C(tuned)
+    has. C(settings) of a system is the user's variable NAME_settings.
 """
+
+# What a scenario says, in the conditions; an inventory may say it for playbooks that are called by hand.
+PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | default('vanilla') }}")
 
 SYSTEMS = Path(__file__).resolve().parents[2] / "systems"
 VERBS = Path(__file__).resolve().parents[2] / "roles" / "system" / "tasks"
@@ -27,7 +34,7 @@ VERBS = Path(__file__).resolve().parents[2] / "roles" / "system" / "tasks"
 
 def all_variables(loader: DataLoader) -> dict[str, Any]:
     """C(systems), and the variables of all of them."""
-    found: dict[str, Any] = {"systems": {}}
+    found: dict[str, Any] = {"systems": {}, "dohyo_profile": PROFILE}
     descriptions = []
     for folder in SYSTEMS.iterdir():
         if (folder / "system.yml").is_file():
@@ -38,9 +45,22 @@ def all_variables(loader: DataLoader) -> dict[str, Any]:
         verbs = {file.stem: file.stem for file in sorted(VERBS.glob("*.yml"))}
         # Relative to VERBS, which has a link to SYSTEMS.
         verbs |= {file.stem: f"systems/{role}/tasks/{file.name}" for file in (SYSTEMS / role / "tasks").glob("*.yml")}
-        for name, variant in text.get("variants", {role: {}}).items():
-            found["systems"][name] = {**text, **variant, "role": role, "verbs": verbs}
-        found |= {name: option["default"] for name, option in text["variables"].items()}
+        profiles: dict[str, dict[str, Any]] = {"variables": {}, "settings": {}}
+        defaults = {name: option["default"] for name, option in text["variables"].items()}
+        for name, entry in text.get("tuned", {}).items():
+            if name in defaults:
+                profiles["variables"][name] = {"vanilla": defaults[name], "tuned": entry["value"]}
+            else:
+                profiles["settings"][name] = entry["value"]
+        settings = trust_as_template(f"{{{{ {role}_settings }}}}") if f"{role}_settings" in defaults else {}
+        more = {"role": role, "verbs": verbs, "profiles": profiles, "settings": settings}
+        variants = text.get("variants", {role: {}})
+        for name, variant in variants.items():
+            found["systems"][name] = {**text, **variant, **more}
+        of_profile = f"systems['{next(iter(variants))}'].profiles.variables"
+        found |= defaults | {
+            name: trust_as_template(f"{{{{ {of_profile}.{name}[dohyo_profile] }}}}") for name in profiles["variables"]
+        }
         found |= text.get("vars", {})
     return found
 

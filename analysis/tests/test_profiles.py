@@ -1,0 +1,118 @@
+"""The two profiles of the servers' settings: what wins over what, and how settings reach a configuration file."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
+from test_scylla_role import play
+
+from dohyo.ansible.data import as_data
+from dohyo.places import ANSIBLE, ROOT
+from dohyo.scenario import systems
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from dohyo_filters import as_sections, as_yaml, in_effect  # type: ignore[import-not-found]
+
+BOTH = {"c_a": {"vanilla": 1, "tuned": 2}, "c_b": {"vanilla": "x", "tuned": "x"}}
+PROFILES = {"variables": BOTH, "settings": {"k": 3}}
+
+
+def test_the_page_has_every_value_with_its_source() -> None:
+    page = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    assert f"\n{systems.profiles()}\n" in page, "write it anew: .venv/bin/dohyo profiles"
+
+
+def test_conditions_tell_the_profile_s_values_from_the_user_s() -> None:
+    assert in_effect(PROFILES, "vanilla", {"c_a": 1, "c_b": "x"}, {}) == {
+        "profile": "vanilla", "values": {"c_a": 1, "c_b": "x"}, "tuned": {}, "settings": {},
+    }  # fmt: skip
+    assert in_effect(PROFILES, "tuned", {"c_a": "2", "c_b": "y"}, {"k": 3, "m": "n"}) == {
+        "profile": "tuned", "values": {"c_a": "2", "c_b": "y", "k": 3, "m": "n"},
+        "tuned": {"c_a": "2", "k": 3}, "settings": {"c_b": "y", "m": "n"},
+    }  # fmt: skip
+    assert in_effect(PROFILES, "vanilla", {"c_a": 2, "c_b": "x"}, {"k": 4})["settings"] == {"c_a": 2, "k": 4}
+
+
+def test_a_system_without_values_of_its_own_is_not_called_tuned() -> None:
+    assert in_effect({"variables": {}, "settings": {}}, "tuned", {}, {"a": 1})["profile"] == "vanilla"
+
+
+HOSTILE = ["{{ 1 + 1 }}", "a: b", "- a", "#", "'\"", "!!python/object", "yes", "*a", "&a b", "|", "0x1"]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_setting_in_yaml_is_one_value_whatever_it_is(value: str) -> None:
+    rendered = as_yaml("a: 1\nb: {c: [1]}\n", {"b.d.e": value, "a": value})
+    assert yaml.safe_load(rendered) == {"a": value, "b": {"c": [1], "d": {"e": value}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"), [("b.c", "keys or elements of its own"), ("b", "keys or"), ("a.b", "a is 1 and has no keys")]
+)
+def test_a_setting_in_yaml_replaces_no_keys(path: str, problem: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=problem):
+        as_yaml("a: 1\nb: {c: [1]}\n", {path: 2})
+
+
+SECTIONS = "service {\n\tx 1\n}\nnamespace ycsb {\n\tr 2\n\tstorage-engine device {\n\t\tf a\n\t}\n}\n"
+
+
+def test_a_setting_reaches_its_section() -> None:
+    settings = {"service.x": 2, "service.y": "3", "namespace.storage-engine.f": "b", "namespace.z": "true"}
+    assert as_sections(SECTIONS, settings).split("\n") == [
+        "service {", "\tx 2", "\ty 3", "}",
+        "namespace ycsb {", "\tr 2", "\tstorage-engine device {", "\t\tf b", "\t}", "\tz true", "}", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [("nosuch.x", 1, "setting nosuch.x: the configuration has no"), ("service.x", "1 }", "setting service.x=1 }: a")],
+)
+def test_a_setting_of_no_section_or_that_ends_one_is_refused(name: str, value: Any, problem: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=problem):
+        as_sections(SECTIONS, {name: value})
+
+
+def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the role writes into cassandra.yaml of one host, and what it keeps of the profile as conditions."""
+    # As dohyo gives Ansible a scenario's variables: texts are data.
+    (folder / "given.yml").write_text(as_data(variables))
+    effect = "system_spec.profiles | in_effect(dohyo_profile, system_profiled, system_settings)"
+    tasks = [
+        {"include_vars": str(folder / "given.yml")},
+        {"include_role": {"name": "system", "tasks_from": "{{ systems.cassandra.verbs.configure }}", "public": True}},
+        {"set_fact": {"effect": f"{{{{ {effect} }}}}"}},
+    ]  # fmt: skip
+    hosts = {"one": {"dohyo_home": str(folder), "dohyo_data": [str(folder / "data")], "cassandra_address": "127.9.9.1"}}
+    given = {"system_name": "cassandra", "jdk_host": {"java_home": "/jdk"}, "jdk_gc_options": []}
+    given["service_host"] = {"cores": 6}
+    lib = folder / "install/cassandra/5.0.9/lib"
+    lib.mkdir(parents=True)
+    (lib / "jamm-1.jar").touch()
+    (found,) = play(folder, tasks, hosts, 0, ["effect"], **given)["effect"]
+    return yaml.safe_load((folder / "run/cassandra/conf/cassandra.yaml").read_text()), found
+
+
+@pytest.mark.slow
+def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path) -> None:
+    given = {"trial_conditions": {"profile": "tuned"}, "cassandra_sstable_format": "big"}
+    settings = {"memtable_allocation_type": "heap_buffers", "compression.a": "{{ 1 + 1 }}"}
+    written, effect = cassandra(tmp_path, **given, cassandra_settings=settings)
+    assert written["memtable"]["configurations"]["default"]["inherits"] == "trie"
+    assert written["sstable"]["selected_format"] == "big"
+    assert written["memtable_allocation_type"] == "heap_buffers"
+    assert written["compression"] == {"a": "{{ 1 + 1 }}"}
+    assert effect["tuned"]["cassandra_memtable"] == "trie"
+    assert effect["settings"] == {"cassandra_sstable_format": "big", **settings}
+
+
+@pytest.mark.slow
+def test_the_profile_of_the_package_adds_nothing(tmp_path: Path) -> None:
+    written, effect = cassandra(tmp_path)
+    assert "memtable_allocation_type" not in written
+    assert written["memtable"]["configurations"]["default"]["inherits"] == "skiplist"
+    assert (effect["profile"], effect["tuned"], effect["settings"]) == ("vanilla", {}, {})
