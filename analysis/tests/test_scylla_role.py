@@ -43,7 +43,7 @@ def play(
 
 
 def configure(
-    folder: Path, nodes: int, clients: int, durability: str = "memory", **variables: Any
+    folder: Path, nodes: int, clients: int, durability: str = "memory", profile: str = "vanilla", **variables: Any
 ) -> tuple[list[dict[str, Any]], list[list[str]]]:
     """Runs the role's verb.
 
@@ -65,8 +65,8 @@ def configure(
     ]
     found = {"binary": "/opt/scylladb/bin/scylla", "reason": ""}
     answer = play(
-        folder, tasks, hosts, clients, ["command"], trial_conditions={"durability": durability}, system_name="scylla",
-        system_state={"scylla": {"found": found}}, **variables,
+        folder, tasks, hosts, clients, ["command"], trial_conditions={"durability": durability, "profile": profile},
+        system_name="scylla", system_state={"scylla": {"found": found}}, **variables,
     )  # fmt: skip
     configs = [yaml.safe_load((home / "run/scylla/conf/scylla.yaml").read_text()) for home in homes]
     return configs, answer["command"]
@@ -114,6 +114,42 @@ def test_three_prepared_nodes_without_clients(tmp_path: Path) -> None:
             "--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--blocked-reactor-notify-ms", "100",
         ]  # fmt: skip
     assert len({config["native_transport_port"] for config in configs}) == 1
+
+
+@pytest.mark.slow
+def test_the_vendor_s_guide_for_production(tmp_path: Path) -> None:
+    [config], [command] = configure(tmp_path, 1, 0, profile="tuned", scylla_memory="8g")
+    assert config.keys() <= known_keys()
+    assert config["developer_mode"] is False
+    assert config["internode_compression"] == "all"
+    assert command[command.index("--io-properties-file") + 1] == "/etc/scylla.d/io_properties.yaml"
+    assert "--overprovisioned" not in command
+
+
+MEASURED = """disks:
+  - mountpoint: {}
+    read_iops: 1
+"""
+
+
+def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
+    """The script of the task that looks: whose mount point the file of an earlier measurement names."""
+    [task] = [
+        task for task in yaml.safe_load((ANSIBLE / "systems/scylla/tasks/tune.yml").read_text())
+        if "scylla_measured" in task.get("vars", {})
+    ]  # fmt: skip
+    file = tmp_path / "io_properties.yaml"
+    place = subprocess.run(["stat", "-c", "%m", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
+
+    def unmeasured() -> str:
+        command: list[str | Path] = ["sh", "-c", task["vars"]["scylla_measured"], file, tmp_path]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert unmeasured() == place
+    file.write_text(MEASURED.format("/var/lib/scylla"))
+    assert unmeasured() == place
+    file.write_text(MEASURED.format(place))
+    assert unmeasured() == ""
 
 
 def test_says_why_it_is_not_available_and_how_to_get_it(tmp_path: Path) -> None:

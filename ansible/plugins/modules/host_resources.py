@@ -2,7 +2,7 @@
 
 It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
 of the version asked for) and ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (which of
-``needs`` do not exist), ``disk_free_mb``, ``memory_available_mb`` (without swapping), ``cores``, ``huge_pages`` (may a
+``needs`` do not exist), ``disk_free_mb``, ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_available_mb`` (without swapping), ``cores``, ``huge_pages`` (may a
 process ask for transparent ones?), ``os``, ``family`` (debian or redhat: whose packages it takes) and, with ``checks``,
 ``problems``, one sentence each.
 """
@@ -63,6 +63,27 @@ def memory_mb(field: str) -> int:
     with open("/proc/meminfo", encoding="ascii") as lines:
         fields = dict(line.split(":", 1) for line in lines)
     return int(fields[field].split()[0]) // 1024
+
+
+def disk_kind(path: str) -> str:
+    """What carries a file system: nvme, ssd or rotational; ssd for what is no disk of this host, as in a container."""
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    device = os.stat(path).st_dev
+    sysfs = os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    if os.path.exists(f"{sysfs}/partition"):
+        sysfs = os.path.dirname(sysfs)
+    # Of an array or a volume, the first of what it is made of.
+    while parts := sorted(glob.glob(f"{sysfs}/slaves/*")):
+        sysfs = os.path.realpath(parts[0])
+        sysfs = os.path.dirname(sysfs) if os.path.exists(f"{sysfs}/partition") else sysfs
+    if os.path.basename(sysfs).startswith("nvme"):
+        return "nvme"
+    try:
+        with open(f"{sysfs}/queue/rotational", encoding="ascii") as file:
+            return "rotational" if file.read().strip() == "1" else "ssd"
+    except OSError:
+        return "ssd"
 
 
 def huge_pages() -> bool:
@@ -251,6 +272,7 @@ def main() -> None:
         java_seen=[f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
         missing=[path for path in given["needs"] if not os.path.exists(path)],
         disk_free_mb=free_mb(os.path.abspath(given["path"])),
+        disk_kind=disk_kind(os.path.abspath(given["path"])),
         memory_available_mb=memory_mb("MemAvailable"),
         cores=len(os.sched_getaffinity(0)),
         huge_pages=huge_pages(),

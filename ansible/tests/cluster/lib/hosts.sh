@@ -15,7 +15,7 @@ find / -xdev \( -path /tmp -o -path /run -o -path /var/log -o -path /var/tmp -o 
     -o -path /var/backups -o -path /var/lib/apt/daily_lock -o -path /var/lib/sudo -o -path /home/dohyo/.ansible -o -path /root/.ansible -o -path /etc \) -prune -o -type f -printf '%p %m %u %s %T@\n' -o -printf '%p %y %m %u %l\n' |
     sort
 find /etc \( -type f -exec sha256sum {} + \) -o -printf '%p %y %m %u %l\n' | sort -k 2
-sysctl -a 2>/dev/null | grep -E '^vm\.(swappiness|max_map_count|zone_reclaim_mode) '
+sysctl -a 2>/dev/null | grep -E '^(vm\.(swappiness|max_map_count|zone_reclaim_mode)|fs\.aio-max-nr) '
 grep . /sys/kernel/mm/transparent_hugepage/{enabled,defrag}
 for disk in /dev/disk1 /dev/disk2; do
     cat "/sys/dev/block/$((0x$(stat -c %t "$disk"))):$((0x$(stat -c %T "$disk")))/queue"/{scheduler,read_ahead_kb}

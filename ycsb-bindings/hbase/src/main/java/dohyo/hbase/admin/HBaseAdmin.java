@@ -90,8 +90,9 @@ public final class HBaseAdmin implements AutoCloseable {
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       hbase.createTables();
-      // Regions must not move during a run; the regions of a new table are spread evenly.
+      // Regions must neither move nor split during a run; those of a new table are spread evenly.
       hbase.admin.balancerSwitch(false, true);
+      hbase.admin.splitSwitch(false, true);
       return Map.of("conditions", hbase.conditions(), "pid", new InfoPages(arguments.required("info")).pid());
     }
   }
@@ -233,7 +234,8 @@ public final class HBaseAdmin implements AutoCloseable {
             distinct(running.stream().map(server -> server.get("hbase.wal.provider"))),
             hdfs.isPresent() ? "HDFS" : running.get(0).get("fs.file.impl", "LocalFileSystem").replaceAll(".*\\.", "")),
         "block encoding " + families(tables, ColumnFamilyDescriptor::getDataBlockEncoding),
-        "regions per table: " + distinct(tables().stream().map(this::regionCounts))));
+        "regions per table: " + distinct(tables().stream().map(this::regionCounts)),
+        "splits of regions: " + (admin.isSplitEnabled() ? "on" : "off")));
     if (families(tables, ColumnFamilyDescriptor::isPrefetchBlocksOnOpen).contains("true")) {
       notes.add("files are read into the block cache when they are opened (PREFETCH_BLOCKS_ON_OPEN)");
     }

@@ -1,0 +1,91 @@
+"""Real servers with profile=tuned: they start, and have the values that the profile gives them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+
+from dohyo.ansible import available
+from dohyo.places import ROOT
+
+HEAPS = {f"hbase_{part}_heap": "256m" for part in ("master", "namenode", "datanode", "zookeeper")}
+
+
+def tuned(folder: Path, system: str, **variables: str) -> tuple[dict[str, Any], Path]:
+    """Measures a system; gives its conditions and the folder of its evidence."""
+    settings = [
+        "--records=1000",
+        *(f"--set={name}={value}" for name, value in {"profile": "tuned", **variables}.items()),
+    ]
+    done = subprocess.run(
+        [ROOT / "run.sh", "workloadA", "--systems", system, *small.options(), *settings, "--out", folder],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (trial,) = (folder / "raw").iterdir()
+    conditions: dict[str, Any] = json.loads((trial / "conditions.json").read_text())
+    assert conditions["profile"] == "tuned"
+    return conditions, trial
+
+
+def file_of(trial: Path, name: str) -> str:
+    (found,) = trial.glob(f"server/*/{name}")
+    return found.read_text()
+
+
+def test_hbase_on_hdfs_reads_its_own_blocks(tmp_path: Path) -> None:
+    conditions, trial = tuned(tmp_path / "hbase", "hbase", hbase_distributed="true", **HEAPS)
+    notes = "; ".join(conditions["notes"])
+    assert "short-circuit reads: on" in notes
+    assert "splits of regions: off" in notes
+    # A heap of 512 MiB: 0.4 of it are memstores, of 128 MiB each.
+    assert "regions per table: 1" in notes
+    beans = json.loads(file_of(trial, "stats/run-1/stats-jmx.txt"))["beans"]
+    assert max(bean.get("shortCircuitBytesRead", 0) for bean in beans) > 0
+    running = file_of(trial, "stats/run-1/stats-conf.txt")
+    assert "throttle.NoLimitThroughputController" in running
+    assert conditions["tuned"]["hbase_handlers"] == max(100, min(200, 2 * len(os.sched_getaffinity(0))))
+
+
+def values_of(trial: Path, name: str) -> dict[str, str]:
+    """What a server says of itself, by name."""
+    lines = file_of(trial, f"stats/run-1/{name}").splitlines()
+    return {key: value for key, _, value in (line.replace("\t", "=").partition("=") for line in lines)}
+
+
+def test_innodb(tmp_path: Path) -> None:
+    conditions, trial = tuned(tmp_path / "mysql", "mysql-innodb", mysql_log_file="64m")
+    assert conditions["settings"] == {"mysql_log_file": "64m"}
+    running = values_of(trial, "stats-variables.txt")
+    assert {name: str(value) for name, value in conditions["tuned"].items()}.items() <= running.items()
+    assert int(running["innodb_io_capacity_max"]) == 2 * int(running["innodb_io_capacity"])
+    assert running["innodb_log_buffer_size"] == "67108864"
+
+
+def test_postgresql(tmp_path: Path) -> None:
+    conditions, trial = tuned(
+        tmp_path / "pg", "postgresql", postgresql_max_wal_size="3g", postgresql_shared_buffers="128m"
+    )
+    running = values_of(trial, "stats-settings.txt")
+    names = {
+        "max_wal_size": "3072",
+        "min_wal_size": "2048",
+        "checkpoint_timeout": "900",
+        "maintenance_work_mem": "65536",
+    }
+    assert names.items() <= running.items()
+    assert running["effective_cache_size"] == str(3 * 128 * 1024 // 8)  # pages of 8 KiB
+    assert running["random_page_cost"] == str(conditions["tuned"].get("random_page_cost", 4))
+
+
+@pytest.mark.skipif(bool(available.ask(None)["aerospike"]), reason="no asd on this machine")
+def test_aerospike(tmp_path: Path) -> None:
+    conditions, trial = tuned(tmp_path / "aerospike", "aerospike")
+    running = values_of(trial, "stats-config-service.txt")
+    assert running["service-threads"] == str(5 * len(os.sched_getaffinity(0)))
+    assert values_of(trial, "stats-config-namespace.txt")["storage-engine.post-write-cache"] == str(256 << 20)
+    assert conditions["tuned"]["namespace.storage-engine.post-write-cache"] == "256M"
