@@ -27,6 +27,9 @@ def play(
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
         "dohyo_control": str(folder),
+        **dict.fromkeys(("host_memory_budget", "host_cpus_server", "host_cpus_client"), ""),
+        "host_budget_mb": 0,
+        "host_shortages": [],
         **variables,
     }
     groups = {"database": {"hosts": hosts}, "client": {"hosts": dict.fromkeys([*hosts][:clients])}}
