@@ -3,8 +3,8 @@
 It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
 of the version asked for) and ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (which of
 ``needs`` do not exist), ``disk_free_mb``, ``memory_mb`` (all of it), ``memory_available_mb`` (without swapping),
-``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a process ask for transparent ones?), ``os``, ``family`` (debian
-or redhat: whose packages it takes) and, with ``checks``, ``problems``, one sentence each.
+``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a process ask for transparent ones?), ``os``, ``family``
+(debian or redhat: whose packages it takes) and, with ``checks``, ``problems``, one sentence each.
 """
 
 from __future__ import annotations
