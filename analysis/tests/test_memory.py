@@ -91,8 +91,8 @@ def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
     assert limits({"a": read(800), "b": read(700)}, asked, False) == {
         "memory_budget": "a: 800 MiB; b: 700 MiB instead of 800"
     }
-    assert limits(dict.fromkeys("ab", read(None, "it has cgroup version 1")), asked, False) == {
-        "memory_budget": "800 MiB, which the kernel does not enforce (it has cgroup version 1)"
+    assert limits(dict.fromkeys("ab", read(None, "it has no memory controller of cgroup version 2")), asked, False) == {
+        "memory_budget": "800 MiB, which the kernel does not enforce (it has no memory controller of cgroup version 2)"
     }
     pinned = {"a": read(None, on="0-3"), "b": read(None)}
     assert limits(pinned, {"a": 0, "b": 0}, True) == {"server_cpus": "a: 0-3; b: all"}
@@ -106,7 +106,7 @@ def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) ->
         (tmp_path / path).mkdir()
         (tmp_path / path / "memory.max").write_text(f"{limit}\n")
     paths = ["/a.slice/a-1.slice/one.service", "/a.slice/a-1.slice/two.service"]
-    assert limit_of(paths, str(tmp_path)) == (None, "it has cgroup version 1")
+    assert limit_of(paths, str(tmp_path)) == (None, "it has no memory controller of cgroup version 2")
     (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
     assert limit_of(paths, str(tmp_path)) == (800 * MIB, "")
     assert limit_of(paths[:1], str(tmp_path)) == (5 * MIB, "")

@@ -36,8 +36,13 @@ def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
 
     :param paths: of the processes, as :func:`cgroup_of` has them
     """
-    if not os.path.exists(os.path.join(root, "cgroup.controllers")):
-        return None, "it has cgroup version 1"
+    try:
+        with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as file:
+            controllers = file.read().split()
+    except OSError:
+        controllers = []
+    if "memory" not in controllers:
+        return None, "it has no memory controller of cgroup version 2"
     common = os.path.commonpath([path or "/" for path in paths]) if paths else "/"
     least = None
     while common != "/":
