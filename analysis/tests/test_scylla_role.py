@@ -27,6 +27,9 @@ def play(
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
         "dohyo_control": str(folder),
+        **dict.fromkeys(("host_memory_budget", "host_cpus_server", "host_cpus_client"), ""),
+        "host_budget_mb": 0,
+        "host_shortages": [],
         **variables,
     }
     groups = {"database": {"hosts": hosts}, "client": {"hosts": dict.fromkeys([*hosts][:clients])}}
@@ -98,7 +101,7 @@ def test_one_node_that_shares_its_host_with_a_client(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_three_prepared_nodes_without_clients(tmp_path: Path) -> None:
     configs, commands = configure(
-        tmp_path, 3, 0, durability="disk", scylla_tune=True, scylla_smp=4, scylla_cpuset="0-3", scylla_memory="8g",
+        tmp_path, 3, 0, durability="disk", scylla_tune=True, scylla_smp=4, host_cpus_server="0-3", host_budget_mb=16384,
         scylla_tablets=False, scylla_options=["--blocked-reactor-notify-ms", "100"],
     )  # fmt: skip
     for i, (config, command) in enumerate(zip(configs, commands, strict=True), 1):
@@ -110,7 +113,7 @@ def test_three_prepared_nodes_without_clients(tmp_path: Path) -> None:
         assert config["developer_mode"] is False
         assert config["tablets_mode_for_new_keyspaces"] == "disabled"
         assert command[command.index("--memory") :] == [
-            "--memory", "8192M", "--smp", "4", "--cpuset", "0-3",
+            "--memory", f"{16384 - 1536}M", "--smp", "4", "--cpuset", "0-3",
             "--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--blocked-reactor-notify-ms", "100",
         ]  # fmt: skip
     assert len({config["native_transport_port"] for config in configs}) == 1

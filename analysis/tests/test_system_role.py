@@ -119,7 +119,11 @@ DESCRIPTION = ANSIBLE / "systems/cassandra/system.yml"
         ("\nunavailable: .*", "", "no available and no unavailable; "),
         ("order: 1", "order: first", "order: 'first': must be a whole number"),
         ("order: 1", "variants: {a: {titel: b}}", "variants: a: unknown key 'titel': did you mean title?"),
-        ("    default: 1g", "    defalt: 1g", "variables: cassandra_heap: unknown key 'defalt': did you mean default?"),
+        (
+            "    default: 5.0.9",
+            "    defalt: 5.0.9",
+            "variables: cassandra_version: unknown key 'defalt': did you mean default?",
+        ),
         (
             "gc_threads: {type: int",
             "gc_threads: {type: integer",

@@ -6,6 +6,7 @@ Formulas and their sources are in docs/sizing.md. What differs between systems i
 
 import json
 import math
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -47,6 +48,8 @@ class Needs:
     :ivar log: largest size of the log beside the data, bytes
     :ivar spread: the copies are divided over all hosts; else a host that has any has a copy of everything
     :ivar cache: bytes of its own read cache; 0 if it has none
+    :ivar budget: bytes that all of it may take of a host; 0 where nothing limits it
+    :ivar unknown: the budget is a share of a memory that is not known: sizes are those of a small machine
     """
 
     system: str
@@ -56,6 +59,8 @@ class Needs:
     log: int
     spread: bool
     cache: int = 0
+    budget: int = 0
+    unknown: bool = False
 
     def copies(self, records: int, replication: int, hosts: int) -> float:
         """Copies of records on a host."""
@@ -92,8 +97,12 @@ class Sizes:
     def memory(self, needs: Needs, records: int | None = None) -> float:
         """Bytes of memory per host, with the client's where that runs there; for the scenario's records or others."""
         count = self.scenario.number("recordcount") if records is None else records
-        client = properties.heap_bytes(self.scenario["client_heap"]) + CLIENT_MIB * MIB if self.hosts.clients else 0
-        return needs.memory_on(count, self.scenario.number("replication"), self.hosts.count) + client
+        return needs.memory_on(count, self.scenario.number("replication"), self.hosts.count) + self._client
+
+    @property
+    def _client(self) -> int:
+        """Bytes of memory of a client beside the servers."""
+        return properties.heap_bytes(self.scenario["client_heap"]) + CLIENT_MIB * MIB if self.hosts.clients else 0
 
     def fits(self, needs: Needs, records: int | None = None) -> bool:
         """Whether a system has room on the hosts, as far as is known of them."""
@@ -137,8 +146,10 @@ class Sizes:
         return f" at {point}" if point else ""
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
+        memory = self.memory(needs, records)
         asked = (
-            ("memory", self.memory(needs, records), self.hosts.memory),
+            ("memory", max(memory, needs.budget + self._client), self.hosts.memory),
+            ("host_memory_budget", memory - self._client, needs.budget or None),
             ("disk", self.disk(needs, records), self.hosts.disk),
         )
         return [
@@ -205,18 +216,30 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
             inventory = folder / "paper.yml"
             names = {f"node{number}": None for number in range(1, hosts.count + 1)}
             groups = {"database": {"hosts": names}, "client": {"hosts": names}}
-            inventory.write_text(as_data({"all": {"children": groups, "vars": {"dohyo_home": name}}}), encoding="ascii")
+            # As inventories of hosts have it.
+            all_hosts = {"dohyo_home": name, "dohyo_systemd": True}
+            inventory.write_text(as_data({"all": {"children": groups, "vars": all_hosts}}), encoding="ascii")
         # Of a single record, so that memory is that without data; what records add is a figure of its own.
         variables = {
             "plan_systems": scenario.systems,
             "trial_properties": {**scenario.client_properties, "recordcount": "1"},
             "trial_conditions": scenario.conditions,
+            "host_has": {"memory_mb": (hosts.memory or 0) // MIB},
             **plan.phases_of(scenario),
             **scenario.role_variables,
         }
         failure = play("plan.yml", inventory, folder, check=check, variables=variables, watch=watch)
         if failure is not None:
             raise BadInputError(f"cannot find out what the systems need: {failure.task}: {failure.message}")
+        if missing := [system for system in scenario.systems if system not in found]:
+            # As where Ansible could not load the callback plugin that reports: it says so, goes on, and ends well.
+            said = [
+                line for line in (folder / "ansible.log").read_text(errors="replace").splitlines() if "WARN" in line
+            ]
+            raise BadInputError(
+                f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
+                f" has not reported it{': ' * bool(said)}{' '.join(said)}; ./setup.sh python installs the one that does"
+            )
     return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
 
 
@@ -232,6 +255,11 @@ def caches(inventory: Path | None) -> Caches:
         if alike not in known:
             replication = scenario.number("replication")
             needs = ask(scenario, hosts, inventory).needs
+            if any(each.unknown for each in needs):
+                raise BadInputError(
+                    f"datasize={scenario.datasize}: caches are shares of host_memory_budget, and the memory of"
+                    f" {hosts.where} is not known; say host_memory=192g, in the scenario or in the inventory"
+                )
             known[alike] = {each.system: each.cached(replication, hosts.count) for each in needs}
         return known[alike]
 
@@ -285,6 +313,8 @@ def _needs(system: str, events: Sequence[Event]) -> Needs:
         int(most["log_mb"]) * MIB,
         bool(most["spread"]),
         int(most["cache_mb"]) * MIB,
+        int(most["budget_mb"]) * MIB,
+        bool(most["unknown"]),
     )
 
 
@@ -304,6 +334,10 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     )
     each = f"{_count(hosts.count, 'database host')}, each {there}"
     say(f"plan of {scenario.name} for {hosts.where}: {each}; nothing is started")
+    if any(needs.unknown for sizes in points for needs in sizes.needs):
+        say(
+            "heaps and caches are those of a small machine: host_memory_budget is a share of a memory that is not known"
+        )
     texts = [text for sizes in points for text in (_data(sizes.scenario), _caches(sizes.scenario)) if text]
     for text in dict.fromkeys(texts):
         say(text)

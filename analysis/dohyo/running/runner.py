@@ -400,7 +400,11 @@ class _Measurement:
         folder.mkdir(exist_ok=True)
         # Preflight asks whether there is room for the data.
         largest = max((trial.scenario for trial in trials), key=lambda s: s.data_bytes * s.number("replication"))
-        size = {"trial_properties": largest.client_properties, "trial_conditions": largest.conditions}
+        size = {
+            "trial_properties": largest.client_properties,
+            "trial_conditions": largest.conditions,
+            "trial_client_heap": largest["client_heap"],
+        }
         names = list(dict.fromkeys(trial.system for trial in trials))
         asked = {"deploy_systems": names, **size, **largest.role_variables}
         write_json(folder / "deploy.json", asked)

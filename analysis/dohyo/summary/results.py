@@ -74,6 +74,10 @@ class Conditions:
     measured_seconds: float | None = None  # mean over the repeats, of the client that took longest
     heap: str | None = None
     memory: str | None = None  # of a server without a heap: its own bound on caches or data
+    # What limits all processes of a server on a host together, with the page cache; None: nothing was to limit them.
+    memory_budget: str | None = None
+    server_cpus: str | None = None  # processors that servers were bound to; None: all
+    client_cpus: str | None = None  # and clients
     jdk: str | None = None
     gc: str | None = None
     usd_per_hour: float | None = None  # what all hosts of the servers cost, by the inventory

@@ -54,12 +54,12 @@ T = TypeVar("T")
 # number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile",
+    "profile", "memory_budget", "server_cpus", "client_cpus",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = (
     "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "heap", "memory", "jdk", "gc",
+    "profile", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")
 # What may differ from phase to phase of a trial; what is said in one breath stays together.
@@ -745,6 +745,7 @@ class _Evidence:
             batchsize=_same(report.batchsize for report in reports) or properties.batchsize,
             inflight=_same(report.inflight for report in reports) or properties.inflight,
             retries=_same(report.retries for report in reports),
+            client_cpus="; ".join(sorted({report.cpus for report in reports if report.cpus})) or None,
             connections=_most(report.connections for report in reports),
             loop=loop if (loop := _same(report.loop for report in reports)) in ("events", "threads") else None,
             event_loops=_most(report.event_loops for report in reports),

@@ -94,6 +94,9 @@ def _all(of: Conditions) -> Iterator[Condition]:
         yield Condition("measured", f"{of.measured_seconds:,.1f} s{warmup}", ("measured_seconds",))
     yield Condition("heap", f"{of.heap}", ("heap",))
     yield Condition("memory", f"{of.memory}", ("memory",))
+    yield Condition("memory budget", f"{of.memory_budget}", ("memory_budget",))
+    yield Condition("servers on processors", f"{of.server_cpus}", ("server_cpus",))
+    yield Condition("clients on processors", f"{of.client_cpus}", ("client_cpus",))
     yield Condition("JDK", f"{of.jdk}", ("jdk",))
     yield Condition("collector", f"{of.gc}", ("gc",))
     if of.usd_per_hour is not None:

@@ -73,6 +73,85 @@ def disk_mb(size: dict[str, Any], records: Any, record_bytes: Any, replication: 
     return int((copies * float(size["record_disk"]) + log) / 2**20) + 1
 
 
+# Units of a size: as of a heap, whose k, m, g are powers of 1024, and as dohyo/scenario/properties.py has them.
+_UNITS = {"": 1, **{unit: 1024**power for power, unit in enumerate("kmgt", 1)}}
+_UNITS |= {f"{unit}ib": 1024**power for power, unit in enumerate("kmgt", 1)}
+_UNITS |= {f"{unit}b": 1000**power for power, unit in enumerate("kmgt", 1)}
+
+
+def budget_mb(budget: Any, memory_mb: Any) -> int:
+    """MiB that the servers of a host may use; 0 where nothing limits them, or for a share of an unknown memory.
+
+    :param budget: ``host_memory_budget``, such as 80% or 150g
+    :param memory_mb: memory of the host, 0 where that is not known
+    :raises AnsibleFilterError: if it is neither a share nor a size
+    """
+    text = str(budget).strip()
+    if not text:
+        return 0
+    match = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?(%|[kmgt]?(?:i?b)?)", text, re.IGNORECASE)
+    number, unit = (float(match[1]), match[2].lower()) if match else (0.0, "")
+    bytes_ = number * _UNITS.get(unit, 0)
+    if not (0 < number <= 100 if unit == "%" else bytes_ >= 2**20):
+        raise AnsibleFilterError(
+            f"host_memory_budget={text}: must be a share of the host's memory, as in 80%, or a size, as in 150g"
+        )
+    if unit == "%":
+        return int(number * int(memory_mb) / 100)
+    return int(bytes_) // 2**20
+
+
+def cpus(text: Any) -> set[int]:
+    """Numbers of processors in a list such as 0-3,8-11.
+
+    :raises AnsibleFilterError: if it is no such list
+    """
+    found: set[int] = set()
+    for part in filter(None, str(text).split(",")):
+        match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise AnsibleFilterError(f"processors {text}: must be numbers and ranges, as in 0-3,8-11")
+        found |= set(range(first, last + 1))
+    return found
+
+
+def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Why a host cannot divide its memory and processors as it is asked to, one sentence each.
+
+    :param has: what the module ``host_resources`` has found: ``memory_mb``, ``cpus``; empty where it did not look
+    :param needs: MiB that each system needs at least, by its name
+    :param given: ``budget`` as it was given, ``budget_mb``, ``client_mb`` of a client beside the servers (else 0),
+        ``server_cpus``, ``client_cpus``
+    """
+    budget, client, memory = int(given["budget_mb"]), int(given["client_mb"]), int(has.get("memory_mb", 0))
+    found = []
+    if budget and memory and budget + client > memory:
+        beside = f", and its client needs {client}" if client else ""
+        found.append(
+            f"host_memory_budget={given['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
+            " budget" + (", a smaller client_heap, or give the clients hosts of their own" if client else "")
+        )
+    found += [
+        f"{name} needs {mb} MiB, and host_memory_budget={given['budget']} leaves it {budget}; set a larger budget, or"
+        " leave out the sizes that an inventory or the scenario sets"
+        for name, mb in sorted(needs.items())
+        if budget and int(mb) > budget
+    ]
+    for name in ("server_cpus", "client_cpus"):
+        if has.get("cpus") and (missing := cpus(given[name]) - set(has["cpus"])):
+            found.append(
+                f"host_cpus_{name.partition('_')[0]}={given[name]}: the host has no processors"
+                f" {', '.join(map(str, sorted(missing)))}; lscpu shows those that it has"
+            )
+    if both := cpus(given["server_cpus"]) & cpus(given["client_cpus"]):
+        found.append(
+            f"host_cpus_server={given['server_cpus']} and host_cpus_client={given['client_cpus']} share processors"
+            f" {', '.join(map(str, sorted(both)))}; give each its own"
+        )
+    return found
+
+
 def copies(acks: str, replication: int) -> int:
     """How many of the copies must answer."""
     return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
@@ -184,6 +263,31 @@ def as_sections(text: str, settings: dict[str, Any]) -> str:
     if left:
         raise AnsibleFilterError(f"setting {', '.join(left)}: the configuration has no such section")
     return "\n".join(lines) + "\n"
+
+
+def limits(found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], pinned: bool) -> dict[str, str]:
+    """What holds the servers of all hosts, in words: ``memory_budget`` and ``server_cpus``, as far as it is known.
+
+    :param found: what the module ``process_limits`` has read back, by host
+    :param budgets: MiB that were asked for, by host; 0 for none
+    :param pinned: whether servers were to be bound to processors
+    """
+    memory: dict[str, list[str]] = {}
+    serving = {host: each for host, each in found.items() if each["processes"]}
+    for host, each in serving.items():
+        asked, limit = int(budgets[host]), each["memory_mb"]
+        if asked and limit is None:
+            memory[host] = [f"{asked:,} MiB, which the kernel does not enforce ({each['why']})"]
+        elif asked:
+            memory[host] = [f"{limit:,} MiB" if limit == asked else f"{limit:,} MiB instead of {asked:,}"]
+    processors = {host: [each["cpus"] or "all"] for host, each in serving.items() if pinned}
+    said = {"memory_budget": memory, "server_cpus": processors}
+    return {name: _alike(hosts) for name, hosts in said.items() if any(hosts.values())}
+
+
+def _alike(hosts: dict[str, list[str]]) -> str:
+    values = {value for each in hosts.values() for value in each}
+    return values.pop() if len(values) == 1 else "; ".join(by_sentence(hosts))
 
 
 # As dohyo/plain_text.py has it.
@@ -329,11 +433,14 @@ class FilterModule:
             as_properties,
             as_sections,
             as_yaml,
+            budget_mb,
             by_sentence,
             disk_mb,
             in_effect,
             judged,
+            limits,
             misfits,
             others,
+            shortages,
         )
         return {each.__name__: each for each in filters}

@@ -2,7 +2,8 @@
 
 It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
 of the version asked for) and ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (which of
-``needs`` do not exist), ``disk_free_mb``, ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_available_mb`` (without swapping), ``cores``, ``huge_pages`` (may a
+``needs`` do not exist), ``disk_free_mb``, ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_mb``
+(all of it), ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a
 process ask for transparent ones?), ``os``, ``family`` (debian or redhat: whose packages it takes) and, with ``checks``,
 ``problems``, one sentence each.
 """
@@ -273,8 +274,10 @@ def main() -> None:
         missing=[path for path in given["needs"] if not os.path.exists(path)],
         disk_free_mb=free_mb(os.path.abspath(given["path"])),
         disk_kind=disk_kind(os.path.abspath(given["path"])),
+        memory_mb=memory_mb("MemTotal"),
         memory_available_mb=memory_mb("MemAvailable"),
         cores=len(os.sched_getaffinity(0)),
+        cpus=sorted(os.sched_getaffinity(0)),
         huge_pages=huge_pages(),
         os=os_release().get("PRETTY_NAME", platform.system()),
         family="debian" if os.path.exists("/etc/debian_version") else "redhat",

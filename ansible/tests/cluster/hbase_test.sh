@@ -45,6 +45,15 @@ dohyo-hbase-datanode.service dohyo-hbase-regionserver.service
 END
 ok 'each host runs its part, and listens on its own address only'
 
+# Whether the kernel enforces it depends on its cgroups.
+condition memory_budget '2,048 MiB*'
+for n in 1 2 3 4; do
+    testbed ssh "$n" 'systemctl show --property Slice --value "dohyo-*-hbase-*" | sort -u | xargs systemctl show --property MemoryMax --property MemorySwapMax'
+done >"$work/limits"
+[[ $(sort "$work/limits" | uniq -c | xargs) == '4 MemoryMax=2147483648 4 MemorySwapMax=0' ]] ||
+    fail "the processes of a host do not share one budget: $(xargs <"$work/limits")"
+ok 'all processes of a host share one budget of memory'
+
 stopped
 for n in 1 2 3 4; do
     ! testbed ssh "$n" 'sudo journalctl --quiet --boot --unit "dohyo-*-hbase-*" --grep "timed out. Killing"' || fail "host$n had to kill a server that should stop"

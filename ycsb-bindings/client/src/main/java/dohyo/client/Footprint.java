@@ -2,9 +2,12 @@ package dohyo.client;
 
 import com.sun.management.OperatingSystemMXBean;
 import dohyo.binding.Transport;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -68,6 +71,19 @@ final class Footprint {
     retries = retriesSoFar() - retriesAtBegin;
   }
 
+  /** Processors that this process may use, as in 0-3,8; {@code null} where it may use all, or that is not known. */
+  static String processors() {
+    try {
+      String prefix = "Cpus_allowed_list:";
+      String allowed = Files.readAllLines(Path.of("/proc/self/status")).stream().filter(line -> line.startsWith(prefix))
+          .map(line -> line.substring(prefix.length()).strip()).findFirst().orElse(null);
+      String all = Files.readString(Path.of("/sys/devices/system/cpu/online")).strip();
+      return all.equals(allowed) ? null : allowed;
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
   private long retriesSoFar() {
     return transports.stream().mapToLong(Transport::retries).sum();
   }
@@ -85,5 +101,6 @@ final class Footprint {
     summary.put("retried_requests", isKnown ? retries : null);
     summary.put("busiest_thread", busiestThread);
     summary.put("busiest_thread_share", busiestShare);
+    summary.put("cpus", processors());
   }
 }

@@ -1,0 +1,273 @@
+"""One budget of memory for a host, how each system divides it, and processors of servers and clients."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
+from test_hbase_role import DEFAULTS
+from test_scylla_role import play
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE, ROOT
+from dohyo.planning import sizing
+from dohyo.planning.sizing import MIB
+from dohyo.scenario import loading, systems
+from dohyo.scenario.hosts import Hosts
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from dohyo_filters import budget_mb, cpus, limits, shortages  # type: ignore[import-not-found]
+
+GIB = 2**30
+NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ANSIBLE / "plugins" / "modules" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [("80%", 157286), ("12.5%", 24576), ("150g", 153600), ("150GiB", 153600), ("512M", 512), ("1GB", 953), ("", 0)],
+)
+def test_a_budget_is_a_share_or_a_size(budget: str, expected: int) -> None:
+    assert budget_mb(budget, 196608) == expected
+    assert budget_mb(budget, 0) == (0 if "%" in budget else expected)
+
+
+@pytest.mark.parametrize("budget", ["0.8", "0", "120%", "0%", "-1g", "lots", "80 percent", "1g 2g"])
+def test_another_budget_is_refused_by_name(budget: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=rf"host_memory_budget={budget}: must be a share .* 80%, or a size"):
+        budget_mb(budget, 196608)
+
+
+def test_processors_are_numbers_and_ranges() -> None:
+    assert cpus("0-3,8-11") == {0, 1, 2, 3, 8, 9, 10, 11}
+    assert cpus("") == set()
+    for wrong in ("3-1", "all", "0-", "-1"):
+        with pytest.raises(AnsibleFilterError, match=f"processors {wrong}: must be numbers and ranges"):
+            cpus(wrong)
+
+
+def test_what_does_not_fit_a_host_is_refused() -> None:
+    has = {"memory_mb": 1000, "cpus": [0, 1, 2, 3]}
+    fits = {"budget": "80%", "budget_mb": 800, "client_mb": 0, "server_cpus": "0-2", "client_cpus": "3"}
+    assert shortages(has, {"hbase": 800}, fits) == []
+    assert shortages({}, {"hbase": 900}, NOTHING) == []
+    assert shortages(has, {}, {**fits, "client_mb": 300}) == [
+        "host_memory_budget=80% is 800 MiB, and its client needs 300, but the host has 1000; set a smaller budget, a"
+        " smaller client_heap, or give the clients hosts of their own"
+    ]
+    assert shortages(has, {"cassandra": 700, "hbase": 900}, fits) == [
+        "hbase needs 900 MiB, and host_memory_budget=80% leaves it 800; set a larger budget, or leave out the sizes"
+        " that an inventory or the scenario sets"
+    ]
+    assert shortages(has, {}, {**fits, "server_cpus": "2-5"}) == [
+        "host_cpus_server=2-5: the host has no processors 4, 5; lscpu shows those that it has",
+        "host_cpus_server=2-5 and host_cpus_client=3 share processors 3; give each its own",
+    ]
+
+
+def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
+    def read(memory: int | None, why: str = "", on: str = "", processes: int = 1) -> dict[str, Any]:
+        return {"memory_mb": memory, "why": why, "cpus": on, "processes": processes}
+
+    asked = {"a": 800, "b": 800}
+    idle = read(None, "no processes", processes=0)
+    assert limits({"a": read(800), "b": read(800)}, asked, False) == {"memory_budget": "800 MiB"}
+    assert limits({"a": read(800), "b": idle}, asked, False) == {"memory_budget": "800 MiB"}
+    assert limits({"a": read(800), "b": read(700)}, asked, False) == {
+        "memory_budget": "a: 800 MiB; b: 700 MiB instead of 800"
+    }
+    assert limits(dict.fromkeys("ab", read(None, "it has no memory controller of cgroup version 2")), asked, False) == {
+        "memory_budget": "800 MiB, which the kernel does not enforce (it has no memory controller of cgroup version 2)"
+    }
+    pinned = {"a": read(None, on="0-3"), "b": read(None)}
+    assert limits(pinned, {"a": 0, "b": 0}, True) == {"server_cpus": "a: 0-3; b: all"}
+
+
+def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) -> None:
+    """Files as cgroups(7) and the kernel's cgroup-v2.rst describe them; a process alone may have a lower limit."""
+    limit_of = module("process_limits").limit_of
+    limits_of = {"a.slice": "max", "a.slice/a-1.slice": str(800 * MIB), "a.slice/a-1.slice/one.service": str(5 * MIB)}
+    for path, limit in limits_of.items():
+        (tmp_path / path).mkdir()
+        (tmp_path / path / "memory.max").write_text(f"{limit}\n")
+    paths = ["/a.slice/a-1.slice/one.service", "/a.slice/a-1.slice/two.service"]
+    assert limit_of(paths, str(tmp_path)) == (None, "it has no memory controller of cgroup version 2")
+    (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
+    assert limit_of(paths, str(tmp_path)) == (800 * MIB, "")
+    assert limit_of(paths[:1], str(tmp_path)) == (5 * MIB, "")
+    nothing = (None, "no cgroup around all processes has a limit")
+    assert limit_of([*paths, "/system.slice/three.service"], str(tmp_path)) == nothing
+    assert limit_of([], str(tmp_path)) == nothing
+
+
+def test_processors_are_read_back_from_a_process(tmp_path: Path) -> None:
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) < 2:
+        pytest.skip("there is one processor")
+    with subprocess.Popen(["taskset", "-c", str(processors[-1]), "sleep", "60"]) as process:
+        (tmp_path / "db-part").mkdir()
+        (tmp_path / "db-part" / "pid").write_text(f"{process.pid} 1\n")
+        try:
+            while os.sched_getaffinity(process.pid) != {processors[-1]}:
+                pass
+            limits_module = module("process_limits")
+            assert limits_module.pids_of(str(tmp_path), "db") == [str(process.pid)]
+            assert limits_module.cpus_of([str(process.pid)]) == str(processors[-1])
+        finally:
+            process.terminate()
+    assert module("process_limits").listed({0, 1, 2, 8, 10, 11}) == "0-2,8,10-11"
+
+
+# Of a budget of 153,600 MiB on a host of 192 GiB: what docs/sizing.md says. HBase has three hosts.
+DIVIDED = {
+    "cassandra": (31744 + 500, 0),
+    "hbase": (0, 0),
+    "scylla": (153600 - 10752 + 200, 153600 - 10752),
+    "mysql-innodb": (115200 + 300 + 4, 115200),
+    "mysql-myisam": (38400 + 300 + 4, 0),
+    "postgresql": (38400 + 200 + 9 * 8, 38400),
+}
+
+
+@pytest.mark.slow
+def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory" / "hosts.yml"
+    inventory.parent.mkdir()
+    hosts: dict[str, Any] = dict.fromkeys(["a", "b", "c"])
+    given = {"dohyo_home": str(tmp_path), "dohyo_systemd": True, "host_memory_budget": "150g"}
+    groups = {"database": {"hosts": hosts}, "client": {"hosts": hosts}}
+    inventory.write_text(yaml.safe_dump({"all": {"children": groups, "vars": given}}))
+    file = tmp_path / "sized"
+    file.write_text("readproportion=1\nupdateproportion=0\nduration=30\nrecordcount=1000\nthreadcount=3\n")
+    scenario = loading.load(file, {"systems": ",".join(systems.all_systems())})
+    sizes = sizing.ask(scenario, Hosts(3, 192 * GIB, None, True), inventory)
+    found = {needs.system: needs for needs in sizes.needs}
+    aside = 3 * 1024 + 512 + 4 * 150
+    bucket = 153600 - (3 * 1024 + 512 + 600) - 600 - 20480 - 2048
+    expected = DIVIDED | {"hbase": (aside + 20480 + 600 + bucket, bucket)}
+    assert {name: (found[name].memory // MIB, found[name].cache // MIB) for name in expected} == expected
+    assert {needs.budget for needs in sizes.needs} == {150 * GIB}
+    assert all(needs.memory <= needs.budget for needs in sizes.needs)
+    sizes.check()
+    small = sizing.Sizes(scenario, Hosts(3, 150 * GIB, None, True, "the hosts"), sizes.needs)
+    with pytest.raises(BadInputError, match=r"cassandra needs 161.8 GB of memory \(161.1 GB available\)"):
+        small.check()
+
+
+@pytest.mark.slow
+def test_the_plan_and_a_multiple_of_the_cache_say_that_the_memory_is_not_known(tmp_path: Path) -> None:
+    file = tmp_path / "sized"
+    file.write_text("readproportion=1\nupdateproportion=0\nduration=30\n")
+    inventory = ANSIBLE / "inventories" / "bare-metal"
+    with pytest.raises(
+        BadInputError, match="caches are shares of host_memory_budget, and the memory of the hosts is not"
+    ):
+        loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(inventory))
+
+
+# Notes what it was asked to do, and the unit that it got.
+NOTES = """#!/usr/bin/env bash
+echo "$@" >> "$0.calls"
+[[ $1 != start-unit ]] || cat > "$0.unit-$2"
+"""
+
+
+def started(folder: Path, **variables: Any) -> tuple[list[str], dict[str, str]]:
+    """Has the role `service` start two processes.
+
+    :returns: the calls of the tool, and the units by name
+    """
+    tool = folder / "home" / "bin" / "service"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(NOTES)
+    tool.chmod(0o755)
+    hosts = {"one": {"dohyo_home": str(folder / "home")}}
+    names = ["hbase-master", "hbase-regionserver"]
+    task = {
+        "include_role": {"name": "service", "tasks_from": "start"},
+        "loop": names,
+        "vars": {"service_name": "{{ item }}", "service_folder": str(folder), "service_command": ["/bin/true", "x"]},
+    }
+    play(folder, [task], hosts, 1, [], **{**DEFAULTS, "dohyo_deployment": "abc", **variables})
+    calls = tool.with_name("service.calls").read_text().splitlines()
+    files = {name: tool.with_name(f"service.unit-{name}") for name in names}
+    return calls, {name: file.read_text() for name, file in files.items() if file.exists()}
+
+
+@pytest.mark.slow
+def test_all_units_of_a_host_share_one_limit_and_one_set_of_processors(tmp_path: Path) -> None:
+    calls, units = started(tmp_path, dohyo_systemd=True, host_memory_budget="2g", host_cpus_server="0-1,3")
+    assert len(units) == 2
+    for call, (name, unit) in zip(calls, units.items(), strict=True):
+        unit_name = f"dohyo-abc-{name}.service"
+        assert call == (f"start-unit {name} {tmp_path}/log {unit_name} dohyo-abc.slice MemoryMax=2048M MemorySwapMax=0")
+        lines = unit.splitlines()
+        assert "Slice=dohyo-abc.slice" in lines
+        assert "CPUAffinity=0-1,3" in lines
+
+
+@pytest.mark.slow
+def test_without_systemd_processors_count_all_the_same(tmp_path: Path) -> None:
+    calls, units = started(tmp_path, host_cpus_server="1")
+    assert not units
+    assert all(call.endswith("env TZ=UTC taskset -c 1 /bin/true x") for call in calls)
+
+
+def refused(folder: Path, system: str, hosts: Sequence[str] = ("one",), **variables: Any) -> str:
+    """What the role `system` says to hosts that cannot carry a system."""
+    tasks = [
+        {
+            "block": [
+                {"include_role": {"name": "system", "tasks_from": f"{{{{ systems['{system}'].verbs.preflight }}}}"}}
+            ],
+            "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
+        }
+    ]
+    given = {**DEFAULTS, "system_name": system, "trial_conditions": {}, "trial_properties": {}, "dohyo_systemd": True}
+    given |= variables
+    inventory = {host: {"dohyo_home": str(folder)} for host in hosts}
+    (said,) = play(folder, tasks, inventory, 1, ["said"], **given)["said"]
+    return str(said)
+
+
+@pytest.mark.slow
+def test_a_trial_refuses_what_does_not_fit_its_budget(tmp_path: Path) -> None:
+    has = {"memory_mb": 4096, "cpus": [0, 1]}
+    said = refused(tmp_path, "cassandra", host_has=has, host_memory_budget="3800m", cassandra_heap="3500m")
+    assert "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096" in said
+    assert "cassandra needs 4000 MiB, and host_memory_budget=3800m leaves it 3800" in said
+
+
+def test_no_inventory_sets_by_hand_what_follows_from_the_budget() -> None:
+    """Those of real hosts; the testbed's hosts share one machine."""
+    sizes = ("cassandra_heap", "hbase_heap", "mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory")
+    for file in (ANSIBLE / "inventories").glob("*/group_vars/*.yml"):
+        if file.parts[-3] in ("bare-metal", "i3en"):
+            assert not [size for size in sizes if f"\n{size}:" in file.read_text()], file
+
+
+def test_the_pages_name_the_variables() -> None:
+    cluster, conditions, size = (
+        (ROOT / "docs" / f"{name}.md").read_text() for name in ("cluster", "conditions", "sizing")
+    )
+    for name in ("host_memory_budget", "host_cpus_server", "host_cpus_client"):
+        assert f"`{name}`" in cluster
+        assert f"`{name}`" in conditions
+    for name in ("cassandra_heap", "hbase_heap", "hbase_bucket_cache_mb", "scylla_memory", "mysql_buffer_pool",
+                 "postgresql_shared_buffers"):  # fmt: skip
+        assert f"`{name}`" in size

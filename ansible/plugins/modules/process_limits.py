@@ -1,0 +1,101 @@
+"""Ansible module: what the kernel allows the processes of a system on this host.
+
+It needs no root and changes nothing. Returns ``memory_mb``, the limit in MiB of the one cgroup that has all of the
+processes in it, null where nothing enforces one, with ``why``; ``cpus``, the numbers of the processors on which any of
+their threads may run, as in 0-3,8, empty for all; and ``processes``, how many there are.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+CGROUP = "/sys/fs/cgroup"
+
+
+def pids_of(run: str, name: str) -> list[str]:
+    """Processes that the tool ``service`` has noted as NAME or NAME-PART."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(run, name, "pid")) + glob.glob(os.path.join(run, f"{name}-*", "pid"))):
+        with open(path, encoding="ascii", errors="replace") as file:
+            found += file.read().split()[:1]
+    return [pid for pid in found if os.path.isdir(f"/proc/{pid}")]
+
+
+def cgroup_of(pid: str) -> str:
+    """Path of the process in the hierarchy of version 2; empty where there is none."""
+    with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as lines:
+        return next((line.rstrip("\n")[3:] for line in lines if line.startswith("0::")), "")
+
+
+def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
+    """The lowest limit, in bytes, of the cgroups that contain all processes; else null and why.
+
+    :param paths: of the processes, as :func:`cgroup_of` has them
+    """
+    try:
+        with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as file:
+            controllers = file.read().split()
+    except OSError:
+        controllers = []
+    if "memory" not in controllers:
+        return None, "it has no memory controller of cgroup version 2"
+    common = os.path.commonpath([path or "/" for path in paths]) if paths else "/"
+    least = None
+    while common != "/":
+        try:
+            with open(os.path.join(root, common.lstrip("/"), "memory.max"), encoding="ascii") as file:
+                text = file.read().strip()
+        except OSError:
+            text = "max"
+        if text != "max":
+            least = min(int(text), least) if least is not None else int(text)
+        common = os.path.dirname(common)
+    return least, "" if least is not None else "no cgroup around all processes has a limit"
+
+
+def listed(numbers: set[int]) -> str:
+    """Numbers as the kernel writes them: 0-3,8."""
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def cpus_of(pids: list[str]) -> str:
+    """Where any thread of the processes may run; a server may have a thread on each."""
+    found: set[int] = set()
+    for pid in pids:
+        for task in glob.glob(f"/proc/{pid}/task/*"):
+            try:
+                found |= os.sched_getaffinity(int(os.path.basename(task)))
+            except OSError:
+                continue  # it has ended
+    text = listed(found)
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as file:
+        return "" if text == file.read().strip() else text
+
+
+def main() -> None:
+    """Read the parameters, look, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "run": {"type": "path", "required": True},  # the folder run of the host
+            "name": {"type": "str", "required": True},  # of the process, or of what its parts begin with
+        },
+        supports_check_mode=True,
+    )
+    pids = pids_of(module.params["run"], module.params["name"])
+    memory, why = limit_of([cgroup_of(pid) for pid in pids])
+    answer: dict[str, Any] = {"memory_mb": None if memory is None else memory // 2**20, "why": why}
+    module.exit_json(changed=False, processes=len(pids), cpus=cpus_of(pids), **answer)
+
+
+if __name__ == "__main__":
+    main()
