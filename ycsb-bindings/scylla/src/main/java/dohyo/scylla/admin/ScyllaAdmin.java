@@ -93,7 +93,7 @@ public final class ScyllaAdmin {
   }
 
   private static boolean has(Map<String, String> settings, String options, String key, String value) {
-    return Pattern.compile("\"%s\"\s*:\s*\"?%s\b".formatted(key, value))
+    return Pattern.compile("\"%s\"\\s*:\\s*\"?%s\\b".formatted(key, value))
         .matcher(settings.getOrDefault(options, "")).find();
   }
 
