@@ -162,6 +162,48 @@ def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_tls_lets_in_only_who_has_a_certificate(tmp_path: Path) -> None:
+    (home,) = verbs(tmp_path, ["configure", "count"], hosts=1, hbase_tls=True)
+    key, authority = home / "secret/tls/host.pem", home / "secret/tls/ca.pem"
+    access = {
+        "hbase.client.netty.tls.enabled": "true",
+        "hbase.rpc.tls.keystore.location": str(key),
+        "hbase.rpc.tls.truststore.location": str(authority),
+    }
+    assert {**access, "hbase.server.netty.tls.enabled": "true", "hbase.server.netty.tls.supportplaintext": "false",
+            "hbase.server.netty.tls.client.auth.mode": "NEED"}.items() <= site(home).items()  # fmt: skip
+    assert key.stat().st_mode & 0o077 == 0
+    assert "PRIVATE KEY" in key.read_text()
+    assert "PRIVATE KEY" not in authority.read_text()
+    # Administration gets in by the same files.
+    (count,) = calls(home / "jdk/bin/java")
+    assert {f"{name}={value}" for name, value in access.items()} <= set(count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        (
+            {"hbase_authentication": True},
+            "HBase authenticates users by Kerberos alone, and there is no KDC",
+        ),
+        ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
+    ],
+)
+def test_protection_that_it_cannot_give_is_refused(tmp_path: Path, variables: dict[str, Any], reason: str) -> None:
+    task = {"set_fact": {"refusals": "{{ systems.hbase.refusals | select }}"}}
+    host = {"one": {"dohyo_home": str(tmp_path)}}
+    role = {"include_role": {"name": "system", "tasks_from": "needs", "public": True}}
+    answer = play(
+        tmp_path, [role, task], host, 1, ["refusals"], trial_conditions={}, trial_properties={}, system_name="hbase",
+        **variables, **DEFAULTS,
+    )  # fmt: skip
+    (refusal,) = answer["refusals"][0]
+    assert refusal.startswith(reason)
+
+
+@pytest.mark.slow
 def test_the_verbs_say_how_to_settle_and_what_to_read_ahead(tmp_path: Path) -> None:
     (home,) = verbs(
         tmp_path, ["configure", "settle", "count"], hosts=1, hbase_prefetch=True, trial_settle_flush=False,
