@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
 from test_scylla_role import play
 
 from dohyo.places import ANSIBLE
@@ -178,6 +179,27 @@ def test_tls_lets_in_only_who_has_a_certificate(tmp_path: Path) -> None:
     # Administration gets in by the same files.
     (count,) = calls(home / "jdk/bin/java")
     assert {f"{name}={value}" for name, value in access.items()} <= set(count)
+
+
+@pytest.mark.slow
+def test_a_client_on_a_host_of_its_own_gets_a_key_pair(tmp_path: Path) -> None:
+    server, client = tmp_path / "server", tmp_path / "client"
+    role = {"include_role": {"name": "certificates"}, "vars": {"certificates_clients": True}}
+    play(
+        tmp_path, [role], {"one": {"dohyo_home": str(server), "dohyo_address": "127.9.8.1"}},
+        {"two": {"dohyo_home": str(client), "dohyo_address": "127.9.8.2"}}, [],
+    )  # fmt: skip
+    keys = [home / "secret/tls/host.pem" for home in (server, client)]
+    assert [key.stat().st_mode & 0o077 for key in keys] == [0, 0]
+    own = [x509.load_pem_x509_certificate(key.read_bytes()) for key in keys]
+    names = [each.extensions.get_extension_for_class(x509.SubjectAlternativeName).value for each in own]
+    assert [str(each.get_values_for_type(x509.IPAddress)[0]) for each in names] == ["127.9.8.1", "127.9.8.2"]
+    authorities = [
+        x509.load_pem_x509_certificate((home / "secret/tls/ca.pem").read_bytes()) for home in (server, client)
+    ]
+    for certificate, authority in zip(own, authorities, strict=True):
+        certificate.verify_directly_issued_by(authority)
+    assert authorities[0] == authorities[1]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from passlib.hash import sha512_crypt
+from passlib.hash import sha512_crypt  # type: ignore[import-untyped]
 
 from dohyo.places import ANSIBLE
 
@@ -16,9 +16,10 @@ KEYS = Path(__file__).parent / "data" / "scylla-keys.txt"
 
 
 def play(
-    folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int, facts: list[str], **variables: Any
-) -> dict[str, list[Any]]:
-    """Has Ansible do tasks on hosts that are all this one; the first so many of them are clients, too.
+    folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int | dict[str, dict[str, Any]],
+    facts: list[str], **variables: Any,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """Has Ansible do tasks on hosts that are all this one; the first so many of them are clients, too, or others are.
 
     :returns: the facts wanted, of all hosts
     """
@@ -30,7 +31,8 @@ def play(
         "dohyo_control": str(folder),
         **variables,
     }
-    groups = {"database": {"hosts": hosts}, "client": {"hosts": dict.fromkeys([*hosts][:clients])}}
+    others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
+    groups = {"database": {"hosts": hosts}, "client": {"hosts": others}}
     # Beside the playbook, what plugins/vars/systems.py says would override it.
     (folder / "inventory").mkdir()
     inventory = folder / "inventory" / "hosts.yml"
