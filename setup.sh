@@ -269,7 +269,7 @@ setup_client() {
     # What an interrupted build has left may be cut off, and Maven would keep it.
     if [[ -e $stamp && ! -s $stamp ]]; then rm -rf -- "$root"/ycsb-bindings/*/target; fi
     : >"$stamp"
-    logged maven mvn -B -Dstyle.color=never -f "$root/ycsb-bindings/pom.xml" package -DskipTests
+    logged maven mvn -B --strict-checksums -Dstyle.color=never -f "$root/ycsb-bindings/pom.xml" package -DskipTests
     client_fingerprint >"$stamp"
 }
 

@@ -112,7 +112,7 @@ END
 
 python() { (cd -- "$root/analysis" && "$root/.venv/bin/python" "$@"); }
 playbook() { (cd -- "$root/ansible" && "$root/.venv/bin/ansible-playbook" "$@"); }
-maven() { mvn -q -B -f "$root/ycsb-bindings/pom.xml" "$@"; }
+maven() { mvn -q -B --strict-checksums -f "$root/ycsb-bindings/pom.xml" "$@"; }
 
 # Every shell script of the checkout, by its ending or its first line.
 shell_scripts() {

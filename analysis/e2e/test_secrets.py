@@ -1,4 +1,4 @@
-"""A real Cassandra with passwords and TLS: who is let in, and where the secret is not to be seen."""
+"""Real servers with passwords and TLS: who is let in, and where the secret is not to be seen."""
 
 import json
 import subprocess
@@ -16,17 +16,21 @@ SECRET = "s3cret-'quoted'-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"
 TRIAL = {
     **small.ROLES,
-    "trial_system": "cassandra",
     "trial_properties": {"recordcount": 1000, "readproportion": 0.5, "updateproportion": 0.5},
     "trial_threads": 2,
     "trial_warmup": 1,
     "trial_duration": 2,
     "trial_client_heap": "128m",
     "trial_keep": True,
+}
+CASSANDRA = {
+    **TRIAL,
+    "trial_system": "cassandra",
     "cassandra_heap": "512m",
     "cassandra_authentication": True,
     "cassandra_tls": True,
 }
+HBASE = {**TRIAL, "trial_system": "hbase", "hbase_heap": "512m", "hbase_tls": True}
 
 
 @pytest.fixture(autouse=True)
@@ -35,32 +39,26 @@ def nothing_stays(tmp_path: Path) -> Iterator[None]:
     assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
 
 
-def stock(*properties: str) -> subprocess.CompletedProcess[str]:
+def stock(system: str, *properties: str, binding: str = "") -> subprocess.CompletedProcess[str]:
     """A client with what the trial wrote down of the way to the server, and something else instead."""
-    changed = [word for property_ in properties for word in ("-p", property_)]
-    command = ["dohyo.client.Client", "-db", "cassandra", "-P", str(HOME / "run/cassandra.properties"), *changed]
-    limits = [
-        "-p",
-        "operationtimeout=30000",
-        "-p",
-        "cassandra.connecttimeoutmillis=30000",
-        "-p",
-        "recordcount=10",
-        "-p",
-        "operationcount=10",
-        "-p",
-        "readproportion=1",
-        "-t",
+    binding = binding or system
+    limits = ["recordcount=10", "operationcount=10", "readproportion=1"]
+    words = [word for property_ in (*limits, *properties) for word in ("-p", property_)]
+    java = [
+        str(ROOT / ".setup/java/bin/java"),
+        "-Xmx128m",
+        "-cp",
+        str(ROOT / f"ycsb-bindings/{binding}/target/bundle/*"),
     ]
-    java = [str(ROOT / ".setup/java/bin/java"), "-cp", str(ROOT / "ycsb-bindings/cassandra/target/bundle/*")]
-    return subprocess.run([*java, *command, *limits], capture_output=True, text=True, check=False, timeout=120)
+    command = ["dohyo.client.Client", "-db", binding, "-P", str(HOME / f"run/{system}.properties"), *words, "-t"]
+    return subprocess.run([*java, *command], capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOHYO_CASSANDRA_PASSWORD", SECRET)
-    variables = {**TRIAL, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["cassandra"]}
+    variables = {**CASSANDRA, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["cassandra"]}
     over, seen = threading.Event(), set[str]()
 
     def watch() -> None:
@@ -86,11 +84,34 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
     notes = json.loads((tmp_path / "raw/conditions.json").read_text())["notes"]
     assert {"users have passwords", "TLS to clients", "TLS among nodes"} <= set(notes)
 
-    assert stock().returncode == 0
+    patient = ["operationtimeout=30000", "cassandra.connecttimeoutmillis=30000"]
+    # ScyllaDB's driver gets in the same way; its server is not here.
+    for binding in ("cassandra", "scylla"):
+        assert stock("cassandra", *patient, binding=binding).returncode == 0
+        for refused in (
+            ["cassandra.password=wrong"],
+            ["cassandra.username=cassandra", "cassandra.password=cassandra"],
+            ["cassandra.useSSL=false"],
+            ["cassandra.ca="],  # the JVM's own authorities
+        ):
+            assert stock("cassandra", *patient, *refused, binding=binding).returncode != 0, refused
+
+
+def test_hbase_with_tls_lets_in_only_who_has_a_certificate(tmp_path: Path) -> None:
+    variables = {**HBASE, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["hbase"]}
+    for playbook in ("deploy.yml", "trial.yml"):
+        assert play(playbook, None, tmp_path, variables=variables, check=lambda: None, timeout=300) is None
+    written = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert (tmp_path / "raw/run-1/localhost/result.txt") in written
+    assert [file for file in written if b"PRIVATE KEY" in file.read_bytes()] == []
+    notes = json.loads((tmp_path / "raw/conditions.json").read_text())["notes"]
+    expected = {"TLS to clients", "TLS among nodes", "clients have certificates", "without TLS: ZooKeeper"}
+    assert expected <= set(notes)
+
+    assert stock("hbase", "operationtimeout=30000").returncode == 0
     for refused in (
-        ["cassandra.password=wrong"],
-        ["cassandra.username=cassandra", "cassandra.password=cassandra"],
-        ["cassandra.useSSL=false"],
-        ["cassandra.ca="],  # the JVM's own authorities
+        "hbase.client.netty.tls.enabled=false",
+        "hbase.rpc.tls.keystore.location=",  # no certificate
+        "hbase.rpc.tls.truststore.location=",  # the JVM's own authorities
     ):
-        assert stock(*refused).returncode != 0, refused
+        assert stock("hbase", "operationtimeout=5000", refused).returncode != 0, refused

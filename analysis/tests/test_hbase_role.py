@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
 from test_scylla_role import play
 
 from dohyo.places import ANSIBLE
@@ -159,6 +160,69 @@ def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:
     assert found["hbase.hregion.memstore.flush.size"] == "1073741824"
     assert found["hbase.regionserver.handler.count"] == "160"
     assert found["hbase.regionserver.wal.enablecompression"] == "true"
+
+
+@pytest.mark.slow
+def test_tls_lets_in_only_who_has_a_certificate(tmp_path: Path) -> None:
+    (home,) = verbs(tmp_path, ["configure", "count"], hosts=1, hbase_tls=True)
+    key, authority = home / "secret/tls/host.pem", home / "secret/tls/ca.pem"
+    access = {
+        "hbase.client.netty.tls.enabled": "true",
+        "hbase.rpc.tls.keystore.location": str(key),
+        "hbase.rpc.tls.truststore.location": str(authority),
+    }
+    assert {**access, "hbase.server.netty.tls.enabled": "true", "hbase.server.netty.tls.supportplaintext": "false",
+            "hbase.server.netty.tls.client.auth.mode": "NEED"}.items() <= site(home).items()  # fmt: skip
+    assert key.stat().st_mode & 0o077 == 0
+    assert "PRIVATE KEY" in key.read_text()
+    assert "PRIVATE KEY" not in authority.read_text()
+    # Administration gets in by the same files.
+    (count,) = calls(home / "jdk/bin/java")
+    assert {f"{name}={value}" for name, value in access.items()} <= set(count)
+
+
+@pytest.mark.slow
+def test_a_client_on_a_host_of_its_own_gets_a_key_pair(tmp_path: Path) -> None:
+    server, client = tmp_path / "server", tmp_path / "client"
+    role = {"include_role": {"name": "certificates"}, "vars": {"certificates_clients": True}}
+    play(
+        tmp_path, [role], {"one": {"dohyo_home": str(server), "dohyo_address": "127.9.8.1"}},
+        {"two": {"dohyo_home": str(client), "dohyo_address": "127.9.8.2"}}, [],
+    )  # fmt: skip
+    keys = [home / "secret/tls/host.pem" for home in (server, client)]
+    assert [key.stat().st_mode & 0o077 for key in keys] == [0, 0]
+    own = [x509.load_pem_x509_certificate(key.read_bytes()) for key in keys]
+    names = [each.extensions.get_extension_for_class(x509.SubjectAlternativeName).value for each in own]
+    assert [str(each.get_values_for_type(x509.IPAddress)[0]) for each in names] == ["127.9.8.1", "127.9.8.2"]
+    authorities = [
+        x509.load_pem_x509_certificate((home / "secret/tls/ca.pem").read_bytes()) for home in (server, client)
+    ]
+    for certificate, authority in zip(own, authorities, strict=True):
+        certificate.verify_directly_issued_by(authority)
+    assert authorities[0] == authorities[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        (
+            {"hbase_authentication": True},
+            "HBase authenticates users by Kerberos alone, and there is no KDC",
+        ),
+        ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
+    ],
+)
+def test_protection_that_it_cannot_give_is_refused(tmp_path: Path, variables: dict[str, Any], reason: str) -> None:
+    task = {"set_fact": {"refusals": "{{ systems.hbase.refusals | select }}"}}
+    host = {"one": {"dohyo_home": str(tmp_path)}}
+    role = {"include_role": {"name": "system", "tasks_from": "needs", "public": True}}
+    answer = play(
+        tmp_path, [role, task], host, 1, ["refusals"], trial_conditions={}, trial_properties={}, system_name="hbase",
+        **variables, **DEFAULTS,
+    )  # fmt: skip
+    (refusal,) = answer["refusals"][0]
+    assert refusal.startswith(reason)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from passlib.hash import sha512_crypt  # type: ignore[import-untyped]
 
 from dohyo.places import ANSIBLE
 
@@ -15,9 +16,10 @@ KEYS = Path(__file__).parent / "data" / "scylla-keys.txt"
 
 
 def play(
-    folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int, facts: list[str], **variables: Any
-) -> dict[str, list[Any]]:
-    """Has Ansible do tasks on hosts that are all this one; the first so many of them are clients, too.
+    folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int | dict[str, dict[str, Any]],
+    facts: list[str], **variables: Any,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """Has Ansible do tasks on hosts that are all this one; the first so many of them are clients, too, or others are.
 
     :returns: the facts wanted, of all hosts
     """
@@ -32,7 +34,8 @@ def play(
         "host_shortages": [],
         **variables,
     }
-    groups = {"database": {"hosts": hosts}, "client": {"hosts": dict.fromkeys([*hosts][:clients])}}
+    others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
+    groups = {"database": {"hosts": hosts}, "client": {"hosts": others}}
     # Beside the playbook, what plugins/vars/systems.py says would override it.
     (folder / "inventory").mkdir()
     inventory = folder / "inventory" / "hosts.yml"
@@ -58,7 +61,7 @@ def configure(
         home.name: {
             "dohyo_home": str(home),
             "dohyo_data": [str(home / "disk1"), str(home / "disk2")],
-            "scylla_address": f"127.9.9.{i}",
+            "dohyo_address": f"127.9.9.{i}",
         }
         for i, home in enumerate(homes, 1)
     }
@@ -153,6 +156,49 @@ def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
     assert unmeasured() == place
     file.write_text(MEASURED.format(place))
     assert unmeasured() == ""
+
+
+@pytest.mark.slow
+def test_users_and_tls(tmp_path: Path) -> None:
+    password = "s3cret-'quoted'"  # noqa: S105
+    configs, commands = configure(
+        tmp_path, 2, 0, scylla_authentication=True, scylla_tls=True, scylla_user="o'hara", scylla_password=password
+    )
+    for i, (config, command) in enumerate(zip(configs, commands, strict=True), 1):
+        home = tmp_path / f"node{i}"
+        assert config.keys() <= known_keys()
+        assert config["authenticator"] == "PasswordAuthenticator"
+        assert config["authorizer"] == "CassandraAuthorizer"
+        # One port for each purpose, with TLS and without anything else.
+        assert config["native_transport_port_ssl"] == config["native_transport_port"]
+        assert config["native_shard_aware_transport_port_ssl"] == config["native_shard_aware_transport_port"]
+        assert config["ssl_storage_port"] == config["storage_port"]
+        files = {
+            "certificate": str(home / "secret/tls/host.pem"),
+            "keyfile": str(home / "secret/tls/host.pem"),
+            "truststore": str(home / "secret/tls/ca.pem"),
+        }
+        assert config["client_encryption_options"] == {"enabled": True, "require_client_auth": False, **files}
+        assert config["server_encryption_options"] == {
+            "internode_encryption": "all", "require_client_auth": True, **files
+        }  # fmt: skip
+        assert all(Path(file).is_file() for file in files.values())
+
+        # The hash of the password is in a file of its own, which is no evidence.
+        secret = home / "secret/scylla/scylla.yaml"
+        assert command[:3] == ["/opt/scylladb/bin/scylla", "--options-file", str(secret)]
+        assert secret.stat().st_mode & 0o077 == 0
+        complete = yaml.safe_load(secret.read_text())
+        user, hashed = complete.pop("auth_superuser_name"), complete.pop("auth_superuser_salted_password")
+        assert complete == config
+        assert user == "o'hara"
+        assert sha512_crypt.verify(password, hashed)
+        assert complete.keys() | {"auth_superuser_name", "auth_superuser_salted_password"} <= known_keys()
+        connection = (home / "secret/scylla/client.properties").read_text()
+        assert {"cassandra.username=o'hara", f"cassandra.password={password}", "cassandra.useSSL=true"} <= set(
+            connection.splitlines()
+        )
+    assert not [file for file in tmp_path.glob("node*/run/**/*") if file.is_file() and password in file.read_text()]
 
 
 def test_says_why_it_is_not_available_and_how_to_get_it(tmp_path: Path) -> None:

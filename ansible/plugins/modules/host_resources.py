@@ -199,6 +199,16 @@ def check_folders(home: str, folders: list[list[str]], deployment: str) -> list[
     return list(map(shown, problems))
 
 
+def check_user(given_root: bool) -> list[str]:
+    """The login user, as whom servers and clients run, is an ordinary one."""
+    if given_root or os.geteuid() != 0:
+        return []
+    return [
+        "the login user is root, and servers and clients run as the login user; name an ordinary one that has sudo"
+        " (ansible_user)"
+    ]
+
+
 def check_memory(needs: dict[str, int]) -> list[str]:
     """Memory of the host beside what its systems need."""
     total = memory_mb("MemTotal")
@@ -234,6 +244,7 @@ def problems_of(given: dict[str, Any]) -> list[str]:
         *names,
         *check_clock(given["clock"]),
         *check_folders(given["home"], given["folders"], given["deployment"]),
+        *check_user(given["root"]),
         *check_memory(given["memory_mb"]),
         *([] if names else check_ports(given["address"], given["ports"], given["home"], given["deployment"])),
     ]
@@ -251,6 +262,7 @@ def main() -> None:
         "deployment": {"type": "str", "required": True},  # whose mark our folders carry
         "folders": {"type": "list", "elements": "list", "default": []},  # further ones, as for `owned`
         "memory_mb": {"type": "dict", "default": {}},  # what the largest of the systems needs, by what needs it
+        "root": {"type": "bool", "default": True},  # whether the login user may be root
         "ports": {"type": "dict", "default": {}},  # that must be free or a server's of ours, by what wants them
     }
     module = AnsibleModule(

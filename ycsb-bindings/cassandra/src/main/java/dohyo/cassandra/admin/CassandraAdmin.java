@@ -105,13 +105,10 @@ public final class CassandraAdmin {
     }
   }
 
-  /** Protection that costs time and that other systems may not have. */
   private static Stream<String> protection(Map<String, String> settings) {
-    return Stream.of(
-        settings.getOrDefault("authenticator", "").contains("PasswordAuthenticator") ? "users have passwords" : "",
-        settings.getOrDefault("client_encryption_options.enabled", "").equals("true") ? "TLS to clients" : "",
-        settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all")
-            ? "TLS among nodes" : "").filter(note -> !note.isEmpty());
+    return CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
+        settings.getOrDefault("client_encryption_options.enabled", "").equals("true"),
+        settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all"));
   }
 
   /** 4.1 and newer carry the unit in the value, older ones in the name. */

@@ -26,6 +26,7 @@ import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /** Administration over CQL alone, for ScyllaDB and any version of Cassandra. */
 public final class CqlAdmin implements AutoCloseable {
@@ -195,6 +196,18 @@ public final class CqlAdmin implements AutoCloseable {
       case "batch", "group" -> "disk";
       default -> sync;
     };
+  }
+
+  /**
+   * Notes on protection that costs time and that other systems may not have.
+   *
+   * @param authenticator the server's setting of that name
+   * @param toClients     whether clients connect with TLS
+   * @param amongNodes    whether nodes do
+   */
+  public static Stream<String> protection(String authenticator, boolean toClients, boolean amongNodes) {
+    return Stream.of(authenticator.contains("PasswordAuthenticator") ? "users have passwords" : "",
+        toClients ? "TLS to clients" : "", amongNodes ? "TLS among nodes" : "").filter(note -> !note.isEmpty());
   }
 
   /** Names of the tables' compaction strategies. */

@@ -44,6 +44,7 @@ import org.apache.hadoop.hbase.filter.FilterList;
 import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
 import org.apache.hadoop.hbase.filter.KeyOnlyFilter;
 import org.apache.hadoop.hbase.io.compress.Compression;
+import org.apache.hadoop.hbase.io.crypto.tls.X509Util;
 import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
 import org.apache.hadoop.hbase.util.Bytes;
 
@@ -228,7 +229,8 @@ public final class HBaseAdmin implements AutoCloseable {
     conditions.put("compression", families(tables, family -> family.getCompressionType().getName()));
     conditions.put("endpoints", servers.keySet().stream()
         .map(server -> server.getHostname() + ":" + server.getPort()).toList());
-    List<String> notes = new ArrayList<>(List.of(
+    List<String> notes = new ArrayList<>(protection(running, hdfs.isPresent()));
+    notes.addAll(List.of(
         "write-ahead log: %s, hsync %s, %s on %s".formatted(
             distinct(tables.stream().map(TableDescriptor::getDurability)), fsync,
             distinct(running.stream().map(server -> server.get("hbase.wal.provider"))),
@@ -250,6 +252,15 @@ public final class HBaseAdmin implements AutoCloseable {
     }
     conditions.put("notes", notes);
     return conditions;
+  }
+
+  /** Protection that costs time and that other systems may not have, if all servers have it. */
+  private static List<String> protection(List<Configuration> running, boolean onHdfs) {
+    boolean tls = running.stream().allMatch(server -> server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_ENABLED, false)
+        && !server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_SUPPORTPLAINTEXT, true)
+        && server.get(X509Util.HBASE_SERVER_NETTY_TLS_CLIENT_AUTH_MODE, "").equals("NEED"));
+    return tls ? List.of("TLS to clients", "TLS among nodes", "clients have certificates",
+        "without TLS: ZooKeeper" + (onHdfs ? ", HDFS" : "")) : List.of();
   }
 
   private static InfoPages pages(ServerMetrics server) {

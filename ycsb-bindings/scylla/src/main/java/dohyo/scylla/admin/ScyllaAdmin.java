@@ -10,6 +10,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * Administration of a running ScyllaDB, over CQL and the node's HTTP pages. Arguments: those of {@link CqlAdmin}; api
@@ -28,10 +30,11 @@ public final class ScyllaAdmin {
   private ScyllaAdmin() {
   }
 
-  /** Runs one verb: ready, schema, settle, count, drop or stats. */
+  /** Runs one verb: ready, user, schema, settle, count, drop or stats. */
   public static void main(String[] args) {
-    Admin.main("ScyllaDB", Map.of("ready", ScyllaAdmin::ready, "schema", ScyllaAdmin::schema, "settle",
-        ScyllaAdmin::settle, "count", CqlAdmin::count, "drop", ScyllaAdmin::drop, "stats", ScyllaAdmin::stats), args);
+    Admin.main("ScyllaDB", Map.of("ready", ScyllaAdmin::ready, "user", ScyllaAdmin::user, "schema", ScyllaAdmin::schema,
+        "settle", ScyllaAdmin::settle, "count", CqlAdmin::count, "drop", ScyllaAdmin::drop, "stats",
+        ScyllaAdmin::stats), args);
   }
 
   /** Fails unless this node sees all nodes; the error says which it sees. */
@@ -43,6 +46,13 @@ public final class ScyllaAdmin {
       throw new IOException("this node sees %s, and should see %d nodes".formatted(live, nodes));
     }
     return Map.of("nodes", live);
+  }
+
+  /** Fails until the server lets the user of connection in, which it creates some seconds after its start. */
+  private static Map<String, ?> user(Settings arguments) {
+    try (CqlAdmin cql = new CqlAdmin(arguments)) {
+      return Map.of("cluster", cql.value("SELECT cluster_name FROM system.local").orElse(""));
+    }
   }
 
   /** Creates the keyspace and the tables, then reads the conditions back from the server. */
@@ -64,15 +74,27 @@ public final class ScyllaAdmin {
           () -> new IOException("the table system.versions is empty: is this a ScyllaDB?")));
       conditions.put("durability", durability);
       conditions.put("memory", memory.megabytes() + " MiB");
-      conditions.put("notes", List.of(
+      conditions.put("notes", Stream.concat(protection(settings), Stream.of(
           "commit log: " + sync
               + (durability.equals("memory") ? " every " + settings.get("commitlog_sync_period_in_ms") + "ms" : ""),
           "shards per node: " + memory.shards(),
           "data spread by " + tablets,
           "developer mode: " + settings.get("developer_mode"),
-          "compaction: " + cql.compaction()));
+          "compaction: " + cql.compaction())).toList());
       return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pidfile"));
     }
+  }
+
+  /** What system.config says of users and of TLS; the options of encryption are JSON objects of texts. */
+  static Stream<String> protection(Map<String, String> settings) {
+    return CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
+        has(settings, "client_encryption_options", "enabled", "true"),
+        has(settings, "server_encryption_options", "internode_encryption", "all"));
+  }
+
+  private static boolean has(Map<String, String> settings, String options, String key, String value) {
+    return Pattern.compile("\"%s\"\\s*:\\s*\"?%s\\b".formatted(key, value))
+        .matcher(settings.getOrDefault(options, "")).find();
   }
 
   /** A compressor of no name is none. */

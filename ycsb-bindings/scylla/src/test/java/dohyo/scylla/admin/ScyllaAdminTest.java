@@ -1,0 +1,26 @@
+package dohyo.scylla.admin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What is read from the server's settings, without a server. */
+class ScyllaAdminTest {
+  @Test
+  void protectionIsNamed() {
+    assertEquals(List.of("users have passwords", "TLS to clients", "TLS among nodes"), ScyllaAdmin.protection(Map.of(
+        "authenticator", "org.apache.cassandra.auth.PasswordAuthenticator",
+        "client_encryption_options", "{\"certificate\":\"/c.pem\",\"enabled\":\"true\"}",
+        "server_encryption_options", "{\"internode_encryption\": \"all\"}")).toList());
+  }
+
+  @Test
+  void noneIsNotNamed() {
+    assertEquals(List.of(), ScyllaAdmin.protection(Map.of("authenticator", "AllowAllAuthenticator",
+        "client_encryption_options", "{\"enabled\":\"false\",\"keyfile\":\"true\"}",
+        "server_encryption_options", "{\"internode_encryption\":\"none\",\"truststore\":\"all\"}")).toList());
+    assertEquals(List.of(), ScyllaAdmin.protection(Map.of()).toList());
+  }
+}
