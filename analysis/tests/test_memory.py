@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import jinja2
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
@@ -226,6 +227,19 @@ def test_without_systemd_processors_count_all_the_same(tmp_path: Path) -> None:
     calls, units = started(tmp_path, host_cpus_server="1")
     assert not units
     assert all(call.endswith("env TZ=UTC taskset -c 1 /bin/true x") for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "host"),
+    [("system/defaults", "system_cores", "service_host"), ("jdk/vars", "_jdk_cores", "jdk_host")],
+)
+def test_what_follows_from_processors_follows_from_those_of_the_servers(file: str, name: str, host: str) -> None:
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=True)
+    environment.filters["cpus"] = cpus
+    expression = yaml.safe_load((ANSIBLE / "roles" / file / "main.yml").read_text())[name]
+    has = {host: {"cores": 16}}
+    assert environment.from_string(expression).render(host_cpus_server="0-2,8", **has) == "4"
+    assert environment.from_string(expression).render(**has) == "16"
 
 
 def refused(folder: Path, system: str, hosts: Sequence[str] = ("one",), **variables: Any) -> str:

@@ -216,8 +216,8 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
             inventory = folder / "paper.yml"
             names = {f"node{number}": None for number in range(1, hosts.count + 1)}
             groups = {"database": {"hosts": names}, "client": {"hosts": names}}
-            # As inventories of hosts have it.
-            all_hosts = {"dohyo_home": name, "dohyo_systemd": True}
+            # As inventories of hosts have it, which divide a budget; of a memory that is not known it would be nothing.
+            all_hosts = {"dohyo_home": name, "dohyo_systemd": hosts.memory is not None}
             inventory.write_text(as_data({"all": {"children": groups, "vars": all_hosts}}), encoding="ascii")
         # Of a single record, so that memory is that without data; what records add is a figure of its own.
         variables = {

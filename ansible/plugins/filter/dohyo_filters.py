@@ -435,6 +435,7 @@ class FilterModule:
             as_yaml,
             budget_mb,
             by_sentence,
+            cpus,
             disk_mb,
             in_effect,
             judged,
