@@ -230,7 +230,7 @@ run_cluster() {
         check testbed_test "$tests/testbed_test.sh"
     fi
     testbed_up=true
-    "$root/ansible/testbed/testbed" up >"$reports/testbed.log" 2>&1 || true # the tests say why there is none
+    "$root/ansible/testbed/testbed" up 4 3 >"$reports/testbed.log" 2>&1 || true # the tests say why there is none
     for name in "${names[@]}"; do
         check "${name}_test" "$tests/${name}_test.sh"
     done

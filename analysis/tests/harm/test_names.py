@@ -266,6 +266,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "ansible_python_interpreter": sys.executable,
         "dohyo_home": FOLDER,
         "dohyo_data": [FOLDER],
+        "host_budget_mb": 0,
+        "host_cpus_server": "",
         "trial_conditions": {"replication": 1},
         "trial_properties": {},
         "mysql_settings": SETTINGS,

@@ -41,3 +41,30 @@ grep -q 'replication (5)' "$work/log" || fail "replication 5 is refused without 
 grep -q 'Enterprise' "$work/log" || fail "authentication is refused without its reason: $(tail "$work/log")"
 wiped aerospike
 ok 'what cannot be is refused; nothing is left'
+
+# Only a testbed that was made with a third disk has one that no file system is on.
+if ! testbed ssh 1 'test -b /dev/disk3'; then
+    echo 'skipped: raw devices; testbed down, then testbed up 4 3'
+    exit 0
+fi
+raw=(--set aerospike_storage=device --set 'aerospike_devices=["/dev/disk3"]' --set profile=tuned)
+! experiment rights aerospike "${raw[@]}" || fail 'devices that no unit can open were not refused'
+grep -q 'may not read and write /dev/disk3' "$work/rights.log" || fail "the reason is not named: $(tail "$work/rights.log")"
+for n in 1 2 3 4; do
+    # As udev has it on hosts; and small, as the loop device takes room for zeroes.
+    testbed ssh "$n" 'sudo chgrp disk /dev/disk3 && sudo chmod 660 /dev/disk3'
+    truncate -s 600M "$root/.testbed/host$n/disk3"
+    losetup -c "$(losetup -n -O NAME -j "$root/.testbed/host$n/disk3")"
+done
+experiment raw aerospike "${raw[@]}" || { log_of raw; fail 'no trial on raw devices'; }
+for host in host1 host2 host3 host4; do
+    grep -q '^storage-engine.device\[0\]=/dev/disk3' "$evidence/server/$host/stats/run-1/stats-config-namespace.txt" || fail "$host used another device"
+    grep -qx 'storage-engine.flush-size=131072' "$evidence/server/$host/stats/run-1/stats-config-namespace.txt" || fail "$host has another flush-size"
+done
+for n in 1 2 3 4; do
+    testbed ssh "$n" 'sudo cmp -n 8388608 /dev/disk3 /dev/zero' || fail "host$n still has data on its device"
+done
+testbed ssh 2 'echo data | sudo dd of=/dev/disk3 conv=notrunc status=none'
+! experiment foreign aerospike "${raw[@]}" || fail 'a device with data was not refused'
+grep -q 'host2: /dev/disk3 is not empty' "$work/foreign.log" || fail "the reason is not named: $(tail "$work/foreign.log")"
+ok 'raw devices, which only the unit of the server may open, emptied after the trial; others are refused'
