@@ -135,7 +135,7 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Flushes unless flush=false, waits until no compaction is pending or active, or until they make no progress any more,
+   * Flushes unless flush=false, waits until no compaction is pending or active, or none makes progress any more,
    * then counts the rows.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
