@@ -109,9 +109,35 @@ def test_hbase_reads_from_memstores(tmp_path: Path) -> None:
     assert trial["servers"][0]["figures"]["memstore_bytes"] > 10_000 * 100
 
 
+def read_back(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a trial's server was to have, and what it says it has."""
+    found = json.loads((folder / "conditions.json").read_text())
+    assert (found["profile"], found["differences"]) == ("tuned", [])
+    return found["values"], found["server_settings"]
+
+
+def test_a_tuned_server_has_the_values_of_its_profile_and_the_user_s(tmp_path: Path) -> None:
+    (trial,) = measured(
+        tmp_path, "workloadA", "--systems=cassandra", "--records=2000", "--set=threadcount=2", "--set=profile=tuned",
+        "--set=cassandra_settings={trickle_fsync_interval: 20MiB}",
+    )  # fmt: skip
+    assert trial["conditions"]["settings"] == "trickle_fsync_interval=20MiB"
+    values, server = read_back(tmp_path / "workloadA/raw" / trial["name"])
+    names = {"column_index_size", "compaction_throughput", "concurrent_compactors", "key_cache_size"}
+    names |= {"memtable_allocation_type", "trickle_fsync", "trickle_fsync_interval"}
+    assert {name: server[name] for name in names} == {name: str(values[name]).replace("True", "true") for name in names}
+    assert server["concurrent_writes"] == str(values["cassandra_concurrent_writes"])
+    expected = {"memtable: trie", "sstable format: bti", "compaction: UnifiedCompactionStrategy", "tokens per node: 16"}
+    assert expected <= set(trial["notes"])
+
+
 def test_gc_matrix(tmp_path: Path) -> None:
     part = ["--set=matrix.variant=c311-cms,c40-shenandoah", "--set=matrix.target=200", "--set=threadcount=2"]
-    trials = measured(tmp_path, "gc-matrix", *part, "--scale=0.01")
+    trials = measured(tmp_path, "gc-matrix", *part, "--scale=0.01", "--set=profile=tuned")
+    for trial in trials:
+        values, server = read_back(tmp_path / "gc-matrix/raw" / trial["name"])
+        for name in ("compaction_throughput_mb_per_sec", "concurrent_compactors"):
+            assert server[name] == str(values[name])
     conditions = [trial["conditions"] for trial in trials]
     assert [each["version"] for each in conditions] == ["3.11.19", "4.0.19"]
     assert [each["jdk"].partition(".")[0] for each in conditions] == ["1", "11"]  # JDK 8 calls itself 1.8

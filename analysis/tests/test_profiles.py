@@ -1,5 +1,6 @@
 """The two profiles of the servers' settings: what wins over what, and how settings reach a configuration file."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 from test_scylla_role import play
 
 from dohyo.ansible.data import as_data
+from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.scenario import systems
 
@@ -77,6 +79,14 @@ def test_a_setting_of_no_section_or_that_ends_one_is_refused(name: str, value: A
         as_sections(SECTIONS, {name: value})
 
 
+@pytest.mark.parametrize(
+    "name", ["data_file_directories", "listen_address", "storage_port", "seed_provider", "x y", "a.{{b}}"]
+)
+def test_settings_that_other_variables_say_are_refused(name: str) -> None:
+    with pytest.raises(BadInputError, match="each name must match"):
+        systems.role_variables()["cassandra_settings"].check(json.dumps({name: 1}))
+
+
 def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the role writes into cassandra.yaml of one host, and what it keeps of the profile as conditions."""
     # As dohyo gives Ansible a scenario's variables: texts are data.
@@ -99,13 +109,18 @@ def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str,
 
 @pytest.mark.slow
 def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path) -> None:
-    given = {"trial_conditions": {"profile": "tuned"}, "cassandra_sstable_format": "big"}
+    given = {"trial_conditions": {"profile": "tuned", "replication": 3}, "cassandra_sstable_format": "big"}
     settings = {"memtable_allocation_type": "heap_buffers", "compression.a": "{{ 1 + 1 }}"}
     written, effect = cassandra(tmp_path, **given, cassandra_settings=settings)
     assert written["memtable"]["configurations"]["default"]["inherits"] == "trie"
     assert written["sstable"]["selected_format"] == "big"
     assert written["memtable_allocation_type"] == "heap_buffers"
     assert written["compression"] == {"a": "{{ 1 + 1 }}"}
+    assert (written["concurrent_writes"], written["concurrent_reads"], written["concurrent_compactors"]) == (48, 32, 6)
+    assert (written["trickle_fsync"], written["compaction_throughput"]) == (True, "0MiB/s")
+    # Those of other versions, and of a format that the user has not chosen.
+    assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
+    assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 3)
     assert effect["tuned"]["cassandra_memtable"] == "trie"
     assert effect["settings"] == {"cassandra_sstable_format": "big", **settings}
 

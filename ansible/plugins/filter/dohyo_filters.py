@@ -192,9 +192,9 @@ def in_effect(
         profile ``tuned``
     :param variables: what these variables are now
     :param settings: what was added to the server's configuration, by the profile or the user
-    :returns: ``profile``, its name, ``vanilla`` for a system that has no other; ``values``, everything by name; of these
-        ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set otherwise than
-        the profile
+    :returns: ``profile``, its name, ``vanilla`` for a system that has no other; ``values``, everything by name; of
+        these ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set otherwise
+        than the profile
     """
     values = {**variables, **settings}
     of_profile = {name: both[profile] for name, both in profiles["variables"].items()}

@@ -39,6 +39,40 @@ public final class Wait {
     }
   }
 
+  /**
+   * What is left to do.
+   *
+   * @param left  pieces of work; 0 is none
+   * @param done  of the pieces under way, in any unit
+   * @param words both for people
+   */
+  public record Work(long left, long done, String words) {
+  }
+
+  /**
+   * Waits like {@link #untilQuiet}, without an end as long as there is progress: the fewest pieces of work so far are
+   * left, or more than ever is done of as many. Work that fails and begins again and again makes none.
+   *
+   * @return what is left in words, once there was no progress for the timeout; "" where nothing is left
+   */
+  public String untilQuietOrStalled(Callable<Work> check) throws Exception {
+    long fewest = Long.MAX_VALUE;
+    long most = 0;
+    long since = System.nanoTime();
+    for (int quiet = 0; quiet < QUIET_CHECKS; Thread.sleep(PAUSE_MILLIS)) {
+      Work work = check.call();
+      quiet = work.left() == 0 ? quiet + 1 : 0;
+      if (work.left() < fewest || work.done() > most) {
+        most = work.left() < fewest ? work.done() : Math.max(most, work.done());
+        fewest = Math.min(fewest, work.left());
+        since = System.nanoTime();
+      } else if (work.left() > 0 && System.nanoTime() - since > timeout.toNanos()) {
+        return work.words();
+      }
+    }
+    return "";
+  }
+
   /** Like {@link #untilQuiet}, for work that does not start again: one check is enough. */
   public void until(Callable<String> check) throws Exception {
     for (String busy = check.call(); !busy.isEmpty(); busy = check.call()) {

@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.management.JMException;
@@ -95,10 +96,14 @@ public final class CassandraAdmin {
       String durability = CqlAdmin.durability(sync);
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
+      // What was asked for, as the server has it; what it does not list is not known.
+      conditions.put("server_settings", Arrays.stream(arguments.text("settings", "").split(","))
+          .filter(settings::containsKey).collect(Collectors.toMap(Function.identity(), settings::get)));
       conditions.put("notes", Stream.concat(protection(settings), Stream.of(
           "commit log: " + sync + (durability.equals("memory") ? " every " + period(settings) : ""),
           "memtable: " + settings.getOrDefault("memtable.configurations", "default=skiplist")
               .replaceAll(".*default=(\\w*).*", "$1"),
+          "tokens per node: " + settings.get("num_tokens"),
           "sstable format: " + settings.getOrDefault("sstable.selected_format", "big"),
           "compaction: " + cql.compaction())).toList());
       return Map.of("conditions", conditions, "pid", jvm.pid());
@@ -129,21 +134,26 @@ public final class CassandraAdmin {
     }
   }
 
-  /** Flushes unless flush=false, waits until no compaction is pending or active, then counts the rows. */
+  /**
+   * Flushes unless flush=false, waits until no compaction is pending or active, or none makes progress any more,
+   * then counts the rows.
+   */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Wait wait = new Wait(arguments, "cassandra_settle_timeout");
     boolean flush = arguments.flag("flush", true);
     long files;
     long memtableBytes;
+    String left;
     try (ServerJvm jvm = jvm(arguments)) {
       String keyspace = arguments.required("keyspace");
       if (flush) {
         jvm.flush(keyspace);
       }
-      wait.untilQuiet(() -> {
+      left = wait.untilQuietOrStalled(() -> {
         int pending = jvm.pendingCompactions();
         int active = jvm.activeCompactions();
-        return pending + active == 0 ? "" : "%d compactions pending and %d active".formatted(pending, active);
+        return new Wait.Work(pending + active, jvm.compactedBytes(),
+            "%d compactions pending and %d active".formatted(pending, active));
       });
       files = jvm.ofTables(keyspace, "LiveSSTableCount");
       memtableBytes = jvm.ofTables(keyspace, "MemtableLiveDataSize");
@@ -151,7 +161,9 @@ public final class CassandraAdmin {
     long seconds = wait.seconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "sstables", files,
-          "memtable_mb", memtableBytes >> 20, "notes", flush ? List.of() : List.of(unflushed(files)));
+          "memtable_mb", memtableBytes >> 20, "notes", Stream.of(flush ? "" : unflushed(files), left.isEmpty() ? ""
+              : "not settled: %s, without progress for %d s (cassandra_settle_timeout)".formatted(left,
+                  wait.timeout().toSeconds())).filter(note -> !note.isEmpty()).toList());
     }
   }
 

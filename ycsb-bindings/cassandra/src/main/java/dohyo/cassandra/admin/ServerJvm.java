@@ -99,6 +99,13 @@ final class ServerJvm implements AutoCloseable {
         new ObjectName("org.apache.cassandra.db:type=CompactionManager"), "Compactions")).size();
   }
 
+  /** Bytes that the compactions under way have read. */
+  long compactedBytes() throws IOException, JMException {
+    return ((Collection<?>) beans.getAttribute(new ObjectName("org.apache.cassandra.db:type=CompactionManager"),
+        "Compactions")).stream().map(each -> ((Map<?, ?>) each).get("completed").toString())
+        .mapToLong(Long::parseLong).sum();
+  }
+
   /**
    * The server's metrics: for every bean, in the order of their names, its attributes that are numbers or texts.
    *
