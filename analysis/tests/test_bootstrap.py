@@ -93,7 +93,7 @@ def test_an_archive_replaces_the_package(tmp_path: Path) -> None:
     archives = {"17": {"url": "/jdk.tar.gz", "sha256": "0" * 64}}
     said = {"debian13": look(tmp_path / "debian13", release)}
     assert plans(tmp_path, said, dohyo_jdk_archives=archives)["debian13"] == {"missing": DEBIAN, "problems": []}
-    [problem] = plans(tmp_path, said, dohyo_jdk_archives=archives, bootstrap_codename="bookworm",
+    [problem] = plans(tmp_path, said, dohyo_jdk_archives=archives, bootstrap_release="bookworm x86_64",
                       bootstrap_packages="download")["debian13"]["problems"]  # fmt: skip
     assert "needs a control machine with the same release" in problem
 

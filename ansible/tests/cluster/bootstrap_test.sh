@@ -15,13 +15,15 @@ for n in 1 2; do
 done
 ok 'two bare hosts'
 
-# The inventory of the testbed with two hosts; what logs in as root may use the password alone.
+# The inventory of the testbed with two hosts. Root logs in with the password alone; a connection with the key would be used again.
 cp -r -- inventories/testbed "$work/two"
 sed -i '/host[34]:/d; /10\.66\.0\.1[34]/d' "$work/two/hosts.yml"
 sed -i "s|^testbed_state:.*|testbed_state: $root/.testbed|" "$work/two/group_vars/all.yml"
-key=(-e "bootstrap_key=$root/.testbed/keys/user.pub")
-password=(--connection-password-file "$root/.testbed/keys/password" -e 'ansible_ssh_extra_args="-o PreferredAuthentications=password"')
-bootstrap() { "$root/.venv/bin/ansible-playbook" -i "$work/two" bootstrap.yml "${key[@]}" "$@" >"$work/log" 2>&1; }
+bootstrap() {
+    "$root/.venv/bin/ansible-playbook" -i "$work/two" bootstrap.yml -e "bootstrap_key=$root/.testbed/keys/user.pub" \
+        --connection-password-file "$root/.testbed/keys/password" -e 'ansible_ssh_extra_args="-o PreferredAuthentications=password"' \
+        "$@" >"$work/log" 2>&1
+}
 refused() { # WORDS OPTION...
     ! bootstrap "${@:2}" || fail "not refused: ${*:2}"
     grep -qF -- "$1" "$work/log" || { cat "$work/log" >&2; fail "does not say: $1"; }
@@ -32,7 +34,7 @@ refused 'not the file of one public SSH key' -e bootstrap_key=/nowhere.pub
 refused 'no folder with .deb or .rpm files' -e "bootstrap_packages=$work/empty"
 ok 'refusals'
 
-bootstrap "${password[@]}" -e bootstrap_packages=download || { cat "$work/log" >&2; fail 'bootstrap.yml'; }
+bootstrap -e bootstrap_packages=download || { cat "$work/log" >&2; fail 'bootstrap.yml'; }
 ! grep -qF -- "$(cat "$root/.testbed/keys/password")" "$work/log" || fail 'the output contains the password'
 ok 'bootstrap with a password and packages that the control machine downloads'
 
@@ -41,7 +43,7 @@ ok 'preflight passes, as dohyo'
 
 as_root() { testbed ssh 1 'dpkg-query -W; getent passwd; find /etc /home /usr/lib/jvm -type f -exec sha256sum {} + | sort -k 2'; }
 as_root >"$work/before"
-bootstrap "${password[@]}" -e bootstrap_packages=download || { cat "$work/log" >&2; fail 'the second bootstrap.yml'; }
+bootstrap -e bootstrap_packages=download || { cat "$work/log" >&2; fail 'the second bootstrap.yml'; }
 ! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { grep -B 3 '^changed' "$work/log" >&2; fail 'the second bootstrap.yml has changed something'; }
 as_root >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'host1 is not as the first bootstrap.yml left it'
