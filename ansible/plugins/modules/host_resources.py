@@ -29,7 +29,7 @@ from ansible.module_utils.ours import NotOursError, free_mb, links_in, path_of, 
 
 
 def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
-    """Version of the JDK in this folder, as "17.0.15" or "1.8.0_504", or its JAVA_RUNTIME_VERSION; empty without one."""
+    """Version of the JDK in this folder, as "17.0.15" or "1.8.0_504", or its JAVA_RUNTIME_VERSION, or empty."""
     if not os.access(os.path.join(java_home, "bin", "java"), os.X_OK):
         return ""
     release = os.path.join(java_home, "release")
