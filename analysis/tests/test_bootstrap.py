@@ -4,6 +4,7 @@ Only Debian 12 is started for real (ansible/tests/cluster/bootstrap_test.sh).
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from dohyo.places import ANSIBLE
+from dohyo.places import ANSIBLE, ROOT
 
 ROLE = ANSIBLE / "roles/bootstrap"
 # /etc/os-release as these systems have it, and what a host without anything gets.
@@ -112,3 +113,14 @@ def test_what_a_host_has_is_left_alone(tmp_path: Path) -> None:
     )
     found = plans(tmp_path, {"ubuntu24": look(root, SYSTEMS["ubuntu24"][0])})["ubuntu24"]
     assert found == {"missing": ["python3", "python3-apt", "xfsprogs"], "problems": []}
+
+
+def test_the_page_names_what_the_role_has() -> None:
+    """Its variables, and what a person has to remove."""
+    page = (ROOT / "docs/cluster.md").read_text("utf-8")
+    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text("utf-8"))
+    assert {"bootstrap_user", "bootstrap_key"} <= set(re.findall(r"`(bootstrap_[a-z_]+)`", page)) <= set(defaults)
+    tasks = "".join(path.read_text("utf-8") for path in ROLE.rglob("*.yml"))
+    removed = re.findall(r"sudo rm (?:-rf )?(/[\w/-]+)", page)
+    assert len(removed) == 2
+    assert all(path in tasks for path in removed)
