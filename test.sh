@@ -221,13 +221,14 @@ run_run() {
     done
 }
 
-# The testbed's own test comes first, as it wants none; the others share one, and what the second deploys to its hosts.
+# The testbed's own test and that of bare hosts come first, as they want none; the others share one, and what the second deploys to its hosts.
 run_cluster() {
     local tests="$root/ansible/tests/cluster" name names=(deploy clients cassandra faults hbase mysql postgresql aerospike harm destroy clock)
     if ((${#only[@]})); then
         names=("${only[@]/%-*/}")
     else
         check testbed_test "$tests/testbed_test.sh"
+        check bootstrap_test "$tests/bootstrap_test.sh"
     fi
     testbed_up=true
     "$root/ansible/testbed/testbed" up 4 3 >"$reports/testbed.log" 2>&1 || true # the tests say why there is none

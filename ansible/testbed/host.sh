@@ -19,12 +19,17 @@ ip link set eth0 up
 ip route add default via "${address%.*}.1" # which leads nowhere, but some programs find their own address by it
 
 mkdir -p "$name/upper" "$name/work" "$name/root"
-mount -t overlay overlay -o "lowerdir=image,upperdir=$name/upper,workdir=$name/work" "$name/root"
+mount -t overlay overlay -o "lowerdir=$(cat kind),upperdir=$name/upper,workdir=$name/work" "$name/root"
 echo "$name" >"$name/root/etc/hostname"
 md5sum <<<"$name" | cut -d ' ' -f 1 >"$name/root/etc/machine-id" # without one it would be a first boot, which enables every service
 cp -- etc_hosts "$name/root/etc/hosts"
 install -m 600 -- "keys/$name" "$name/root/etc/ssh/ssh_host_ed25519_key"
-install -m 644 -- keys/user.pub "$name/root/etc/ssh/authorized_keys"
+if [[ $(cat kind) == bare ]]; then
+    install -D -m 600 -- keys/user.pub "$name/root/root/.ssh/authorized_keys"
+    chroot "$name/root" chpasswd <<<"root:$(cat keys/password)"
+else
+    install -m 644 -- keys/user.pub "$name/root/etc/ssh/authorized_keys"
+fi
 
 disks=()
 for file in "$name"/disk*; do

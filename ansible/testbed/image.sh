@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# image.sh FOLDER: builds the hosts' root file system, unless it is there: the Debian or Ubuntu of this machine, from where
-# this machine gets its own packages, with what a host has before Ansible comes. (mmdebstrap calls it again to finish.)
+# image.sh FOLDER [bare]: builds the hosts' root file system, unless it is there: the Debian or Ubuntu of this machine, from where
+# this machine gets its own packages, with what deploy.yml expects of a host; bare: with nothing but SSH for root, which is what
+# bootstrap.yml expects. (mmdebstrap calls it again to finish.)
 set -euo pipefail
 
 packages=(
@@ -11,13 +12,21 @@ packages=(
     libaio1 libncurses6                            # what MariaDB's programs link
     chrony
 )
+# By kind of image, also when mmdebstrap has called this script.
+kind=${2:-}
+if [[ $1 == finish ]]; then kind=${3:-}; fi
+if [[ $kind == bare ]]; then packages=(systemd-sysv dbus openssh-server); fi
 
 finish() { # the new root
     cd -- "$1"
     rm -f -- etc/ssh/ssh_host_* etc/machine-id # every host gets its own
-    chroot . useradd --create-home --shell /bin/bash dohyo
-    echo 'dohyo ALL=(ALL) NOPASSWD: ALL' >etc/sudoers.d/dohyo
-    echo 'AuthorizedKeysFile /etc/ssh/authorized_keys' >etc/ssh/sshd_config.d/testbed.conf
+    if [[ $kind == bare ]]; then
+        echo 'PermitRootLogin yes' >etc/ssh/sshd_config.d/testbed.conf
+    else
+        chroot . useradd --create-home --shell /bin/bash dohyo
+        echo 'dohyo ALL=(ALL) NOPASSWD: ALL' >etc/sudoers.d/dohyo
+        echo 'AuthorizedKeysFile /etc/ssh/authorized_keys' >etc/ssh/sshd_config.d/testbed.conf
+    fi
     # The clock is the machine's, so chrony only looks on.
     mkdir etc/systemd/system/chrony.service.d etc/systemd/system/local-fs.target.wants
     printf '[Unit]\nConditionCapability=\n[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd -F 1 -x\n' >etc/systemd/system/chrony.service.d/testbed.conf
@@ -43,7 +52,7 @@ image=$1
 stamp=$(sha256sum <"${BASH_SOURCE[0]}")
 [[ $(cat -- "$image/etc/testbed" 2>/dev/null) != "$stamp" ]] || exit 0
 
-echo 'testbed: building the image (about a minute, once)' >&2
+echo "testbed: building the ${kind:+$kind }image (about a minute, once)" >&2
 apt-get -qq update || true # without its lists apt does not know whose packages a source has
 # shellcheck source=/dev/null
 . /etc/os-release
@@ -59,7 +68,7 @@ TMPDIR=$image.tmp unshare --mount --pid --fork --kill-child --mount-proc \
     mmdebstrap --quiet --mode=root --variant=minbase --format=directory \
     --aptopt=<(apt-config dump Acquire) --aptopt='APT::Install-Recommends "false"' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt=force-unsafe-io \
-    --include="$(IFS=,; echo "${packages[*]}")" --customize-hook="$(printf %q "${BASH_SOURCE[0]}") finish \"\$1\"" \
+    --include="$(IFS=,; echo "${packages[*]}")" --customize-hook="$(printf %q "${BASH_SOURCE[0]}") finish \"\$1\" $kind" \
     "$VERSION_CODENAME" "$image.new" - <<<"$sources" >"$image.log" 2>&1 || {
     tail -n 5 -- "$image.log" >&2
     echo "testbed: ERROR: mmdebstrap failed; its log: $image.log" >&2

@@ -32,6 +32,9 @@ PLACES = {
     "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
     # Folders of mktemp.
     "ansible/roles/jdk/files/fetch-jdk": ['rm -rf -- "$work"', 'rm -rf -- "${work:?}"/'],
+    # Folders of mktemp, here and on the host.
+    "ansible/roles/bootstrap/files/pack": ['rm -rf -- "$work"'],
+    "ansible/roles/bootstrap/files/install": ['rm -rf -- "$folder"'],
     # The testbed's own folder in the checkout.
     "ansible/testbed/image.sh": ['-- "$image"', '-- "$image.tmp"'],
     "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
@@ -45,8 +48,9 @@ PLACES = {
     # A new folder, while it is empty.
     "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }
-# Tasks that remove with Ansible's own module; each removes files alone.
+# Tasks that remove with Ansible's own module; each removes files alone, or a folder that tempfile has made.
 FILE_TASKS = {
+    ("roles/bootstrap/tasks/packages.yml", "Remove the folder"),
     ("roles/host/tasks/restore.yml", "Remove the settings that should last"),
 }
 SKIPPED = {"tests", "test", "e2e", "target", "__pycache__", "docs"}

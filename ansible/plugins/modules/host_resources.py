@@ -1,7 +1,8 @@
 """Ansible module: what a host offers to a server or a client, and everything for which it cannot take one.
 
 It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
-of the version asked for) and ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (which of
+of the version asked for), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1") and ``java_seen`` (what was found
+instead, "folder (version)" each), ``missing`` (which of
 ``needs`` do not exist), ``disk_free_mb``, ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_mb``
 (all of it), ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a
 process ask for transparent ones?), ``os``, ``family`` (debian or redhat: whose packages it takes) and, with ``checks``,
@@ -27,8 +28,8 @@ from ansible.module_utils.ours import NotOursError, free_mb, links_in, path_of, 
 # ---- What it offers ----
 
 
-def version_of(java_home: str) -> str:
-    """Version of the JDK in this folder, as "17.0.15" or "1.8.0_504"; empty if there is none."""
+def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
+    """Version of the JDK in this folder, as "17.0.15" or "1.8.0_504", or its JAVA_RUNTIME_VERSION, or empty."""
     if not os.access(os.path.join(java_home, "bin", "java"), os.X_OK):
         return ""
     release = os.path.join(java_home, "release")
@@ -38,7 +39,7 @@ def version_of(java_home: str) -> str:
     else:  # not every packager adds the release file
         command = [os.path.join(java_home, "bin", "java"), "-XshowSettings:properties", "-version"]
         text = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr
-    match = re.search(r"JAVA_VERSION=\"([^\"]+)\"|java\.version = (\S+)", text)
+    match = re.search(rf"^{key}=\"([^\"]+)\"|java\.version = (\S+)", text, re.MULTILINE)
     return (match.group(1) or match.group(2)) if match else ""
 
 
@@ -279,9 +280,12 @@ def main() -> None:
     given = module.params
     folders = candidates(given["java_home"], given["java_major"]) + given["java_also"]
     seen = {folder: version_of(folder) for folder in folders}
+    java_home = next((folder for folder, version in seen.items() if major_of(version) == given["java_major"]), "")
     module.exit_json(
         changed=False,
-        java_home=next((folder for folder, version in seen.items() if major_of(version) == given["java_major"]), ""),
+        java_home=java_home,
+        # JDK 8 has no JAVA_RUNTIME_VERSION.
+        java_build=(version_of(java_home, "JAVA_RUNTIME_VERSION") or seen[java_home]) if java_home else "",
         java_seen=[f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
         missing=[path for path in given["needs"] if not os.path.exists(path)],
         disk_free_mb=free_mb(os.path.abspath(given["path"])),

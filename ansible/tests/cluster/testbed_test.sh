@@ -30,13 +30,13 @@ ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
 # As soon as one packet came back; a host that did not answer is looked for again after a second or so.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
-# What a testbed could leave behind, machine-wide; the image stays on purpose.
+# What a testbed could leave behind, machine-wide; the images stay on purpose.
 leftovers() {
     find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*' -printf 'cgroup %f\n'
     grep -F -- "$state" /proc/mounts || true
     losetup --list --noheadings --output NAME,BACK-FILE | grep -F -- "$state" || true
     grep -hszF -f "$work/state" /proc/[0-9]*/cmdline | tr '\0' ' ' || true
-    find "$state" -mindepth 1 -maxdepth 1 ! -name image 2>/dev/null || true
+    find "$state" -mindepth 1 -maxdepth 1 ! -name image ! -name bare 2>/dev/null || true
     ip -brief link
     ip -all netns list 2>/dev/null || true
     ls -A /run/systemd /run/netns 2>/dev/null || true
