@@ -397,7 +397,9 @@ class _Measurement:
         largest = max((trial.scenario for trial in trials), key=lambda s: s.data_bytes * s.number("replication"))
         size = {"trial_properties": largest.client_properties, "trial_conditions": largest.conditions}
         names = list(dict.fromkeys(trial.system for trial in trials))
-        asked = {"deploy_systems": names, **size, **largest.role_variables}
+        # The command has named the licences of what the scenario lets download, and asked; an inventory's it has not.
+        agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
+        asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **largest.role_variables}
         write_json(folder / "deploy.json", asked)
         self.deployed |= {all_systems()[name].role: largest.role_variables for name in names}
         return self._play("deploy.yml", folder, asked)
