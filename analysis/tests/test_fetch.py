@@ -206,6 +206,45 @@ def test_scylla_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> None:
     assert vendor.asked == [path]
 
 
+def archive_of(folder: Path, *jars: str) -> bytes:
+    for jar in jars:
+        (folder / jar).parent.mkdir(parents=True, exist_ok=True)
+        (folder / jar).write_text(jar)
+    return packed(folder, "top")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("system", "jars", "taken"),
+    [
+        ("cassandra", ["lib/apache-cassandra-5.0.7.jar", "lib/jamm-0.4.0.jar", "lib/sub/x.jar", "tools/lib/y.jar"], 2),
+        (
+            "hbase",
+            ["lib/hbase-server-2.6.3-hadoop3.jar", "lib/client-facing-thirdparty/a.jar", "lib/shaded-clients/b.jar"],
+            2,
+        ),
+    ],
+)
+def test_an_archive_takes_the_place_of_mavens_jars(
+    vendor: Vendor, tmp_path: Path, system: str, jars: list[str], taken: int
+) -> None:
+    content = archive_of(tmp_path / "archive", *jars)
+    version = jars[0].removesuffix(".jar").split("-", 2)[2]
+    facts = play(
+        tmp_path, installing(system), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0, ["system_state"],
+        system_name=system, dohyo_control=str(tmp_path / "control"),
+        **{
+            f"{system}_version": version,
+            f"{system}_archive": vendor.put("bin.tar.gz", content),
+            f"{system}_archive_checksum": digest(content),
+        },
+    )  # fmt: skip
+    assert facts["system_state"][0][system]["unavailable"] == ""
+    lib = tmp_path / f"home/install/{system}/{version}-{digest(content)[:12]}/lib"
+    assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in jars[:taken])
+    assert vendor.asked == ["bin.tar.gz"]
+
+
 def test_nothing_is_fetched_without_a_checksum(vendor: Vendor, tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {
         "node": {"scylla_fetch": True},
