@@ -207,6 +207,29 @@ ANSWERS = {
 }
 
 
+def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float, hours: float = 1) -> str:
+    """What instances cost, or "unknown".
+
+    :param counts: number of instances, or their hours, by type
+    :param prices: US dollars per hour of one, by type
+    :param address: US dollars per hour of the public address that each has
+    """
+    if counts.keys() - prices.keys():
+        return "unknown"
+    return f"{hours * sum(count * (float(prices[kind]) + address) for kind, count in counts.items()):.2f}"
+
+
+def price_from(
+    kind: str, given: Mapping[str, Any], asked: Mapping[str, Any], known: Mapping[str, Any], listed: Mapping[str, Any]
+) -> str:
+    """Where the price of an instance type comes from, as aws.yml shows it."""
+    if kind in given:
+        return "aws_price or aws_client_price"
+    if kind in asked:
+        return "the AWS Price List API"
+    return f"{listed['source']}, {listed['date']}" if kind in known else "nowhere, set aws_price or aws_client_price"
+
+
 def answered(state: Any, system: str, verb: str, answers: Mapping[str, Any]) -> dict[str, Any]:
     """The state with the answers of a verb; raises AnsibleFilterError where they are not those that it must give."""
     wanted = ANSWERS[verb]
@@ -238,5 +261,5 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        filters = (answer, answered, as_properties, by_sentence, disk_mb, judged, misfits, others)
+        filters = (answer, answered, as_properties, by_sentence, cost, disk_mb, judged, misfits, others, price_from)
         return {each.__name__: each for each in filters}
