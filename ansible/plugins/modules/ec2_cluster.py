@@ -200,7 +200,7 @@ class Cluster:
             )
 
     def groups(self) -> dict[str, tuple[int, str]]:
-        """How many instances of which type are hosts of databases, and of clients."""
+        """Number and type of the hosts for databases, and of those for clients."""
         return {
             "database": (self.options["count"], self.options["type"]),
             "client": (self.options["clients"], self.options["client_type"]),
