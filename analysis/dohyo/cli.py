@@ -22,13 +22,14 @@ from dohyo.evidence import experiment_folder
 from dohyo.foreign import page as foreign
 from dohyo.foreign.tabulate import Format
 from dohyo.foreign.tabulate import tabulate as tabulate_folders
-from dohyo.places import RESULTS, shown
+from dohyo.places import LOCAL_HOME, RESULTS, shown
 from dohyo.planning import sizing
 from dohyo.report import files, measured, page, site
 from dohyo.running import comparing, doctor, runner
 from dohyo.running.experiment import reopen
 from dohyo.scenario import loading, properties, systems
 from dohyo.scenario.hosts import Hosts, here
+from dohyo.scenario.scenario import Scenario
 from dohyo.summary import kept, regression, validity
 from dohyo.summary.summary import is_experiment, read_trial, summarise
 from dohyo.tables import screen, table
@@ -59,6 +60,8 @@ def cli() -> None:
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
               help="Set a property (docs/properties.md) or a variable of a system; repeatable.")  # fmt: skip
+@click.option("--fetch", "fetch_", metavar="A,B",
+              help="Download these systems' servers from their vendors; names the licence and asks first.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
@@ -83,6 +86,7 @@ def run(
     systems_: str | None,
     inventory: str | None,
     assignments: tuple[str, ...],
+    fetch_: str | None,
     rounds: str | None,
     repeats: str | None,
     duration: str | None,
@@ -118,7 +122,7 @@ def run(
         _list(chosen_inventory, Console())
         return 0
     changing = {
-        "--systems": systems_, "--inventory": inventory, "--set": assignments, "--rounds": rounds,
+        "--systems": systems_, "--inventory": inventory, "--set": assignments, "--fetch": fetch_, "--rounds": rounds,
         "--repeats": repeats, "--duration": duration, "--records": records, "--scale": scale, "--full": full,
         "--plan": plan_, "--doctor": doctor_, "--strict-conditions": strict, "--out": out,
     }  # fmt: skip
@@ -130,7 +134,7 @@ def run(
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
     changes = loading.overrides(
-        assignments,
+        (*assignments, *(systems.fetching(fetch_) if fetch_ else ())),
         {
             "systems": systems_,
             "rounds": rounds,
@@ -157,6 +161,7 @@ def run(
         return doctor.examine(chosen, chosen_inventory, Console())
     if plan_:
         return runner.show_plan(chosen, options, Console())
+    _agree(chosen)
     output.make_last()
     return runner.run(chosen, options, Console())
 
@@ -331,6 +336,21 @@ def next_probe_command(folder: Path) -> int:
         raise BadInputError(f"{folder}/trial.json: it has no search; a scenario asks for one with search=max")
     click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
     return 0
+
+
+def _agree(chosen: Scenario) -> None:
+    """Names the licence of each server that is to be downloaded for the first time, and asks where a person can answer.
+
+    :raises BadInputError: if the answer is no
+    """
+    for name in chosen.systems:
+        system = systems.all_systems()[name]
+        wanted = chosen.role_variables.get(f"{system.role}_fetch")
+        if not wanted or any((LOCAL_HOME / "packages" / system.role).glob("*/*")):
+            continue
+        terminal.say(f"{system.title} will be downloaded from its vendor: {system.licence}", err=True)
+        if sys.stdin.isatty() and not click.confirm("Download it under this licence?", err=True):
+            raise BadInputError(f"{name} was not downloaded, and nothing was started; leave out --fetch {name}")
 
 
 def _inventory(name: str | None) -> tuple[Path | None, Hosts]:

@@ -1,9 +1,10 @@
 """A server that answers as EC2 does, for aws_test.sh: moto's, with what moto lacks and aws.yml needs.
 
 Usage: aws_server.py STATE. Listens on a free port of loopback and writes its URL to STATE/url. Added to moto: images as
-Debian publishes them, placement groups, the price of one instance type, and the SSH host keys that a booted Debian
-shows on its console. For the test to look at: STATE/INSTANCE-ID holds the host keys, STATE/changes the names of all
-calls that change something.
+Debian publishes them, placement groups, the price of one instance type, the quota of virtual processors, zones without
+room, and the SSH host keys that a booted Debian shows on its console. For the test to look at: STATE/INSTANCE-ID holds
+the host keys, STATE/changes the names of all calls that change something. For the test to say: STATE/quota, and in
+STATE/full lines with a zone, a type and the error that starting it there gives.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ os.environ["MOTO_AMIS_PATH"] = str(state / "images.json")
 )
 
 from moto.core.responses import ActionResult  # noqa: E402
+from moto.ec2.exceptions import EC2ClientError  # noqa: E402
+from moto.ec2.models import ec2_backends  # noqa: E402
 from moto.ec2.responses import EC2Response  # noqa: E402
 from moto.ec2.utils import Base64EncodedString  # noqa: E402
 from moto.server import DomainDispatcherApplication, create_backend_app  # noqa: E402
@@ -86,7 +89,13 @@ moto_run_instances = EC2Response.run_instances
 
 
 def run_instances(call: Any) -> ActionResult:
-    """As moto does it, and in the placement group."""
+    """As moto does it, where there is room, and in the placement group."""
+    subnet = call._get_param("NetworkInterfaces", [{}])[0].get("SubnetId")
+    if subnet:
+        zone = ec2_backends[call.current_account][call.region].get_subnet(subnet).availability_zone
+        for line in (state / "full").read_text().splitlines() if (state / "full").exists() else []:
+            if line.split()[:2] == [zone, call._get_param("InstanceType")]:
+                raise EC2ClientError(line.split()[2], f"We currently do not have sufficient capacity in {zone}")
     group = placement_groups[call._get_param("Placement.GroupName")] if call._get_param("Placement.GroupName") else None
     answer = moto_run_instances(call)
     for instance in answer.result.instances if group else []:
@@ -128,6 +137,14 @@ def serve(environ: dict[str, Any], start_response: Any) -> Any:
     """The price list is not EC2's."""
     body = Request(environ).get_data()
     environ["wsgi.input"] = io.BytesIO(body)
+    if environ.get("HTTP_X_AMZ_TARGET") == "ServiceQuotasV20190624.GetServiceQuota":
+        code = json.loads(body)["QuotaCode"]
+        if not (state / "quota").exists():
+            refusal = {"__type": "AccessDeniedException", "Message": "not authorized"}
+            return Response(json.dumps(refusal), status=400)(environ, start_response)
+        name = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
+        quota = {"QuotaCode": code, "QuotaName": name, "Value": float((state / "quota").read_text())}
+        return Response(json.dumps({"Quota": quota}))(environ, start_response)
     if environ.get("HTTP_X_AMZ_TARGET") != "AWSPriceListService.GetProducts":
         action = re.search(rb"Action=(\w+)", body)
         if action and not action[1].startswith((b"Describe", b"Get")):

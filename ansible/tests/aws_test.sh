@@ -75,28 +75,64 @@ ec2 'if True:
               [{"Key": "dohyo:project", "Value": project}] if project else [{"Key": "Name", "Value": "dohyo-1"}]}])'
 everything foreign
 
-refuses 'nothing was created; to agree without being asked: -e aws_confirm=yes-10.87'
-refuses 'aws_confirm=yes-10.87' -e aws_confirm=yes-5.43
-refuses 'without the tag dohyo:project=taken' -e aws_project=taken -e aws_confirm=yes-10.87
-refuses 'has no image debian-99' -e 'aws_image_name=debian-99-*' -e aws_confirm=yes-10.87
+echo 1152 > "$work/server/quota"
+refuses 'nothing was created; to agree without being asked: -e aws_confirm=yes-13.60'
+refuses 'aws_confirm=yes-13.60' -e aws_confirm=yes-5.43
+refuses 'without the tag dohyo:project=taken' -e aws_project=taken -e aws_confirm=yes-13.60
+refuses 'has no image debian-99' -e 'aws_image_name=debian-99-*' -e aws_confirm=yes-13.60
+refuses "aws_hours=-1: a number" -e aws_hours=-1
+
+# Somebody else's two i3en.large have 2 virtual processors each; six hosts of ours 4 × 24 and 2 × 32.
+echo 163 > "$work/server/quota"
+refuses 'may run 163 virtual processors in us-east-1 (Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances, L-1216C47A),'\
+' 4 are running, and 160 more are asked for' -e aws_confirm=yes-13.60
+echo 164 > "$work/server/quota"
 mkdir "$work/mine"
 refuses 'a folder that does not exist yet' -e "aws_inventory=$work/mine"
 
 cp "$work/server/changes" "$work/before"
 aws_ok -e aws_type=i3en.3xlarge --check
-grep -qF '5.62 US dollars per hour: 4 × (1.4 per' "$work/out" || fail "the price of the price list API: $(cat "$work/out")"
+said() { tr -s '\n ' ' ' < "$work/out" | grep -qF -- "$1" || fail "does not say '$1': $(cat "$work/out")"; }
+said '8.35 US dollars per hour: 4 × i3en.3xlarge at 1.4, 2 × c6i.8xlarge at 1.36, and 0.005 per public address'
+said 'i3en.3xlarge: the AWS Price List API'
+said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
+said 'all of it costs 66.80 US dollars until then'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
-aws_ok -e aws_confirm=yes-10.87
+# No zone has room for all: what had found some is gone, and each zone is named. An error of another kind ends it at once.
+for zone in a b c d e f; do echo "us-east-1$zone c6i.8xlarge InsufficientInstanceCapacity"; done > "$work/server/full"
+if aws -e aws_confirm=yes-13.60; then fail 'not refused: no zone has room'; fi
+said 'no zone has room for all instances (us-east-1a: InsufficientInstanceCapacity; us-east-1b: InsufficientInstanceCapacity;'
+ec2 'assert not ours("instances"), ours("instances")'
+echo 'us-east-1a i3en.6xlarge UnauthorizedOperation' > "$work/server/full"
+if aws -e aws_confirm=yes-13.60; then fail 'not refused: not authorized'; fi
+said 'An error occurred (UnauthorizedOperation)'
+ec2 'assert not ours("instances"), ours("instances")'
+
+# Servers and clients are in the first zone that has room for both.
+printf '%s\n' 'us-east-1a i3en.6xlarge InsufficientInstanceCapacity' 'us-east-1b c6i.8xlarge Unsupported' > "$work/server/full"
+aws_ok -e aws_confirm=yes-13.60
+said 'no room in us-east-1a: InsufficientInstanceCapacity'
+said 'no room in us-east-1b: Unsupported'
+rm "$work/server/full"
 ec2 'if True:
-  four, [group], [key], [placement] = map(ours, ("instances", "groups", "keys", "placements"))
-  assert sorted(tag(i, "Name") for i in four) == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4"], four
+  import base64, time
+  six, [group], [key], [placement] = map(ours, ("instances", "groups", "keys", "placements"))
+  assert sorted(tag(i, "Name") for i in six) == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4", "dohyo-client-1", "dohyo-client-2"], six
   assert placement["Strategy"] == "cluster", placement
-  for i in four:
-      assert i["InstanceType"] == "i3en.6xlarge" and i["ImageId"] == "ami-0000000b" and i["KeyName"] == "dohyo", i
+  for i in six:
+      kind = "c6i.8xlarge" if "client" in tag(i, "Name") else "i3en.6xlarge"
+      assert i["InstanceType"] == kind and i["ImageId"] == "ami-0000000b" and i["KeyName"] == "dohyo", i
+      assert i["Placement"]["AvailabilityZone"] == "us-east-1c" and i["MetadataOptions"]["InstanceMetadataTags"] == "enabled", i
+      until = int(tag(i, "dohyo:until"))
+      assert abs(until - time.time() - 8 * 3600) < 300, until
+      def told(name):
+          return ec2.describe_instance_attribute(InstanceId=i["InstanceId"], Attribute=name)
+      assert told("instanceInitiatedShutdownBehavior")["InstanceInitiatedShutdownBehavior"]["Value"] == "terminate"
+      assert f"echo {until} >" in base64.b64decode(told("userData")["UserData"]["Value"]).decode()
       assert [g["GroupId"] for n in i["NetworkInterfaces"] for g in n["Groups"]] == [group["GroupId"]], i
       assert i["Placement"]["GroupName"] == "dohyo" and i["MetadataOptions"]["HttpTokens"] == "required", i
-  assert len({i["SubnetId"] for i in four}) == 1, four
+  assert len({i["SubnetId"] for i in six}) == 1, six
   members, ssh = sorted(group["IpPermissions"], key=lambda rule: rule["IpProtocol"])
   assert members["IpProtocol"] == "-1" and not members["IpRanges"], members
   assert [pair["GroupId"] for pair in members["UserIdGroupPairs"]] == [group["GroupId"]], members
@@ -111,11 +147,13 @@ ec2 'if True:
   inventory = json.loads((work / "list").read_text())
   hosts = inventory["_meta"]["hostvars"]
   known = [line.split() for line in (work / "inventory/known_hosts.txt").read_text().splitlines()]
-  assert inventory["client"]["children"] == ["database"] and len(inventory["database"]["hosts"]) == 4, inventory
+  assert inventory["client"]["hosts"] == ["dohyo-client-1", "dohyo-client-2"], inventory
+  assert inventory["database"]["hosts"] == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4"], inventory
   for i in ours("instances"):
       host = hosts[tag(i, "Name")]
       assert (host["ansible_host"], host["dohyo_address"]) == (i["PublicIpAddress"], i["PrivateIpAddress"]), host
-      assert float(host["dohyo_usd_per_hour"]) == 2.717, host
+      assert float(host["dohyo_usd_per_hour"]) == (1.365 if "client" in tag(i, "Name") else 2.717), host
+      assert host["aws_image"] == "ami-0000000b", host
       assert f"UserKnownHostsFile=\"{work}/inventory/known_hosts.txt\"" in host["ansible_ssh_common_args"].replace(
           "{{ inventory_dir }}", f"{work}/inventory"), host
       assert "StrictHostKeyChecking=yes" in host["ansible_ssh_common_args"] and host["dohyo_devices"], host
@@ -131,16 +169,44 @@ aws_ok
 recap 0
 grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'somebody'\''s settings were overwritten'
 
-# A host is missing, and somebody has opened a port.
+# The hours count from the call that names them.
+aws_ok -e aws_hours=12.5
+recap 1
+said 'cost_so_far: 0.'
 ec2 'if True:
+  import time
+  [until] = {int(tag(i, "dohyo:until")) for i in ours("instances")}
+  assert abs(until - time.time() - 12.5 * 3600) < 300, until'
+
+# A host is missing, and somebody has opened a port. Meanwhile there is a newer image, which the new host does not get.
+ec2 'if True:
+  ec2.copy_image(SourceImageId="ami-0000000b", SourceRegion="us-east-1", Name="debian-12-amd64-20991101-1")
   ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances") if tag(i, "Name") == "dohyo-2"])
   ec2.authorize_security_group_ingress(GroupId=ours("groups")[0]["GroupId"], IpProtocol="tcp", FromPort=9042, ToPort=9042, CidrIp="0.0.0.0/0")'
 refuses 'aws_confirm=yes-2.72'
+echo us-east-1c i3en.6xlarge InsufficientInstanceCapacity > "$work/server/full"
+if aws -e aws_confirm=yes-2.72; then fail 'a replacement is in another zone'; fi
+said 'no zone has room for all instances (us-east-1c: InsufficientInstanceCapacity)'
+rm "$work/server/full" "$work/server/quota"
 aws_ok -e aws_confirm=yes-2.72
+said 'the quota L-1216C47A was not looked up: An error occurred (AccessDeniedException)'
 ec2 'if True:
-  assert sorted(tag(i, "Name") for i in ours("instances")) == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4"], ours("instances")
+  assert sorted(tag(i, "Name") for i in ours("instances"))[:4] == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4"], ours("instances")
+  assert {i["ImageId"] for i in ours("instances")} == {"ami-0000000b"}, ours("instances")
+  assert len({tag(i, "dohyo:until") for i in ours("instances")}) == 1, ours("instances")
   assert len(ours("groups")[0]["IpPermissions"]) == 2, ours("groups")'
-refuses '4 instances of dohyo exist and aws_count is 3' -e aws_count=3
+refuses '4 database hosts of dohyo exist and aws_count is 3' -e aws_count=3
+refuses '2 client hosts of dohyo exist and aws_clients is 0' -e aws_clients=0
+
+# All have ended themselves: the inventory still knows their image.
+ec2 'ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances")])'
+aws_ok --check -e aws_clients=0
+said '4 database hosts i3en.6xlarge with debian-12-amd64-20261101-1 in us-east-1a'
+sed -i 's/ami-0000000b/ami-000000ff/' "$work/inventory/hosts.yml"
+refuses "the cluster's image ami-000000ff does not exist any more" -e aws_confirm=yes-13.60
+aws_ok -e aws_confirm=yes-10.87 -e aws_clients=0 -e aws_inventory="$work/other"
+"${python%python}ansible-inventory" -i "$work/other" --list > "$work/list"
+"$python" -c 'import json, sys; assert json.load(sys.stdin)["client"]["children"] == ["database"]' < "$work/list"
 
 aws_ok -e aws_state=absent
 ec2 'assert not any(map(ours, things)), [ours(kind) for kind in things]'

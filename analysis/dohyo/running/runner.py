@@ -406,7 +406,9 @@ class _Measurement:
             "trial_client_heap": largest["client_heap"],
         }
         names = list(dict.fromkeys(trial.system for trial in trials))
-        asked = {"deploy_systems": names, **size, **largest.role_variables}
+        # The command has named the licences of what the scenario lets download, and asked; an inventory's it has not.
+        agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
+        asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **largest.role_variables}
         write_json(folder / "deploy.json", asked)
         self.deployed |= {all_systems()[name].role: _of_servers(largest) for name in names}
         return self._play("deploy.yml", folder, asked)

@@ -34,7 +34,16 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 }
 # What it may have besides.
 OPTIONAL = (
-    *("asks_ready", "available", "binaries", "by_name", "capabilities", "certificates", "client_certificates"),
+    *(
+        "archive",
+        "asks_ready",
+        "available",
+        "binaries",
+        "by_name",
+        "capabilities",
+        "certificates",
+        "client_certificates",
+    ),
     *("count_limit", "count_verb", "devices", "disk_mb", "drops", "files", "first_words", "folder_mode", "hosts"),
     *("inherits", "initialise", "jars", "jvm", "login", "look", "makes", "node", "notes", "one_by_one", "opens"),
     *("order", "owner", "passwords", "peers"),
@@ -61,6 +70,8 @@ class System:
     variables: tuple[str, ...] = ()
     # Not one of `systems=all`.
     by_name: bool = False
+    # What to agree to before its vendor's own archive is downloaded; "" if it cannot be.
+    licence: str = ""
 
     def installed(self) -> bool:
         """Whether its server was put on this machine before."""
@@ -183,6 +194,19 @@ def _check_tuned(role: str, content: Any) -> None:
             raise BadInputError(f"{where}source: must say where the value comes from")
 
 
+def fetching(names: str) -> list[str]:
+    """The assignments that --fetch stands for.
+
+    :param names: systems, with commas between them
+    :raises BadInputError: if one of them has no archive that could be downloaded
+    """
+    can = [name for name, system in all_systems().items() if system.licence]
+    for name in (found := [each.strip() for each in names.split(",")]):
+        if name not in can:
+            raise BadInputError(f"--fetch {names}: {name!r} is no system with a download; there are {', '.join(can)}")
+    return [f"{name}_fetch=true" for name in found]
+
+
 def _check_keys(where: str, content: Any, wanted: tuple[str, ...] = (), known: tuple[str, ...] | None = None) -> None:
     if not isinstance(content, dict):
         raise BadInputError(f"{where}must be a mapping, not {str(content)[:50]!r}")
@@ -227,6 +251,7 @@ def all_systems() -> dict[str, System]:
             tuple(each[key] for key in ("binding", "inherits") if key in each),
             tuple(variant.get("variant", ())),
             each.get("by_name", False),
+            each.get("archive", {}).get("licence", "").strip(),
         )
         for role, each in _descriptions().items()
         for name, variant in each.get("variants", {role: {}}).items()

@@ -396,6 +396,29 @@ ANSWERS = {
 }
 
 
+def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float, hours: float = 1) -> str:
+    """What instances cost, or "unknown".
+
+    :param counts: number of instances, or their hours, by type
+    :param prices: US dollars per hour of one, by type
+    :param address: US dollars per hour of the public address that each has
+    """
+    if counts.keys() - prices.keys():
+        return "unknown"
+    return f"{hours * sum(count * (float(prices[kind]) + address) for kind, count in counts.items()):.2f}"
+
+
+def price_from(
+    kind: str, given: Mapping[str, Any], asked: Mapping[str, Any], known: Mapping[str, Any], listed: Mapping[str, Any]
+) -> str:
+    """Where the price of an instance type comes from, as aws.yml shows it."""
+    if kind in given:
+        return "aws_price or aws_client_price"
+    if kind in asked:
+        return "the AWS Price List API"
+    return f"{listed['source']}, {listed['date']}" if kind in known else "nowhere, set aws_price or aws_client_price"
+
+
 def answered(state: Any, system: str, verb: str, answers: Mapping[str, Any]) -> dict[str, Any]:
     """The state with the answers of a verb; raises AnsibleFilterError where they are not those that it must give."""
     wanted = ANSWERS[verb]
@@ -435,6 +458,7 @@ class FilterModule:
             as_yaml,
             budget_mb,
             by_sentence,
+            cost,
             cpus,
             disk_mb,
             in_effect,
@@ -442,6 +466,7 @@ class FilterModule:
             limits,
             misfits,
             others,
+            price_from,
             shortages,
         )
         return {each.__name__: each for each in filters}

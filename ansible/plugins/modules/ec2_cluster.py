@@ -5,15 +5,21 @@ cluster placement group, security group and instances, all with the tag ``dohyo:
 what has another tag or none. In check mode it creates nothing. Credentials and endpoint come from boto3's own places
 (environment, ~/.aws).
 
-Returns ``todo``, what was done or would be, and ``launched``, the number of instances started. With ``present``, not in
-check mode: ``hosts``, the name, id, address and private_address of each, and ``known_hosts``, lines for ssh. With
-``absent``: ``left``, whatever has the project's name or tag and still exists.
+Instances end themselves: ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
+and EC2 terminates what shuts itself down.
+
+Returns ``todo``, what was done or would be, ``launched``, the number of instances started by type, ``ran``, the hours
+that those alive have run by type, and ``notes``. With ``present``: ``image``, the id of the cluster's image, and, not
+in check mode, ``until``, when the last one ends, ``hosts``, the name, group, type, id, address and private_address of
+each, and ``known_hosts``, lines for ssh. With ``absent``: ``left``, whatever has the project's name or tag and still
+exists.
 """
 
 from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +33,29 @@ except ImportError:
     boto3 = None
 
 TAG = "dohyo:project"
+# When the instance ends itself, in seconds since 1970; and whether it is a host of databases or of clients.
+UNTIL = "dohyo:until"
+GROUP = "dohyo:group"
+DEFAULT_HOURS = 8
+# The variable of aws.yml with the number of hosts.
+COUNTS = {"database": "aws_count", "client": "aws_clients"}
+# In the words of EC2's API: this zone has no room, or none of the type; another zone may have ("Error codes" in the
+# Amazon EC2 API Reference).
+NO_ROOM = {
+    "InsufficientInstanceCapacity",
+    "InsufficientHostCapacity",
+    "InsufficientFreeAddressesInSubnet",
+    "InsufficientCapacity",
+    "Unsupported",
+}
+# Quotas on the virtual processors of running on-demand instances, by the letters with which the types begin.
+QUOTAS = {
+    **dict.fromkeys("acdhimrtz", "L-1216C47A"),
+    **dict.fromkeys(("g", "vt"), "L-DB2E81BA"),
+    "f": "L-74FC7D96",
+    "p": "L-417A185B",
+    "x": "L-7295265B",
+}
 ALIVE = ["pending", "running", "stopping", "stopped"]
 LOOK_SECONDS = 5
 HOST_KEYS = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
@@ -45,7 +74,9 @@ class Cluster:
         self.project = options["project"]
         self.check = check
         self.todo: list[str] = []
-        self.launched = 0
+        self.launched: Counter[str] = Counter()
+        self.notes: list[str] = []
+        self.image = ""
         self.ec2 = boto3.client("ec2", region_name=options["region"])
 
     # ---- what exists ------------------------------------------------------------------------------------------------
@@ -95,12 +126,17 @@ class Cluster:
     def present(self) -> None:
         """Bring everything about."""
         instances = self.instances(ALIVE)
-        missing = self.options["count"] - len(instances)
-        if missing < 0:
-            raise RefusedError(
-                f"{len(instances)} instances of {self.project} exist and aws_count is {self.options['count']}:"
-                " remove all with aws_state=absent first, or terminate some yourself"
-            )
+        missing = {}
+        for group, (count, kind) in self.groups().items():
+            there = sum(group_of(instance) == group for instance in instances)
+            missing[group] = count - there
+            if missing[group] < 0:
+                raise RefusedError(
+                    f"{there} {group} hosts of {self.project} exist and {COUNTS[group]} is {count}:"
+                    " remove all with aws_state=absent first, or terminate some yourself"
+                )
+            if missing[group]:
+                self.launched[kind] += missing[group]
         for instance in instances:
             if instance["State"]["Name"] in {"stopping", "stopped"}:
                 raise RefusedError(
@@ -113,6 +149,9 @@ class Cluster:
                     f"there is a {kind} {self.project} ({foreign[key]}) without the tag {TAG}={self.project}:"
                     " it is not ours; choose another name with aws_project"
                 )
+        self.choose_image(instances)
+        subnets = self.subnets(instances)
+        self.check_quotas()
         self.key_pair()
         if not self.tagged(self.ec2.describe_placement_groups, "PlacementGroups"):
             self.do(
@@ -122,11 +161,18 @@ class Cluster:
                 Strategy="cluster",
                 TagSpecifications=self.tags("placement-group"),
             )
-        subnet = self.subnet(instances)
-        group = self.security_group(subnet["VpcId"])
+        group = self.security_group(subnets[0]["VpcId"])
         self.rules(group)
-        if missing:
-            self.launch(missing, subnet, group)
+        until = self.until(instances)
+        if self.launched:
+            self.place(missing, subnets, group, until)
+        if instances and self.options["hours"]:
+            self.do(
+                f"let all end {self.options['hours']:g} hours from now",
+                self.ec2.create_tags,
+                Resources=[instance["InstanceId"] for instance in instances],
+                Tags=[{"Key": UNTIL, "Value": str(until)}],
+            )
         if not self.check:
             self.settle()
 
@@ -153,24 +199,103 @@ class Cluster:
                 " name that key's file, or remove all with aws_state=absent first"
             )
 
-    def subnet(self, instances: list[dict[str, Any]]) -> dict[str, Any]:
-        """Where the instances are; else the subnet asked for; else the first default one whose zone has the type."""
+    def groups(self) -> dict[str, tuple[int, str]]:
+        """Number and type of the hosts for databases, and of those for clients."""
+        return {
+            "database": (self.options["count"], self.options["type"]),
+            "client": (self.options["clients"], self.options["client_type"]),
+        }
+
+    def choose_image(self, instances: list[dict[str, Any]]) -> None:
+        """That of the cluster, as long as one of its instances or its inventory knows it; else the newest."""
+        self.image = instances[0]["ImageId"] if instances else self.options["image"]
+        if self.image:
+            if (
+                self.launched
+                and not self.ec2.describe_images(
+                    Filters=[{"Name": "image-id", "Values": [self.image]}, {"Name": "state", "Values": ["available"]}]
+                )["Images"]
+            ):
+                raise RefusedError(
+                    f"the cluster's image {self.image} does not exist any more, and hosts of another one would be"
+                    " unequal: remove all with aws_state=absent, and create them anew"
+                )
+            return
+        images = self.ec2.describe_images(
+            Owners=[self.options["image_owner"]],
+            Filters=[
+                {"Name": "name", "Values": [self.options["image_name"]]},
+                {"Name": "architecture", "Values": ["x86_64"]},
+                {"Name": "state", "Values": ["available"]},
+            ],
+        )["Images"]
+        if not images:
+            raise RefusedError(
+                f"account {self.options['image_owner']} has no image {self.options['image_name']} for x86_64 in"
+                f" {self.options['region']}: set aws_image_owner and aws_image_name"
+            )
+        self.image = str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
+
+    def check_quotas(self) -> None:
+        """Refuse more virtual processors than the account may run, before anything is started."""
+        wanted: Counter[str] = Counter()
+        for kind, count in self.launched.items():
+            wanted[QUOTAS.get(family_of(kind), "")] += count * self.processors([kind])[kind]
+        for code, needed in wanted.items():
+            try:
+                quotas = boto3.client("service-quotas", region_name=self.options["region"])
+                quota = quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"] if code else None
+            except (BotoCoreError, ClientError) as error:
+                self.notes.append(f"the quota {code} was not looked up: {error}")
+                continue
+            if quota is None:
+                self.notes.append("a quota was not looked up: that of this family of types is not known")
+                continue
+            used = self.processors_in_use(code)
+            if used + needed > quota["Value"]:
+                raise RefusedError(
+                    f"the account may run {quota['Value']:g} virtual processors in {self.options['region']}"
+                    f" ({quota['QuotaName']}, {code}), {used} are running, and {needed} more are asked for: raise it"
+                    " in AWS's console under Service Quotas, or take fewer or smaller instances, or another aws_region"
+                )
+
+    def processors(self, kinds: list[str]) -> dict[str, int]:
+        """Virtual processors by instance type."""
+        found = self.ec2.describe_instance_types(InstanceTypes=kinds)["InstanceTypes"]
+        return {each["InstanceType"]: each["VCpuInfo"]["DefaultVCpus"] for each in found}
+
+    def processors_in_use(self, code: str) -> int:
+        """Virtual processors of all running instances in the region that count for a quota, whoever's they are."""
+        states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+        running = Counter(
+            instance["InstanceType"]
+            for page in self.ec2.get_paginator("describe_instances").paginate(Filters=states)
+            for reservation in page["Reservations"]
+            for instance in reservation["Instances"]
+            if QUOTAS.get(family_of(instance["InstanceType"])) == code and "InstanceLifecycle" not in instance
+        )
+        return sum(count * self.processors([kind])[kind] for kind, count in running.items())
+
+    def subnets(self, instances: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Where the instances are; else the subnet asked for; else the default ones whose zones have all types."""
         wanted = instances[0]["SubnetId"] if instances else self.options["subnet"]
         if wanted:
-            found: dict[str, Any] = self.ec2.describe_subnets(SubnetIds=[wanted])["Subnets"][0]
-            return found
-        offers = self.ec2.describe_instance_type_offerings(
-            LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [self.options["type"]]}]
-        )["InstanceTypeOfferings"]
-        zones = {offer["Location"] for offer in offers}
+            return list(self.ec2.describe_subnets(SubnetIds=[wanted])["Subnets"])
+        kinds = {kind for count, kind in self.groups().values() if count}
+        offers: dict[str, set[str]] = {}
+        for offer in self.ec2.describe_instance_type_offerings(
+            LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [*kinds]}]
+        )["InstanceTypeOfferings"]:
+            offers.setdefault(offer["Location"], set()).add(offer["InstanceType"])
+        zones = sorted(zone for zone, there in offers.items() if there >= kinds)
         subnets = self.ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
-        for subnet in sorted(subnets, key=lambda subnet: str(subnet["AvailabilityZone"])):
-            if subnet["AvailabilityZone"] in zones:
-                return dict(subnet)
-        raise RefusedError(
-            f"no default subnet in {self.options['region']} is in a zone that has {self.options['type']}"
-            f" ({', '.join(sorted(zones)) or 'none has'}): name a subnet with aws_subnet, or take another aws_region"
-        )
+        found = [dict(subnet) for subnet in subnets if subnet["AvailabilityZone"] in zones]
+        if not found:
+            raise RefusedError(
+                f"no default subnet in {self.options['region']} is in a zone that has {' and '.join(sorted(kinds))}"
+                f" ({', '.join(zones) or 'none has'}): name a subnet with aws_subnet, or take another aws_region"
+            )
+        return sorted(found, key=lambda subnet: str(subnet["AvailabilityZone"]))
 
     def security_group(self, vpc: str) -> str:
         """Its id; "" in check mode, as long as there is none."""
@@ -221,28 +346,40 @@ class Cluster:
                     SecurityGroupRuleIds=[details["SecurityGroupRuleId"]],
                 )
 
-    def launch(self, count: int, subnet: dict[str, Any], group: str) -> None:
-        """All in one request, as EC2 advises for a cluster placement group: it finds room for all or for none."""
-        images = self.ec2.describe_images(
-            Owners=[self.options["image_owner"]],
-            Filters=[
-                {"Name": "name", "Values": [self.options["image_name"]]},
-                {"Name": "architecture", "Values": ["x86_64"]},
-                {"Name": "state", "Values": ["available"]},
-            ],
-        )["Images"]
-        if not images:
-            raise RefusedError(
-                f"account {self.options['image_owner']} has no image {self.options['image_name']} for x86_64 in"
-                f" {self.options['region']}: set aws_image_owner and aws_image_name"
-            )
-        image = max(images, key=lambda image: str(image["CreationDate"]))
-        self.launched = count
-        self.do(
-            f"{count} instances {self.options['type']} with {image['Name']} in {subnet['AvailabilityZone']}",
+    def place(self, missing: dict[str, int], subnets: list[dict[str, Any]], security: str, until: int) -> None:
+        """Starts what is missing, all in the first zone that has room for all of it."""
+        full = []
+        for subnet in subnets:
+            started: list[str] = []
+            try:
+                for group in self.groups():
+                    if missing[group]:
+                        started += self.launch(group, missing[group], subnet, security, until)
+            except ClientError as error:
+                # Those of the other group, which had found room, are of no use alone.
+                if started:
+                    self.do(f"terminate {', '.join(started)}", self.ec2.terminate_instances, InstanceIds=started)
+                code = error.response["Error"]["Code"]
+                if code not in NO_ROOM:
+                    raise
+                full.append(f"{subnet['AvailabilityZone']}: {code}")
+                self.notes.append(f"no room in {full[-1]}")
+            else:
+                return
+        raise RefusedError(
+            f"no zone has room for all instances ({'; '.join(full)}): try again later, or take fewer of them, another"
+            " aws_type, aws_client_type or aws_region, or another aws_subnet if one is given"
+        )
+
+    def launch(self, group: str, count: int, subnet: dict[str, Any], security: str, until: int) -> list[str]:
+        """Starts a group's, all in one request, as EC2 advises for a cluster placement group; returns their ids."""
+        kind = self.groups()[group][1]
+        image = self.ec2.describe_images(ImageIds=[self.image])["Images"][0]
+        made = self.do(
+            f"{count} {group} hosts {kind} with {image['Name']} in {subnet['AvailabilityZone']}",
             self.ec2.run_instances,
-            ImageId=image["ImageId"],
-            InstanceType=self.options["type"],
+            ImageId=self.image,
+            InstanceType=kind,
             MinCount=count,
             MaxCount=count,
             KeyName=self.project,
@@ -251,7 +388,7 @@ class Cluster:
                 {
                     "DeviceIndex": 0,
                     "SubnetId": subnet["SubnetId"],
-                    "Groups": [group],
+                    "Groups": [security],
                     "AssociatePublicIpAddress": True,
                     "DeleteOnTermination": True,
                 }
@@ -262,24 +399,39 @@ class Cluster:
                     "Ebs": {"VolumeSize": self.options["disk_gb"], "VolumeType": "gp3", "DeleteOnTermination": True},
                 }
             ],
-            MetadataOptions={"HttpTokens": "required"},
-            TagSpecifications=self.tags("instance", "volume"),
+            # The instance reads its own tags, and ends itself when the time in one of them is over.
+            MetadataOptions={"HttpTokens": "required", "InstanceMetadataTags": "enabled"},
+            InstanceInitiatedShutdownBehavior="terminate",
+            UserData=self.options["user_data"].replace("@UNTIL@", str(until)),
+            TagSpecifications=[
+                {**each, "Tags": [*each["Tags"], {"Key": GROUP, "Value": group}, {"Key": UNTIL, "Value": str(until)}]}
+                for each in self.tags("instance", "volume")
+            ],
         )
+        return [instance["InstanceId"] for instance in made.get("Instances", [])]
+
+    def until(self, instances: list[dict[str, Any]]) -> int:
+        """When the instances end: so many hours from now, or together with those that are there."""
+        known = max((int(tags_of(instance).get(UNTIL, 0)) for instance in instances), default=0)
+        hours = self.options["hours"] or (0 if known else DEFAULT_HOURS)
+        return int(time.time() + 3600 * hours) if hours else known
 
     def settle(self) -> None:
         """Give every instance its number, and wait until all run."""
         instances = self.instances(ALIVE)
-        taken = {number_of(instance) for instance in instances}
-        free = iter(sorted(set(range(1, len(instances) + 1)) - taken))
-        for instance in instances:
-            if number_of(instance) > len(instances):
-                name = f"{self.project}-{next(free)}"
-                self.do(
-                    f"name {name}",
-                    self.ec2.create_tags,
-                    Resources=[instance["InstanceId"]],
-                    Tags=[{"Key": "Name", "Value": name}],
-                )
+        for group in self.groups():
+            members = [instance for instance in instances if group_of(instance) == group]
+            taken = {number_of(instance) for instance in members}
+            free = iter(sorted(set(range(1, len(members) + 1)) - taken))
+            for instance in members:
+                if number_of(instance) > len(members):
+                    name = f"{self.project}-{'client-' if group == 'client' else ''}{next(free)}"
+                    self.do(
+                        f"name {name}",
+                        self.ec2.create_tags,
+                        Resources=[instance["InstanceId"]],
+                        Tags=[{"Key": "Name", "Value": name}],
+                    )
         self.wait("instance_running", instances)
 
     def wait(self, what: str, instances: list[dict[str, Any]]) -> None:
@@ -297,12 +449,27 @@ class Cluster:
         return [
             {
                 "name": tags_of(instance)["Name"],
+                "group": group_of(instance),
+                "type": instance["InstanceType"],
                 "id": instance["InstanceId"],
                 "address": instance.get("PublicIpAddress", instance["PrivateIpAddress"]),
                 "private_address": instance["PrivateIpAddress"],
             }
             for instance in self.instances(ALIVE)
         ]
+
+    def ran(self) -> dict[str, float]:
+        """Hours since the start of those that are alive, by type."""
+        hours: dict[str, float] = {}
+        for instance in self.instances(ALIVE):
+            kind = instance["InstanceType"]
+            hours[kind] = hours.get(kind, 0) + (time.time() - instance["LaunchTime"].timestamp()) / 3600
+        return hours
+
+    def ends(self) -> str:
+        """When the last one ends, in UTC."""
+        last = max(int(tags_of(instance).get(UNTIL, 0)) for instance in self.instances(ALIVE))
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(last)) if last else "never"
 
     def known_hosts(self, hosts: list[dict[str, str]]) -> list[str]:
         """The hosts' keys, as cloud-init wrote them on the console at the first boot.
@@ -368,6 +535,16 @@ def tags_of(thing: dict[str, Any]) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in thing.get("Tags", [])}
 
 
+def group_of(instance: dict[str, Any]) -> str:
+    """Whether it is a host of databases or of clients."""
+    return tags_of(instance).get(GROUP, "database")
+
+
+def family_of(kind: str) -> str:
+    """The letters with which an instance type begins: i of i3en.6xlarge, c of c6i.8xlarge."""
+    return re.sub("[^a-z].*", "", kind)
+
+
 def number_of(instance: dict[str, Any]) -> int:
     """The number in the instance's name; a very large one before it has one."""
     number = re.search(r"-(\d+)$", tags_of(instance).get("Name", "").removeprefix(tags_of(instance).get(TAG, "")))
@@ -390,8 +567,13 @@ def main() -> None:
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "project": {"type": "str", "required": True},  # name and tag of everything
             "region": {"type": "str", "required": True},
-            "count": {"type": "int", "default": 4},  # of instances
+            "count": {"type": "int", "default": 4},  # of hosts for databases
             "type": {"type": "str"},
+            "clients": {"type": "int", "default": 0},  # of hosts for clients alone
+            "client_type": {"type": "str", "default": ""},
+            "hours": {"type": "float", "default": 0},  # until all end; 0: as those that are there, else 8
+            "user_data": {"type": "str", "default": ""},  # of the hosts, with @UNTIL@ for the time of their end
+            "image": {"type": "str", "default": ""},  # the id that the cluster's inventory knows, if there is one
             "image_owner": {"type": "str"},  # the account that published the image
             "image_name": {"type": "str"},  # with wildcards; the newest image is used
             "public_key": {"type": "str", "no_log": False},  # SSH key that the instances accept, as in its file
@@ -409,16 +591,20 @@ def main() -> None:
     answer: dict[str, Any] = {}
     try:
         cluster = Cluster(module.params, module.check_mode)
+        answer["ran"] = cluster.ran()
         if module.params["state"] == "absent":
             answer["left"] = cluster.absent()
         else:
             cluster.present()
+            answer["image"] = cluster.image
             if not module.check_mode:
+                answer["until"] = cluster.ends()
                 answer["hosts"] = cluster.hosts()
                 answer["known_hosts"] = cluster.known_hosts(answer["hosts"])
     except (RefusedError, BotoCoreError, ClientError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=bool(cluster.todo), todo=cluster.todo, launched=cluster.launched, **answer)
+    answer |= {"todo": cluster.todo, "launched": dict(cluster.launched), "notes": cluster.notes}
+    module.exit_json(changed=bool(cluster.todo), **answer)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,271 @@
+"""Downloads of servers, from an HTTPS server of this machine that has the vendors' layout."""
+
+import hashlib
+import http.server
+import os
+import ssl
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo import cli
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+from dohyo.scenario import systems
+from tests.test_scylla_role import play
+
+FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
+
+
+@dataclass
+class Vendor:
+    """What the server has, by path: contents, or what it does instead."""
+
+    url: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    redirects: dict[str, str] = field(default_factory=dict)
+    truncated: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+
+    def put(self, path: str, content: bytes) -> str:
+        self.files[path] = content
+        return f"{self.url}/{path}"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Key and certificate of 127.0.0.1 in one file."""
+    file = tmp_path_factory.mktemp("certificate") / "both.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", file, "-out", f"{file}.crt"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    file.write_text(file.read_text() + Path(f"{file}.crt").read_text())
+    return file
+
+
+@pytest.fixture
+def vendor(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendor]:
+    found = Vendor()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.lstrip("/")
+            found.asked.append(path)
+            content = found.files.get(path)
+            self.send_response(302 if path in found.redirects else 200 if content is not None else 404)
+            if path in found.redirects:
+                self.send_header("Location", found.redirects[path])
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write((content or b"")[: 10 if path in found.truncated else None])
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    found.url = f"https://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    yield found
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def fetch(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, FETCH, *arguments], capture_output=True, text=True, check=False)
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_takes_what_the_vendor_or_the_user_vouches_for(vendor: Vendor, tmp_path: Path) -> None:
+    url = vendor.put("a.tgz", b"x" * 5000)
+    vendor.put("a.tgz.sha256", f"{digest(b'x' * 5000)}  a.tgz\n".encode())
+    vendor.redirects["old.tgz"] = url
+    for name, *by in (("one", "--sums", f"{url}.sha256"), ("two", "--sha256", digest(b"x" * 5000).upper())):
+        assert fetch(url, tmp_path / "to" / name, *by).returncode == 0
+        assert (tmp_path / "to" / name).read_bytes() == b"x" * 5000
+    assert fetch(f"{vendor.url}/old.tgz", tmp_path / "to" / "three", "--sums", f"{url}.sha256").returncode == 0
+    assert sorted(file.name for file in (tmp_path / "to").iterdir()) == ["one", "three", "two"]
+
+
+def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, good = vendor.put("a.tgz", b"x" * 5000), digest(b"x" * 5000)
+    vendor.put("a.tgz.sha256", f"{digest(b'other')}  a.tgz\n".encode())
+    vendor.put("page", b"<html>Not a checksum</html>")
+    vendor.put("short.tgz", b"x" * 5000)
+    vendor.truncated.add("short.tgz")
+    vendor.redirects["plain.tgz"] = "http://127.0.0.1:9/a.tgz"
+    plain = url.replace("https", "http")
+    to = tmp_path / "to"
+    for source, by, said in (
+        (url, ["--sums", f"{url}.sha256"], f"{url}: its SHA-256 is {good}, and {url}.sha256 says {digest(b'other')}"),
+        (url, ["--sha256", "0" * 64], f"{url}: its SHA-256 is {good}, and the checksum that was given says 000"),
+        (url, ["--sums", f"{vendor.url}/page"], "/page: its first word is no SHA-256"),
+        (url, ["--sums", f"{vendor.url}/none.sha256"], "/none.sha256: the server says 404 Not Found"),
+        (f"{vendor.url}/none.tgz", ["--sha256", good], "/none.tgz: the server says 404 Not Found"),
+        (f"{vendor.url}/short.tgz", ["--sha256", good], "/short.tgz: it ended after 10 of 5000 bytes"),
+        (f"{vendor.url}/plain.tgz", ["--sha256", good], "it redirects to http://127.0.0.1:9/a.tgz, which is not HTTPS"),
+        (plain, ["--sha256", good], f"{plain}: only https:// is accepted"),
+    ):
+        answer = fetch(source, to / "file", *by)
+        assert answer.returncode == 1
+        assert said in answer.stderr
+        assert not to.exists() or not [*to.iterdir()]
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert "certificate verify failed" in fetch(url, to / "file", "--sha256", good).stderr
+    assert not [*to.iterdir()]
+
+
+def packed(folder: Path, name: str) -> bytes:
+    """A .tgz of the folder, below a folder of that name."""
+    file = folder.with_suffix(".tgz")
+    with tarfile.open(file, "w:gz") as archive:
+        archive.add(folder, name)
+    return file.read_bytes()
+
+
+def installing(system: str) -> list[Any]:
+    """What deploy.yml does for one system, beginning with the marks on its folders."""
+    folders = [["{{ dohyo_control }}", ""], ["{{ dohyo_home }}", ""]]
+    mark = {"state": "present", "folders": folders, "controller": "{{ lookup('controller') }}"}
+    verbs = [f"{{{{ systems.{system}.verbs.{verb} }}}}" for verb in ("available", "install", "available")]
+    return [
+        {"owned": mark, "register": "marked"},
+        {"set_fact": {"dohyo_deployment": "{{ marked.deployment }}"}},
+        *({"include_role": {"name": "system", "tasks_from": verb}} for verb in verbs),
+    ]
+
+
+@pytest.mark.slow
+def test_aerospike_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    (package / "DEBIAN").mkdir(parents=True)
+    (package / "DEBIAN" / "control").write_text(
+        "Package: aerospike\nVersion: 8\nArchitecture: all\nMaintainer: x\nDescription: x\n"
+    )
+    program = package / "usr" / "bin" / "asd"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho Aerospike Community Edition build 8.1.2.5\n")
+    program.chmod(0o755)
+    (tmp_path / "archive").mkdir()
+    deb = tmp_path / "archive" / "aerospike-server-community_8.1.2.5-1_all.deb"
+    subprocess.run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
+    words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
+    name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
+    content = packed(tmp_path / "archive", name)
+    path = f"artifacts/aerospike-server-community/8.1.2.5/{name}.tgz"
+    vendor.put(path, content)
+    vendor.put(f"{path}.sha256", f"{digest(content)}  {name}.tgz\n".encode())
+    facts = play(
+        tmp_path, installing("aerospike"), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0, ["system_state"],
+        system_name="aerospike", aerospike_fetch=True, aerospike_fetch_base=f"{vendor.url}/artifacts",
+        fetch_agreed=True, dohyo_control=str(tmp_path / "control"),
+    )  # fmt: skip
+    [state] = facts["system_state"]
+    assert state["aerospike"]["unavailable"] == ""
+    assert state["aerospike"]["found"]["version"] == "8.1.2.5"
+    assert vendor.asked == [f"{path}.sha256", path]
+
+
+@pytest.mark.slow
+def test_scylla_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> None:
+    installer = tmp_path / "unified" / "install.sh"
+    installer.parent.mkdir()
+    installer.write_text(
+        '#!/bin/sh\n[ "$1 $2 $3" = "--without-systemd --nonroot --prefix" ] &&'
+        ' mkdir -p "$4/bin" && cp "$0" "$4/bin/scylla"\n'
+    )
+    installer.chmod(0o755)
+    content = packed(installer.parent, "scylla-unified")
+    path = f"scylladb-2025.1/scylla-unified-2025.1.9-0.20251010.6c539463bbda.{os.uname().machine}.tar.gz"
+    vendor.put(path, content)
+    facts = play(
+        tmp_path, installing("scylla"), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0, ["system_state"],
+        system_name="scylla", scylla_fetch=True, scylla_fetch_base=vendor.url, fetch_agreed=True,
+        scylla_package_sha256=digest(content), dohyo_control=str(tmp_path / "control"),
+    )  # fmt: skip
+    [state] = facts["system_state"]
+    assert state["scylla"]["unavailable"] == ""
+    assert state["scylla"]["found"]["binary"] == str(tmp_path / "home/install/scylla/server/bin/scylla")
+    assert vendor.asked == [path]
+
+
+def archive_of(folder: Path, *jars: str) -> bytes:
+    for jar in jars:
+        (folder / jar).parent.mkdir(parents=True, exist_ok=True)
+        (folder / jar).write_text(jar)
+    return packed(folder, "top")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("system", "jars", "taken"),
+    [
+        ("cassandra", ["lib/apache-cassandra-5.0.7.jar", "lib/jamm-0.4.0.jar", "lib/sub/x.jar", "tools/lib/y.jar"], 2),
+        (
+            "hbase",
+            ["lib/hbase-server-2.6.3-hadoop3.jar", "lib/client-facing-thirdparty/a.jar", "lib/shaded-clients/b.jar"],
+            2,
+        ),
+    ],
+)
+def test_an_archive_takes_the_place_of_mavens_jars(
+    vendor: Vendor, tmp_path: Path, system: str, jars: list[str], taken: int
+) -> None:
+    content = archive_of(tmp_path / "archive", *jars)
+    version = jars[0].removesuffix(".jar").split("-", 2)[2]
+    facts = play(
+        tmp_path, installing(system), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0, ["system_state"],
+        system_name=system, dohyo_control=str(tmp_path / "control"),
+        **{
+            f"{system}_version": version,
+            f"{system}_archive": vendor.put("bin.tar.gz", content),
+            f"{system}_archive_checksum": digest(content),
+        },
+    )  # fmt: skip
+    assert facts["system_state"][0][system]["unavailable"] == ""
+    lib = tmp_path / f"home/install/{system}/{version}-{digest(content)[:12]}/lib"
+    assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in jars[:taken])
+    assert vendor.asked == ["bin.tar.gz"]
+
+
+def test_nothing_is_fetched_without_a_checksum(vendor: Vendor, tmp_path: Path) -> None:
+    hosts: dict[str, dict[str, Any]] = {
+        "node": {"scylla_fetch": True},
+        "other": {"scylla_package": "http://x.invalid/a"},
+    }
+    facts = play(
+        tmp_path, installing("scylla")[2:3], hosts, 0, ["system_state"],
+        system_name="scylla", scylla_fetch_base=vendor.url, dohyo_home=str(tmp_path),
+    )  # fmt: skip
+    fetched, given = [state["scylla"]["unavailable"] for state in facts["system_state"]]
+    assert fetched.startswith(
+        "ScyllaDB documents no checksum and no signature of this archive; scylla_package_sha256 has no value"
+    )
+    assert given == "http://x.invalid/a: only https:// is accepted"
+    assert vendor.asked == []
+
+
+def test_the_option_names_systems_that_can_be_fetched() -> None:
+    assert systems.fetching("aerospike,scylla") == ["aerospike_fetch=true", "scylla_fetch=true"]
+    with pytest.raises(
+        BadInputError, match="--fetch hbase: 'hbase' is no system with a download; there are scylla, aerospike"
+    ):
+        systems.fetching("hbase")
+    assert "--fetch" in [option for parameter in cli.run.params for option in parameter.opts]
