@@ -233,6 +233,7 @@ class ReadBack(Struct, frozen=True):
     consistency: Said | None = None
     durability: Said | None = None
     compression: Said | None = None
+    disks: Said | None = None
     heap: Said | None = None
     memory: Said | None = None
     jdk: Said | None = None

@@ -45,6 +45,7 @@ class Conditions:
     read_acks: str | None = None
     durability: str | None = None
     compression: str | None = None
+    disks: str | None = None  # what the data of a server is on: layout and number
     write_copies: int | None = None  # copies that acknowledge a write
     read_copies: int | None = None  # copies that answer a read
     consistency: str | None = None  # strong, eventual, or what the system itself says

@@ -53,11 +53,11 @@ T = TypeVar("T")
 # What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
 # number of clients or a property given by hand can still differ.
 FAIR = (
-    "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "replication", "write_acks", "read_acks", "consistency", "durability", "compression", "disks",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = (
-    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression", "disks",
     "heap", "memory", "jdk", "gc",
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")

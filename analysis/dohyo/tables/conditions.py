@@ -69,6 +69,7 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("consistency", f"{of.consistency}{_overlap(of)}", ("consistency",))
     yield Condition("durability", f"{of.durability}", ("durability",))
     yield Condition("compression", f"{of.compression}", ("compression",))
+    yield Condition("disks", f"{of.disks}", ("disks",))
     threads = f" \N{MULTIPLICATION SIGN} {_number(of.threads, 'thread')}" if of.threads else ""
     yield Condition("load", f"{_number(of.clients, 'client')}{threads}", ("clients", "threads"))
     if (of.clients or 0) > 1 and of.start_skew_ms is not None:

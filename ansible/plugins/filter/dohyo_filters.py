@@ -70,6 +70,23 @@ def disk_mb(size: dict[str, Any], records: Any, record_bytes: Any, replication: 
     return int((copies * float(size["record_disk"]) + log) / 2**20) + 1
 
 
+def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:
+    """Which systems a host has no room for, one sentence each.
+
+    :param needs_mb: MiB for the data on this host, by system
+    :param disks: how many of the folders of ``dohyo_data``, from the first on, a system's data is in
+    :param rooms_mb: MiB of each of these folders
+    """
+    rooms = [int(room) for room in rooms_mb]
+    return [
+        f"{name} needs {mb} MiB for the scenario's data, and {sum(rooms[: int(disks[name])])} MiB are there"
+        f" ({min(int(disks[name]), len(rooms))} of {len(rooms)} data folders); load fewer records, or give the"
+        " databases more or larger devices (dohyo_devices)"
+        for name, mb in needs_mb.items()
+        if sum(rooms[: int(disks[name])]) < int(mb)
+    ]
+
+
 def copies(acks: str, replication: int) -> int:
     """How many of the copies must answer."""
     return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
@@ -193,7 +210,7 @@ def _use(note: dict[str, Any]) -> str:
 ANSWERS = {
     "find": {"found": ("reason",)},
     "available": {"unavailable": ()},
-    "needs": {"needs": ("memory_mb", "cache_mb", "size", "ports")},
+    "needs": {"needs": ("memory_mb", "cache_mb", "disks", "size", "ports")},
     "passwords": {"passwords": ()},
     "configure": {"ports": ("address", "ports", "moved"), "node": ("address",)},
     "schema": {
@@ -238,5 +255,5 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        filters = (answer, answered, as_properties, by_sentence, disk_mb, judged, misfits, others)
+        filters = (answer, answered, as_properties, by_sentence, disk_mb, disk_shortages, judged, misfits, others)
         return {each.__name__: each for each in filters}
