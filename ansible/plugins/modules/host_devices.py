@@ -357,7 +357,8 @@ def taken(volume: dict[str, Any]) -> str:
     """Why a mount point is somebody else's; empty if it is not."""
     place, paths = volume["mount_point"], ", ".join(volume["devices"])
     way_out = "that is not ours; move it, or take the device out of dohyo_devices"
-    if volume["mounted"]:
+    # What is on an array that does not run, by which /etc/fstab names it, is not known yet.
+    if volume["mounted"] or volume["state"] == "stopped":
         return ""
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
         if row[1] == place and row[0] != volume["source"]:
