@@ -23,6 +23,7 @@ _WORDS = {
     "memory": ("memory", "copying memory was"),
     "disk_write": ("disk", "sequential disk writes were"),
     "disk_fsync": ("disk", "disk writes with fsync were"),
+    "disk_read": ("disk", "random disk reads were"),
     "rtt": ("network", "round trips were"),
     "throughput": ("network", "sending was"),
 }

@@ -237,6 +237,7 @@ class ReadBack(Struct, frozen=True):
     profile: Said | None = None
     tuned: dict[str, Said | list[Said]] = {}
     settings: dict[str, Said | list[Said]] = {}
+    disks: Said | None = None
     heap: Said | None = None
     memory: Said | None = None
     memory_budget: Said | None = None

@@ -34,20 +34,11 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 }
 # What it may have besides.
 OPTIONAL = (
-    *(
-        "archive",
-        "asks_ready",
-        "available",
-        "binaries",
-        "by_name",
-        "capabilities",
-        "certificates",
-        "client_certificates",
-    ),
-    *("count_limit", "count_verb", "devices", "disk_mb", "drops", "files", "first_words", "folder_mode", "hosts"),
-    *("inherits", "initialise", "jars", "jvm", "login", "look", "makes", "node", "notes", "one_by_one", "opens"),
-    *("order", "owner", "passwords", "peers"),
-    *("preferred", "processes", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
+    *("archive", "asks_ready", "available", "binaries", "by_name", "capabilities", "certificates"),
+    *("client_certificates", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
+    *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "login", "look", "makes"),
+    *("node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers", "preferred", "processes"),
+    *("raw_devices", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
     *("settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
 )
 # What a variable may have; the first two it must have.

@@ -48,6 +48,7 @@ class Conditions:
     profile: str | None = None
     tuned: str | None = None  # what the profile sets otherwise than the package, as in memtable=trie
     settings: str | None = None  # what the user sets otherwise than the profile
+    disks: str | None = None  # what the data of a server is on: layout and number
     write_copies: int | None = None  # copies that acknowledge a write
     read_copies: int | None = None  # copies that answer a read
     consistency: str | None = None  # strong, eventual, or what the system itself says

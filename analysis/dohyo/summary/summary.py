@@ -54,12 +54,12 @@ T = TypeVar("T")
 # number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "memory_budget", "server_cpus", "client_cpus",
+    "profile", "disks", "memory_budget", "server_cpus", "client_cpus",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = (
     "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
+    "profile", "disks", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")
 # What may differ from phase to phase of a trial; what is said in one breath stays together.

@@ -72,6 +72,7 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("profile", f"{of.profile}", ("profile",))
     yield Condition("tuned", f"{of.tuned}", ("tuned",))
     yield Condition("settings", f"{of.settings}", ("settings",))
+    yield Condition("disks", f"{of.disks}", ("disks",))
     threads = f" \N{MULTIPLICATION SIGN} {_number(of.threads, 'thread')}" if of.threads else ""
     yield Condition("load", f"{_number(of.clients, 'client')}{threads}", ("clients", "threads"))
     if (of.clients or 0) > 1 and of.start_skew_ms is not None:

@@ -25,7 +25,11 @@ PLACES = {
     "ansible/plugins/module_utils/ours.py": ["os.rmdir(folder)", "shutil.rmtree(path)"],
     # Devices that module host_devices calls empty, or ours.
     "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
-    "ansible/roles/host/tasks/release.yml": ["wipefs, --all, --quiet", "rmdir, --parents, --ignore-fail-on-non-empty"],
+    "ansible/roles/host/tasks/release.yml": [
+        "wipefs, --all, --quiet",
+        "[blkdiscard,",
+        "rmdir, --parents, --ignore-fail-on-non-empty",
+    ],
     # What a person may type.
     "ansible/plugins/modules/host_devices.py": ["way_out ="],
     # If it is empty.

@@ -152,6 +152,23 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
     return found
 
 
+def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:
+    """Which systems a host has no room for, one sentence each.
+
+    :param needs_mb: MiB for the data on this host, by system
+    :param disks: how many of the folders of ``dohyo_data``, from the first on, a system's data is in
+    :param rooms_mb: MiB of each of these folders
+    """
+    rooms = [int(room) for room in rooms_mb]
+    return [
+        f"{name} needs {mb} MiB for the scenario's data, and {sum(rooms[: int(disks[name])])} MiB are there"
+        f" ({min(int(disks[name]), len(rooms))} of {len(rooms)} data folders); load fewer records, or give the"
+        " databases more or larger devices (dohyo_devices)"
+        for name, mb in needs_mb.items()
+        if sum(rooms[: int(disks[name])]) < int(mb)
+    ]
+
+
 def copies(acks: str, replication: int) -> int:
     """How many of the copies must answer."""
     return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
@@ -382,7 +399,7 @@ def _use(note: dict[str, Any]) -> str:
 ANSWERS = {
     "find": {"found": ("reason",)},
     "available": {"unavailable": ()},
-    "needs": {"needs": ("memory_mb", "cache_mb", "size", "ports")},
+    "needs": {"needs": ("memory_mb", "cache_mb", "disks", "size", "ports")},
     "passwords": {"passwords": ()},
     "configure": {"ports": ("address", "ports", "moved"), "node": ("address",)},
     "schema": {
@@ -461,6 +478,7 @@ class FilterModule:
             cost,
             cpus,
             disk_mb,
+            disk_shortages,
             in_effect,
             judged,
             limits,

@@ -12,8 +12,11 @@ or null), ``unit`` and ``slices``, and ``problems``, a list of sentences; or ``l
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import mmap
 import os
+import random
 import re
 import signal
 import socket
@@ -23,7 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
@@ -183,10 +186,38 @@ class Written:
         return done
 
 
-def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
-    """Bytes per second of sequential writes, and small writes per second, both forced to disk (fsync) one by one.
+class Read:
+    """A file that is read at random, in small pieces, from the disk and not from the page cache."""
 
-    :param seconds: for each of the two
+    def __init__(self, path: str, size: int) -> None:
+        try:
+            self._handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a file system in memory, or one that must see what passes through it
+                raise
+            self._handle = os.open(path, os.O_RDONLY)
+        self._pieces, self._random = size // SMALL_BYTES, random.Random(size)  # noqa: S311 - no secret
+        # Direct reads want memory that begins with a page.
+        self._piece = mmap.mmap(-1, SMALL_BYTES)
+
+    def read(self) -> int:
+        """Reads a piece; returns 1. Raises OSError."""
+        at = self._random.randrange(self._pieces) * SMALL_BYTES
+        # Where reads are not direct: without what earlier ones have brought there.
+        os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.preadv(self._handle, [self._piece], at)
+        return 1
+
+    def close(self) -> None:
+        """Gives file and memory back."""
+        os.close(self._handle)
+        self._piece.close()
+
+
+def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
+    """Bytes per second of sequential writes, small writes per second, both forced to disk, and random reads per second.
+
+    :param seconds: for each of the three
     :param of: what distinguishes the figures from those of other disks
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
@@ -200,10 +231,16 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
             large.write()
         sequential = sliced(partial(rate, large.write), seconds)
         single = sliced(partial(rate, lambda: small.write() and 1), seconds)
+        with closing(Read(path, size)) as pieces:
+            random_reads = sliced(partial(rate, pieces.read), seconds)
     finally:
         os.close(handle)
         os.unlink(path)
-    return [figure("disk_write", "B/s", sequential, of), figure("disk_fsync", "1/s", single, of)]
+    return [
+        figure("disk_write", "B/s", sequential, of),
+        figure("disk_fsync", "1/s", single, of),
+        figure("disk_read", "1/s", random_reads, of),
+    ]
 
 
 def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:

@@ -1,24 +1,40 @@
 """Ansible module: tells empty block devices from those that Dohyo has formatted and from anybody else's.
 
-It looks at exactly the given devices, as root, and changes nothing. A device is ``empty`` if it is a whole device
-without a partition, a file system or any other signature that libblkid knows, is mounted nowhere, and is not in use
-(RAID, LVM, swap). It is ``ours`` if it has an XFS with our label that is mounted only below ``root``. Otherwise it is
-``refused``, also if the mount point belongs to somebody else.
+It looks at exactly the given devices, as root, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of
+links, as in ``/dev/disk/by-id/nvme-MODEL_*``; several links to one device count once, partitions not at all. A device
+is ``empty`` if it is a whole device without a partition, a file system or any other signature that libblkid knows, is
+mounted nowhere, and is not in use (RAID, LVM, swap). It is ``ours`` if it has an XFS with our label that is mounted
+only below ``root``, and a ``member`` if it belongs to an md array of that name. Otherwise it is ``refused``, also if
+the mount point belongs to somebody else, or if it is laid out otherwise than ``layout`` says.
 
 Returns ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``,
-``state``, ``uuid`` of the file system, ``source`` that names it in /etc/fstab, ``mount_point`` (present or future),
-``mounted``, its mount ``options``, ``problem`` (why it was refused) and ``foreign`` (what on ours is not ours).
+``state``, ``discards`` (the device takes discards) and ``problem`` (why it was refused), and ``volumes``, which carry
+a file system or will: ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array),
+``size_mb``, ``discards``, ``state`` (``absent`` or ``stopped``, an array; ``empty``, ``ours``), ``uuid`` of the file
+system, ``source`` that names it in /etc/fstab, ``mount_point`` (present or future), ``mounted``, its mount ``options``
+and ``foreign`` (what on ours is not ours). What is refused has no volume.
 """
 
 from __future__ import annotations
 
+import glob
 import os
+import re
+import shutil
 import stat
 import subprocess
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.ours import NotOursError, decoded, path_of, shown, why_not
+
+# What md keeps at the begin of a device; Dohyo's arrays have metadata of version 1, which have a name.
+MEMBER = "linux_raid_member"
+LAYOUTS = ("raid0", "jbod")
+# The mount point of the one volume that the layout raid0 makes.
+ONE = "data"
+# root may have been reached by a way that leaves out its programs.
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
 def table(file: str) -> list[list[str]]:
@@ -39,7 +55,8 @@ def signatures(path: str) -> dict[str, str]:
     if probe.returncode != 0:
         raise ValueError(probe.stderr.strip() or "blkid finds signatures that contradict each other")
     pairs = (line.partition("=") for line in probe.stdout.splitlines())
-    return {key: value for key, _, value in pairs}
+    # blkid escapes what a shell would read, as the colon in the name of an array.
+    return {key: re.sub(r"\\(.)", r"\1", value) for key, _, value in pairs}
 
 
 def number_of(path: str) -> tuple[int, int] | None:
@@ -51,6 +68,11 @@ def number_of(path: str) -> tuple[int, int] | None:
     return (os.major(status.st_rdev), os.minor(status.st_rdev)) if stat.S_ISBLK(status.st_mode) else None
 
 
+def sysfs_of(number: tuple[int, int]) -> str:
+    """The kernel's folder of a block device."""
+    return os.path.realpath(f"/sys/dev/block/{number[0]}:{number[1]}")
+
+
 def text(path: str) -> str:
     """Contents of a file of /sys; empty if it is not there."""
     try:
@@ -60,7 +82,63 @@ def text(path: str) -> str:
         return ""
 
 
-def foreign(path: str, sysfs: str, found: dict[str, str], places: list[str], label: str, root: str) -> str:
+def resolved(names: list[str]) -> list[str]:
+    """The devices that are meant, each once; a pattern that matches none stays, as a device that is not there."""
+    found: dict[tuple[int, int] | str, str] = {}
+    for name in names:
+        if not glob.has_magic(name):
+            found.setdefault(number_of(name) or name, name)
+            continue
+        # Of several links to one disk (with -ns-1 or _1 behind it in newer versions of udev) the shortest is its name.
+        matches = sorted(glob.glob(name), key=lambda path: (len(path), path))
+        whole = [(number, path) for path in matches if (number := number_of(path)) and not is_partition(number)]
+        for number, path in sorted(whole, key=lambda each: each[1]):
+            if number not in found or len(path) < len(found[number]):
+                found[number] = path
+        if not whole:
+            found[name] = name
+    return list(found.values())
+
+
+def is_partition(number: tuple[int, int]) -> bool:
+    """Whether the kernel has that device as a part of another."""
+    return os.path.exists(f"{sysfs_of(number)}/partition")
+
+
+def lasting_name(path: str, folder: str = "/dev/disk/by-id") -> str:
+    """The name by which udev finds this disk whatever the kernel calls it after the next boot; empty without one."""
+    number = number_of(path)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    links = [link for link in (f"{folder}/{name}" for name in names) if number_of(link) == number]
+    # By model and serial number rather than by a number of the protocol.
+    return min(
+        links,
+        key=lambda link: (bool(re.search(r"/(nvme-(eui|nvme)\.|nvme-uuid|wwn-)", link)), len(link), link),
+        default="",
+    )
+
+
+def holders(sysfs: str) -> list[str]:
+    """Who of the kernel uses a device: names of arrays and volumes."""
+    return sorted(os.listdir(f"{sysfs}/holders")) if os.path.isdir(f"{sysfs}/holders") else []
+
+
+def named(found: dict[str, str]) -> str:
+    """The name in an array's superblock, which is HOST:NAME where mdadm knew the host."""
+    return found.get("LABEL", "").rpartition(":")[2]
+
+
+def of_an_array(path: str, found: dict[str, str], label: str) -> str:
+    """Why a part of an array is not for us, or nothing; to take it from a running one is for its owner alone."""
+    if named(found) == label:
+        return ""
+    theirs = "another deployment's" if named(found).startswith("dohyo-") else "somebody else's"
+    return f"{path}: it is part of {theirs} RAID ({found.get('LABEL', 'without a name')}); take it out of dohyo_devices"
+
+
+def foreign(  # noqa: PLR0911 - a reason each
+    path: str, sysfs: str, found: dict[str, str], places: list[str], label: str, root: str
+) -> str:
     """Why a device is not for us, or nothing."""
     whole = f"{path}: "
     if os.path.exists(f"{sysfs}/partition"):
@@ -72,9 +150,10 @@ def foreign(path: str, sysfs: str, found: dict[str, str], places: list[str], lab
     elsewhere = [place for place in places if not place.startswith(f"{root}/")]
     if elsewhere:
         return f"{whole}it is mounted on {', '.join(elsewhere)}; take it out of dohyo_devices"
-    holders = os.listdir(f"{sysfs}/holders") if os.path.isdir(f"{sysfs}/holders") else []
-    if holders:
-        return f"{whole}it is in use by {', '.join(holders)}; take it out of dohyo_devices"
+    if found.get("TYPE") == MEMBER:
+        return of_an_array(path, found, label)
+    if holders(sysfs):
+        return f"{whole}it is in use by {', '.join(holders(sysfs))}; take it out of dohyo_devices"
     if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", label):
         what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
         theirs = "belongs to another deployment" if found.get("LABEL", "").startswith("dohyo-") else "is not empty"
@@ -82,66 +161,215 @@ def foreign(path: str, sysfs: str, found: dict[str, str], places: list[str], lab
     return ""
 
 
-def look(path: str, label: str, root: str, deployment: str) -> dict[str, Any]:
-    """One entry of the answer."""
-    entry: dict[str, Any] = {
-        "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused", "uuid": "",
-        "source": "",
-        "mount_point": f"{root}/{os.path.basename(path)}", "mounted": False, "options": "", "problem": "",
-        "foreign": "",
-    }  # fmt: skip
-    number = number_of(path)
-    if number is None:
-        there = "is no block device" if os.path.exists(path) else "is not there"
-        return {**entry, "problem": f"{path}: it {there}; lsblk shows the host's devices, dohyo_devices names them"}
-    sysfs = os.path.realpath(f"/sys/dev/block/{number[0]}:{number[1]}")
-    entry["name"] = os.path.basename(sysfs)
-    if entry["name"].startswith("nvme"):
-        entry["kind"] = "nvme"
-    elif text(f"{sysfs}/queue/rotational") == "1":
-        entry["kind"] = "rotational"
-    entry["size_mb"] = int(text(f"{sysfs}/size") or 0) * 512 // 2**20
-    try:
-        found = signatures(path)
-    except (ValueError, OSError) as error:
-        return {**entry, "problem": f"{path}: what is on it cannot be seen: {error}"}
-    mounts = [row for row in table("/proc/self/mounts") if row[0].startswith("/") and number_of(row[0]) == number]
-    # A path of a device that is bound into a container is no mount of what is on it.
-    mounts = [row for row in mounts if row[1] != path]
-    entry["problem"] = foreign(path, sysfs, found, [row[1] for row in mounts], label, root)
-    if entry["problem"]:
+class Host:
+    """The devices of a host, and what is made of them."""
+
+    def __init__(self, label: str, root: str, deployment: str, layout: str) -> None:
+        """What they are looked at for, as the parameters of the module say it."""
+        self._label, self._root, self._deployment, self._layout = (label, root, deployment, layout)
+
+    def device(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
+        """A device that was named, and what is on it."""
+        entry: dict[str, Any] = {
+            "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused",
+            "discards": False, "problem": "",
+        }  # fmt: skip
+        number = number_of(path)
+        if number is None:
+            there = "is no block device" if os.path.exists(path) else "is not there"
+            hint = (
+                "ls -l /dev/disk/by-id shows the host's disks"
+                if os.path.isdir("/dev/disk/by-id")
+                else "lsblk shows the host's devices"
+            )
+            return {**entry, "problem": f"{path}: it {there}; {hint}, dohyo_devices names them"}, {}
+        sysfs = sysfs_of(number)
+        entry.update(measured(sysfs))
+        lasting = lasting_name(path) if re.fullmatch(r"/dev/nvme\d+n\d+", path) else ""
+        if lasting and self._layout:
+            problem = f"{path}: after the next boot another disk may have this number; name {lasting} in dohyo_devices"
+            return {**entry, "problem": problem}, {}
+        try:
+            found = signatures(path)
+        except (ValueError, OSError) as error:
+            return {**entry, "problem": f"{path}: what is on it cannot be seen: {error}"}, {}
+        entry["problem"] = foreign(path, sysfs, found, [row[1] for row in mounts_of(path)], self._label, self._root)
+        if not entry["problem"]:
+            entry["state"] = "empty" if not found else "member" if found["TYPE"] == MEMBER else "ours"
+        return entry, found
+
+    def look(self, paths: list[str]) -> dict[str, list[dict[str, Any]]]:
+        """The whole answer."""
+        looked = [self.device(path) for path in resolved(paths)]
+        devices = [entry for entry, _ in looked]
+        members: dict[str, list[dict[str, Any]]] = {}
+        for entry, found in looked:
+            if entry["state"] == "member":
+                members.setdefault(found.get("UUID", ""), []).append(entry)
+        volumes = [self.array(of) for of in members.values()]
+        volumes += [self.volume(entry["path"], [entry], found) for entry, found in looked if entry["state"] == "ours"]
+        volumes += self.new(devices)
+        self.refuse_misfits(devices, volumes)
+        for volume in volumes:
+            problem = volume.pop("problem") or taken(volume)
+            for member in [entry for entry in devices if problem and entry["path"] in volume["devices"]]:
+                # Once for all devices of an array.
+                member.update(state="refused", problem=problem if member["path"] == volume["devices"][0] else "")
+        refused = {entry["path"] for entry in devices if entry["state"] == "refused"}
+        return {"devices": devices, "volumes": [each for each in volumes if refused.isdisjoint(each["devices"])]}
+
+    def array(self, members: list[dict[str, Any]]) -> dict[str, Any]:
+        """The array of ours that these devices belong to."""
+        paths = ", ".join(member["path"] for member in members)
+        names = sorted({name for member in members for name in holders(f"/sys/class/block/{member['name']}")})
+        if not names:
+            return self.volume(f"/dev/md/{self._label}", members, {}, state="stopped")
+        path, md = f"/dev/{names[0]}", f"/sys/class/block/{names[0]}/md"
+        count, state = text(f"{md}/raid_disks"), text(f"{md}/array_state")
+        if count != str(len(members)) or state in ("", "clear", "inactive"):
+            problem = (
+                f"{paths}: {path} is Dohyo's RAID0 of {count or '?'} devices ({state or 'not running'}), and"
+                f" dohyo_devices names {len(members)} that are there; name all of them, also for destroy.yml"
+            )
+            return {**self.volume(path, members, {}, array=True), "problem": problem}
+        try:
+            found = signatures(path)
+        except (ValueError, OSError) as error:
+            return {
+                **self.volume(path, members, {}, array=True),
+                "problem": f"{path}: what is on it cannot be seen: {error}",
+            }
+        volume = self.volume(path, members, found, array=True)
+        if found and (found.get("TYPE"), found.get("LABEL")) != ("xfs", self._label):
+            what = " ".join(filter(None, (found.get("TYPE") or "a signature", found.get("LABEL"))))
+            volume["problem"] = (
+                f"{paths}: on {path}, the RAID0 that Dohyo made of them, is something else ({what});"
+                " take its devices out of dohyo_devices, or remove that if nothing needs it"
+            )
+        elif any(not row[1].startswith(f"{self._root}/") for row in mounts_of(path)):
+            volume["problem"] = f"{paths}: {path} is mounted elsewhere than below {self._root}; unmount it"
+        return volume
+
+    def new(self, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What is to be made of empty devices; nothing without a layout, and of some of those of an array."""
+        empty = [entry for entry in devices if entry["state"] == "empty"]
+        if self._layout == "jbod" or (self._layout and len(devices) == 1):
+            return [self.volume(entry["path"], [entry], {}) for entry in empty]
+        if self._layout != "raid0" or not empty or len(empty) < len(devices):
+            return []
+        return [{**self.volume(f"/dev/md/{self._label}", empty, {}, state="absent"), "problem": no_array()}]
+
+    def volume(
+        self, path: str, members: list[dict[str, Any]], found: dict[str, str], *, state: str = "", array: bool = False
+    ) -> dict[str, Any]:
+        """An entry of the answer, with where it is mounted or will be."""
+        array = array or bool(state)
+        entry: dict[str, Any] = {
+            "path": path, "name": members[0]["name"], "devices": [member["path"] for member in members], "array": array,
+            "kind": "array" if array else members[0]["kind"], "size_mb": sum(member["size_mb"] for member in members),
+            "discards": all(member["discards"] for member in members), "uuid": found.get("UUID", ""),
+            "state": state or ("ours" if found else "empty"), "mount_point": self.place(members[0]["path"]),
+            "mounted": False, "options": "", "foreign": "", "problem": "",
+        }  # fmt: skip
+        number = number_of(path)
+        if array and number:
+            entry.update(name=os.path.basename(sysfs_of(number)), discards=measured(sysfs_of(number))["discards"])
+        # Names of devices may change at a boot; what fstab says of the file system stays. Without udev (in a container)
+        # nobody finds a file system by its UUID.
+        entry["source"] = f"UUID={entry['uuid']}" if os.path.isdir("/dev/disk/by-uuid") else path
+        for row in table("/etc/fstab"):
+            if row[0] == entry["source"] and row[1].startswith(f"{self._root}/"):
+                entry["mount_point"] = row[1]
+        for row in mounts_of(path):
+            entry.update(mounted=True, mount_point=row[1], options=row[3], foreign=foreign_on(row[1], self._deployment))
         return entry
-    entry["state"] = "ours" if found else "empty"
-    entry["uuid"] = found.get("UUID", "")
-    # Names of devices may change at a boot; what fstab says of the file system stays. Without udev (in a container)
-    # nobody finds a file system by its UUID.
-    entry["source"] = f"UUID={entry['uuid']}" if os.path.isdir("/dev/disk/by-uuid") else path
-    for row in table("/etc/fstab"):
-        if row[0] == entry["source"] and row[1].startswith(f"{root}/"):
-            entry["mount_point"] = row[1]
-    for row in mounts:
-        entry.update(mounted=True, mount_point=row[1], options=row[3], foreign=foreign_on(row[1], deployment))
-    return {**entry, **taken(entry)}
+
+    def place(self, path: str) -> str:
+        """Where the volume of this device, or that begins with it, is mounted."""
+        return f"{self._root}/{os.path.basename(path) if self._layout == 'jbod' else ONE}"
+
+    def refuse_misfits(self, devices: list[dict[str, Any]], volumes: list[dict[str, Any]]) -> None:
+        """Refuse devices of ours that are laid out otherwise than they should be, unless something else is refused."""
+        if not self._layout or any(entry["problem"] for entry in [*devices, *volumes]):
+            return
+        together = self._layout == "raid0" and len(devices) > 1
+        fit = [
+            volume
+            for volume in volumes
+            if volume["array"] == together
+            and len(volume["devices"]) == (len(devices) if together else 1)
+            and volume["mount_point"] == self.place(volume["devices"][0])
+        ]
+        if len(fit) == len(volumes) == (1 if together else len(devices)):
+            return
+        are = [
+            f"{' + '.join(each['devices'])} {'is a RAID0' if each['array'] else 'has a file system of its own'}"
+            f"{' on ' + each['mount_point'] if each['mounted'] else ''}"
+            for each in volumes
+        ]
+        are += [
+            f"{entry['path']} is empty"
+            for entry in devices
+            if not any(entry["path"] in each["devices"] for each in volumes)
+        ]
+        devices[0]["problem"] = (
+            f"{'; '.join(are)}: that is not what host_disk_layout={self._layout} makes of dohyo_devices."
+            " Run destroy.yml, then deploy.yml, for the new layout; or set both as they were"
+        )
+        for entry in devices:
+            entry["state"] = "refused"
 
 
-def taken(entry: dict[str, Any]) -> dict[str, str]:
-    """What refuses a device whose mount point is somebody else's."""
-    place, way_out = entry["mount_point"], "that is not ours; move it, or take the device out of dohyo_devices"
-    if entry["mounted"]:
-        return {}
+def no_array() -> str:
+    """Why a host cannot make an array; empty if it can."""
+    makes = "host_disk_layout=raid0 makes one RAID0 of several devices"
+    other = "or set host_disk_layout=jbod, which mounts each of them by itself"
+    if not shutil.which("mdadm", path=PATH):
+        return f"{makes}, and mdadm is missing: install the package mdadm, {other}"
+    probe = ["modprobe", "--dry-run", "--quiet", "raid0"]
+    if os.path.exists("/proc/mdstat") or (
+        shutil.which(probe[0], path=PATH) and not subprocess.run(probe, env={"PATH": PATH}, check=False).returncode
+    ):
+        return ""
+    return f"{makes}, and this kernel has no module raid0: install it, {other}"
+
+
+def measured(sysfs: str) -> dict[str, Any]:
+    """What the kernel says of a device itself."""
+    name = os.path.basename(sysfs)
+    kind = "nvme" if name.startswith("nvme") else "rotational" if text(f"{sysfs}/queue/rotational") == "1" else "ssd"
+    return {
+        "name": name,
+        "kind": kind,
+        "size_mb": int(text(f"{sysfs}/size") or 0) * 512 // 2**20,
+        "discards": text(f"{sysfs}/queue/discard_max_bytes") not in ("", "0"),
+    }
+
+
+def mounts_of(path: str) -> list[list[str]]:
+    """Lines of /proc/self/mounts for what is on a device; a path of it that is bound into a container is none."""
+    number = number_of(path)
+    rows = [row for row in table("/proc/self/mounts") if row[0].startswith("/") and number_of(row[0]) == number]
+    return [row for row in rows if number and row[1] != path]
+
+
+def taken(volume: dict[str, Any]) -> str:
+    """Why a mount point is somebody else's; empty if it is not."""
+    place, paths = volume["mount_point"], ", ".join(volume["devices"])
+    way_out = "that is not ours; move it, or take the device out of dohyo_devices"
+    # What is on an array that does not run, by which /etc/fstab names it, is not known yet.
+    if volume["mounted"] or volume["state"] == "stopped":
+        return ""
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
-        if row[1] == place and row[0] != entry["source"]:
-            return {"state": "refused", "problem": f"{entry['path']}: {row[0]} is to be mounted on {place}, {way_out}"}
+        if row[1] == place and row[0] != volume["source"]:
+            return f"{paths}: {row[0]} is to be mounted on {place}, {way_out}"
     if (
         os.path.islink(place)
         or (os.path.lexists(place) and not os.path.isdir(place))
         or (os.path.isdir(place) and os.listdir(place))
     ):
-        return {
-            "state": "refused",
-            "problem": f"{entry['path']}: {place}, where it would be mounted, holds something {way_out}",
-        }
-    return {}
+        return f"{paths}: {place}, where it would be mounted, holds something {way_out}"
+    return ""
 
 
 def foreign_on(place: str, deployment: str) -> str:
@@ -163,15 +391,18 @@ def main() -> None:
     """Read the parameters, look, answer."""
     module = AnsibleModule(
         argument_spec={
-            "devices": {"type": "list", "elements": "str", "required": True},  # paths
-            "label": {"type": "str", "required": True},  # of our file systems
+            "devices": {"type": "list", "elements": "str", "required": True},  # paths, and patterns of paths
+            "label": {"type": "str", "required": True},  # of our file systems and arrays
             "root": {"type": "path", "required": True},  # the folder of our mount points
             "deployment": {"type": "str", "required": True},  # whose mark the folders on our file systems carry
+            # What the devices are to become; empty takes whatever we have made of them, for its removal.
+            "layout": {"type": "str", "choices": [*LAYOUTS, ""], "default": ""},
         },
         supports_check_mode=True,
     )
-    label, root, deployment = (module.params[name] for name in ("label", "root", "deployment"))
-    module.exit_json(changed=False, devices=[look(path, label, root, deployment) for path in module.params["devices"]])
+    given = module.params
+    host = Host(given["label"], given["root"], given["deployment"], given["layout"])
+    module.exit_json(changed=False, **host.look(given["devices"]))
 
 
 if __name__ == "__main__":
