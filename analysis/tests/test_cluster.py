@@ -80,6 +80,7 @@ def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
     assert two.cpu_us_per_record == pytest.approx(6e6 / records)
     text = shown(summarise(tmp_path))
     assert "2 clients × 2 threads · skew start 0.8 ms, end 1.5 ms, clocks ± 0.1 ms" in " ".join(text.split())
+    assert "clients on the servers' hosts" in " ".join(text.split())
     lines = [line.split() for line in text.splitlines()]
     assert next(each for each in lines if "host2" in each)[:6] == ["cassandra", "host2", "+0.2", "-0.2", "±", "0.1"]
     assert [each[:3] for each in lines if "all" in each[:2]] == [

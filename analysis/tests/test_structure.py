@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import dohyo
-from dohyo.places import BINDINGS
+from dohyo.places import ANSIBLE, BINDINGS
 from dohyo.scenario import properties
 
 PACKAGE = Path(dohyo.__file__).parent
@@ -115,6 +115,26 @@ def test_no_module_names_a_property_of_a_single_binding() -> None:
 
 def test_what_every_package_may_import_imports_none_of_them() -> None:
     assert packages(file for file in PACKAGE.glob("*.py") if file.stem != "cli") == set()
+
+
+def test_nothing_on_a_host_becomes_root_by_itself() -> None:
+    parts = ("roles", "systems", "tasks", "plugins", "templates")
+    files = [
+        file
+        for part in parts
+        for file in (ANSIBLE / part).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    ]
+    files += ANSIBLE.glob("*.yml")
+    assert len(files) > 100
+    calls = re.compile(r"\b(sudo|doas|pkexec)\s+[-\w/\"$]|(argv|cmd).*\b(sudo|doas|pkexec)\b")
+    lines = [
+        f"{file}: {line}"
+        for file in files
+        for line in file.read_text("utf-8").splitlines()
+        if calls.search(line) and not line.lstrip().startswith("#")
+    ]
+    assert lines == []
 
 
 def test_the_command_needs_only_the_packages_of_requirements_txt() -> None:

@@ -11,6 +11,7 @@ packages=(
     openjdk-17-jdk-headless                        # the servers' Java; hosts have no way to a package mirror
     libaio1 libncurses6                            # what MariaDB's programs link
     chrony
+    firewalld                                      # disabled
 )
 # By kind of image, also when mmdebstrap has called this script.
 kind=${2:-}
@@ -25,6 +26,8 @@ finish() { # the new root
     else
         chroot . useradd --create-home --shell /bin/bash dohyo
         echo 'dohyo ALL=(ALL) NOPASSWD: ALL' >etc/sudoers.d/dohyo
+        chroot . systemctl disable --quiet firewalld
+        sed -i /pam_systemd/d etc/pam.d/common-session # polkit brings it; it would start a manager for each login
         echo 'AuthorizedKeysFile /etc/ssh/authorized_keys' >etc/ssh/sshd_config.d/testbed.conf
     fi
     # The clock is the machine's, so chrony only looks on.

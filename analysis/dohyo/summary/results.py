@@ -53,6 +53,7 @@ class Conditions:
     read_copies: int | None = None  # copies that answer a read
     consistency: str | None = None  # strong, eventual, or what the system itself says
     clients: int | None = None
+    client_hosts: str | None = None  # whether clients share hosts with servers; None also where there is one host
     start_skew_ms: float | None = None  # between the first and the last client to begin, worst of the repeats
     end_skew_ms: float | None = None  # and to end
     clock_error_ms: float | None = None  # how exactly the clocks of the clients' hosts are known

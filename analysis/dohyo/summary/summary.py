@@ -54,7 +54,7 @@ T = TypeVar("T")
 # number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "disks", "memory_budget", "server_cpus", "client_cpus",
+    "profile", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _READ_BACK = (
@@ -738,6 +738,7 @@ class _Evidence:
         return Conditions(
             **stated,
             clients=len(clients) or None,
+            client_hosts=_client_hosts(phases),
             start_skew_ms=furthest(phase.conducted.start_skew_ms for phase in phases),
             end_skew_ms=furthest(phase.conducted.end_skew_ms for phase in phases),
             clock_error_ms=furthest(phase.conducted.offset_error_ms() for phase in phases),
@@ -895,6 +896,18 @@ def _same(values: Iterable[T | None]) -> T | None:
 def _most(values: Iterable[int | None]) -> int | None:
     """The largest value that a client reports."""
     return max((value for value in values if value is not None), default=None)
+
+
+def _client_hosts(phases: Sequence[Phase]) -> str | None:
+    """Whether the clients had hosts of their own, in words; None where that is not known, or there is one host."""
+    clients = {host for phase in phases for host in phase.conducted.clients}
+    servers = {host for phase in phases for host in phase.conducted.nodes}
+    shared = clients & servers
+    if not clients or not servers or len(clients | servers) == 1:
+        return None
+    if not shared:
+        return "hosts of their own"
+    return f"the servers' hosts{'' if shared == clients else f' ({len(shared)} of {len(clients)})'}"
 
 
 def _price(facts: records.ReadBack) -> float | None:

@@ -77,6 +77,7 @@ def _all(of: Conditions) -> Iterator[Condition]:
     yield Condition("load", f"{_number(of.clients, 'client')}{threads}", ("clients", "threads"))
     if (of.clients or 0) > 1 and of.start_skew_ms is not None:
         yield Condition("skew", _skew(of), ("start_skew_ms", "end_skew_ms", "clock_error_ms"))
+    yield Condition("clients on", f"{of.client_hosts}", ("client_hosts",))
     yield Condition("others", _taken(of), ("other_cpu", "stolen_cpu"))
     if of.scale is not None:
         yield Condition("size", scaled(of.scale, of.full_recordcount), ("scale", "full_recordcount"))

@@ -46,7 +46,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return {**answer, "skipped": True, "changed": False, "msg": "it would have run if not in check mode"}
         # A shell reads it, so that no list of processes and no log of connections shows it.
         script = script_of(given, self._compute_environment_string())
-        found = self._low_level_execute_command("/bin/sh", in_data=script.encode("utf-8", "surrogateescape"))
+        if self._task.become and not self._connection.is_pipelining_enabled():
+            # su and doas ask for a password on a terminal, which leaves no way in for the script. A task that needs
+            # root has no secrets.
+            found = self._low_level_execute_command(f"/bin/sh -c {shlex.quote(script)}")
+        else:
+            found = self._low_level_execute_command("/bin/sh", in_data=script.encode("utf-8", "surrogateescape"))
         for stream in ("stdout", "stderr"):
             answer |= {
                 stream: found[stream].rstrip("\r\n"),

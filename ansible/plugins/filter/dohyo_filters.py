@@ -399,7 +399,7 @@ def _use(note: dict[str, Any]) -> str:
 ANSWERS = {
     "find": {"found": ("reason",)},
     "available": {"unavailable": ()},
-    "needs": {"needs": ("memory_mb", "cache_mb", "disks", "size", "ports")},
+    "needs": {"needs": ("memory_mb", "cache_mb", "disks", "size", "ports", "open")},
     "passwords": {"passwords": ()},
     "configure": {"ports": ("address", "ports", "moved"), "node": ("address",)},
     "schema": {

@@ -144,7 +144,7 @@ def foreign(  # noqa: PLR0911 - a reason each
     if os.path.exists(f"{sysfs}/partition"):
         return f"{whole}it is a partition; name a whole device"
     partitions = [name for name in os.listdir(sysfs) if os.path.exists(f"{sysfs}/{name}/partition")]
-    way_out = f"if nothing on it is needed: sudo wipefs --all {path}; or take it out of dohyo_devices"
+    way_out = f"if nothing on it is needed, as root: wipefs --all {path}; or take it out of dohyo_devices"
     if partitions or "PTTYPE" in found:
         return f"{whole}it has partitions ({', '.join(sorted(partitions)) or found['PTTYPE']}); {way_out}"
     elsewhere = [place for place in places if not place.startswith(f"{root}/")]

@@ -6,13 +6,14 @@ instead, "folder (version)" each), ``missing`` (which of
 ``needs`` do not exist), ``disk_free_mb``, ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_mb``
 (all of it), ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a
 process ask for transparent ones?), ``os``, ``family`` (debian or redhat: whose packages it takes) and, with ``checks``,
-``problems``, one sentence each.
+``firewalld`` (does it run?) and ``problems``, one sentence each; those of ``open`` are in ``public``, too.
 """
 
 from __future__ import annotations
 
 import errno
 import glob
+import ipaddress
 import os
 import platform
 import re
@@ -106,6 +107,14 @@ def os_release() -> dict[str, str]:
         return {}
 
 
+def runs(unit: str) -> bool:
+    """Is this unit of systemd active?"""
+    try:
+        return subprocess.run(["systemctl", "is-active", "--quiet", unit], check=False, timeout=30).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
 # ---- What is wrong with it ----
 
 
@@ -164,6 +173,31 @@ def check_names(address: str, addresses: dict[str, str]) -> list[str]:
     return problems
 
 
+def check_public(open_to_all: dict[str, str]) -> list[str]:
+    """No server without passwords listens on an address that the whole internet may reach."""
+    systems: dict[str, list[str]] = {}
+    for system, address in open_to_all.items():
+        systems.setdefault(address, []).append(system)
+    found = []
+    for address, names in systems.items():
+        # Without the zone of a link-local address.
+        numbers = [number for number in resolve(address) if is_public(number.partition("%")[0])] if address else []
+        if numbers:
+            shown_address = address if address in numbers else f"{address} ({', '.join(numbers)})"
+            found.append(
+                f"{', '.join(names)} would listen without a password on {shown_address}, which the whole internet may"
+                " reach; set dohyo_address to an address of a private network, or switch passwords and TLS on where the"
+                " system has them (docs/secrets.md), or set dohyo_public=true if this is meant"
+            )
+    return found
+
+
+def is_public(number: str) -> bool:
+    """Is it an address of the internet, by IANA's registries, or that of all networks of the host?"""
+    address = ipaddress.ip_address(number)
+    return address.is_global or address.is_unspecified
+
+
 def check_clock(wanted: str) -> list[str]:
     """The clock is synchronised, whoever does it."""
     if wanted != "synchronised":
@@ -181,8 +215,8 @@ def check_clock(wanted: str) -> list[str]:
     ]
 
 
-def check_folders(home: str, folders: list[list[str]], deployment: str) -> list[str]:
-    """The folders are ours, or empty; and ours on the host is writable."""
+def check_folders(home: str, folders: list[list[str]], deployment: str, *, by_root: bool) -> list[str]:
+    """The folders are ours, or empty; and ours on the host is writable, or root may make it."""
     problems = []
     for base, below in [[home, ""], *folders]:
         try:
@@ -193,7 +227,7 @@ def check_folders(home: str, folders: list[list[str]], deployment: str) -> list[
     parent = home
     while not os.path.exists(parent):
         parent = os.path.dirname(parent)
-    if not os.access(parent, os.W_OK | os.X_OK):
+    if not os.access(parent, os.W_OK | os.X_OK) and (parent == home or not by_root):
         problems.append(
             f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand"
         )
@@ -205,9 +239,21 @@ def check_user(given_root: bool) -> list[str]:
     if given_root or os.geteuid() != 0:
         return []
     return [
-        "the login user is root, and servers and clients run as the login user; name an ordinary one that has sudo"
+        "the login user is root, and servers and clients run as the login user; name an ordinary one that may become root"
         " (ansible_user)"
     ]
+
+
+def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[str]:
+    """Units can start programs in our folder: SELinux lets them start none below /home."""
+    try:
+        with open(enforce, encoding="ascii") as file:
+            enforcing = file.read().strip() == "1"
+    except OSError:
+        return []
+    if not enforcing or not (os.path.realpath(home) + "/").startswith("/home/"):
+        return []
+    return [f"SELinux is enforcing, and lets no unit start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
 
 
 def check_memory(needs: dict[str, int]) -> list[str]:
@@ -244,7 +290,8 @@ def problems_of(given: dict[str, Any]) -> list[str]:
         *check_system(given["systems"], given["processors"]),
         *names,
         *check_clock(given["clock"]),
-        *check_folders(given["home"], given["folders"], given["deployment"]),
+        *check_folders(given["home"], given["folders"], given["deployment"], by_root=given["units"]),
+        *(check_selinux(given["home"]) if given["units"] else []),
         *check_user(given["root"]),
         *check_memory(given["memory_mb"]),
         *([] if names else check_ports(given["address"], given["ports"], given["home"], given["deployment"])),
@@ -260,6 +307,10 @@ def main() -> None:
         "addresses": {"type": "dict", "required": True},  # of all hosts by name
         "clock": {"type": "str", "required": True},  # `synchronised` if it must be; other words are not checked
         "home": {"type": "path", "required": True},  # the folder that is to be ours alone
+        "units": {
+            "type": "bool",
+            "default": False,
+        },  # servers are units of systemd; then root may make that folder, too
         "deployment": {"type": "str", "required": True},  # whose mark our folders carry
         "folders": {"type": "list", "elements": "list", "default": []},  # further ones, as for `owned`
         "memory_mb": {"type": "dict", "default": {}},  # what the largest of the systems needs, by what needs it
@@ -273,12 +324,15 @@ def main() -> None:
             "java_also": {"type": "list", "elements": "str", "default": []},  # further folders, looked at last
             "path": {"type": "str", "required": True},  # perhaps future folder whose file system's space is asked
             "needs": {"type": "list", "elements": "path", "default": []},  # what should exist
+            # Addresses on which servers without passwords are to listen, by the server's name; empty ones do not count.
+            "open": {"type": "dict", "default": {}},
             "checks": {"type": "dict", "options": checks},
         },
         supports_check_mode=True,
     )
     given = module.params
     folders = candidates(given["java_home"], given["java_major"]) + given["java_also"]
+    public = check_public(given["open"])
     seen = {folder: version_of(folder) for folder in folders}
     java_home = next((folder for folder, version in seen.items() if major_of(version) == given["java_major"]), "")
     module.exit_json(
@@ -297,7 +351,9 @@ def main() -> None:
         huge_pages=huge_pages(),
         os=os_release().get("PRETTY_NAME", platform.system()),
         family="debian" if os.path.exists("/etc/debian_version") else "redhat",
-        problems=problems_of(given["checks"]) if given["checks"] else [],
+        firewalld=bool(given["checks"]) and runs("firewalld"),
+        public=public,
+        problems=[*public, *problems_of(given["checks"])] if given["checks"] else [],
     )
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.ours import (
     DEPLOYMENT,
+    MARK,
     NotOursError,
     claim,
     links_in,
@@ -90,7 +92,12 @@ class Folders:
         mark = new_mark(self.deployment, self._given["controller"])
         mark |= {"experiment": self._given["experiment"], "makes": self._given["makes"]}
         for folder in self._folders:
-            self.changed |= claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
+            made = not os.path.lexists(folder)
+            changed = claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
+            if changed and self._given["owner"] and not self._dry:
+                for path in [os.path.join(folder, MARK), *([folder] if made else [])]:
+                    shutil.chown(path, self._given["owner"])
+            self.changed |= changed
 
 
 def main() -> None:
@@ -116,6 +123,8 @@ def main() -> None:
             "leave": {"type": "bool", "default": False},
             "controller": {"type": "dict", "default": {}},  # who marks the folders: the lookup `controller`
             "experiment": {"type": "str", "default": ""},  # the trial's evidence, for which the folders are
+            # The user to whom root gives the mark, and the folders that it makes; empty: nobody.
+            "owner": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )

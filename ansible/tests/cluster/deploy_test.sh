@@ -9,10 +9,16 @@ set -euo pipefail
 use_testbed
 cassandra=(-e '{deploy_systems: [cassandra]}')
 
-if on 4 test -e dohyo; then quietly playbook destroy.yml -e destroy=yes; fi
+if on 4 test -e /opt/dohyo; then quietly playbook destroy.yml -e destroy=yes; fi
 # What a test that was interrupted has left.
 on 1 'sudo systemctl stop squatter 2>/dev/null || true; sudo wipefs --quiet --all /dev/disk1'
-on 3 'sudo wipefs --quiet --all /dev/disk2'
+on 3 'sudo wipefs --quiet --all /dev/disk2; sudo nft delete table inet dropper 2>/dev/null || true'
+on 2 'sudo -n /bin/cp /root/lenient /etc/sudoers.d/dohyo 2>/dev/null || true'
+# host2's user needs a password for sudo when it is strict, host3's root has one for su.
+password=$(head -c 9 /dev/urandom | base64)
+on 2 "echo 'dohyo:$password' | sudo chpasswd; sudo cp /etc/sudoers.d/dohyo /root/lenient
+    printf 'dohyo ALL=(ALL) ALL\ndohyo ALL=(ALL) NOPASSWD: /bin/cp /root/lenient /etc/sudoers.d/dohyo\n' | sudo tee /root/strict >/dev/null"
+on 3 "echo 'root:$password' | sudo chpasswd"
 snapshots "$before" 1 2 3 4
 
 # ---- Preflight -------------------------------------------------------------------------------------------------------
@@ -22,11 +28,17 @@ all:
   hosts:
     host1: {dohyo_devices: [/dev/disk1, /dev/disk7], cassandra_heap: 9000g}
     host2: {ansible_become_exe: /nowhere/sudo, dohyo_address: 10.66.0.99}
-    host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk}
+    host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk, cassandra_address: 8.8.8.8}
 END
 # A port somebody listens on, and a disk on which somebody has files.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
 s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
+# A firewall that keeps host1 off one port of host3.
+on 3 'sudo nft -f -' <<'END'
+table inet dropper {
+    chain input { type filter hook input priority 0; ip saddr 10.66.0.11 tcp dport 7000 drop; }
+}
+END
 testbed crash 4
 ! playbook deploy.yml "${cassandra[@]}" -i "$work/broken.yml" >"$work/log" 2>&1 || fail 'deploy.yml took broken hosts'
 while read -r reason; do
@@ -41,20 +53,45 @@ host2: dohyo_address 10.66.0.99 is no address of this host
 host3: the clock is not synchronised
 host3: the operating system is
 host3: no JDK 17 in /nowhere/jdk
+host3: cassandra would listen without a password on 8.8.8.8
 host4: it cannot be reached
+host1: it does not reach host3 \(10.66.0.13\) on port 7000 \(cassandra_storage_port\): no answer within 3 s; let TCP
 END
+[[ $(grep -o 'host.: it does not reach host.' "$work/log" | sort -u) == 'host1: it does not reach host3' ]] || { cat "$work/log" >&2; fail 'preflight names a way that is open'; }
+on 3 'sudo nft delete table inet dropper'
 on 1 'sudo systemctl stop squatter && sudo blkid -p /dev/disk1 | grep -q precious && sudo wipefs --quiet --all /dev/disk1' ||
     fail 'a preflight that failed has ended a process, or wiped a disk'
 testbed start 4
-ok 'preflight names ten reasons on four hosts at once'
+ok 'preflight names twelve reasons on four hosts at once'
 
 # ---- Deploy ----------------------------------------------------------------------------------------------------------
 
 quietly playbook deploy.yml "${cassandra[@]}" --check --diff
 as_before 'after a preflight that failed, and --check'
 ok '--check --diff on hosts that have nothing yet; neither has changed anything'
-quietly playbook deploy.yml
-ok 'all systems are deployed'
+
+# Nothing on a host calls sudo by itself: Ansible becomes root there, with a password where the host wants one.
+cat >"$work/become.yml" <<'END'
+all:
+  hosts:
+    host3: {ansible_become_method: su, ansible_become_flags: -l}
+END
+(umask 077 && printf '%s' "$password" >"$work/password")
+on 2 'sudo cp /root/strict /etc/sudoers.d/dohyo; ! sudo -n true 2>/dev/null' || fail 'host2: sudo wants no password'
+! playbook deploy.yml "${cassandra[@]}" --tags preflight >"$work/log" 2>&1 || fail 'preflight has not missed the password'
+grep -q 'host2: sudo does not work: .*ANSIBLE_BECOME_PASSWORD_FILE' "$work/log" || { cat "$work/log" >&2; fail 'preflight does not say how to give a password'; }
+ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.yml" deploy.yml
+ok 'all systems are deployed, with passwords for sudo and su'
+ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.yml" trial.yml -e trial_system=mysql-innodb -e trial_until=schema \
+    -e "trial_dir=$work/trial" -e '{trial_conditions: {replication: 3, write_acks: all}}'
+for n in 1 2 3; do
+    on "$n" 'systemctl is-active "dohyo-*-mysql.service" && /opt/dohyo/bin/service log mysql | grep -q "ready for connections" &&
+        ! find /opt/dohyo ! -user dohyo | grep .' >"$work/log" || { cat "$work/log" >&2; fail "host$n: the server does not run, or root has left files of its own"; }
+done
+quietly playbook stop.yml
+nothing_runs
+on 2 'sudo -n /bin/cp /root/lenient /etc/sudoers.d/dohyo'
+ok 'servers start as units, with passwords for sudo and su'
 quietly playbook deploy.yml "${cassandra[@]}" --check --diff
 ! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" ||
     { grep -B 3 '^changed' "$work/log" >&2; fail '--check on a deployed cluster wants to change something'; }
@@ -66,12 +103,30 @@ for n in 1 3; do
     on "$n" 'findmnt --noheadings --types xfs --output OPTIONS /dohyo/disk1 | grep -q noatime && touch /dohyo/disk1/x && rm /dohyo/disk1/x' ||
         fail "host$n: /dohyo/disk1 is not mounted, or not ours to write"
 done
-on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd dohyo/bundle/cassandra && sha256sum --quiet --check .sha256' ||
+on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd /opt/dohyo/bundle/cassandra && sha256sum --quiet --check .sha256' ||
     fail 'host1: settings or jars are missing'
 ok 'devices are mounted, also after a boot; what was pushed is whole'
 
 # A jar that is gone is noticed, and only its folder is pushed again.
-on 2 'rm dohyo/bundle/cassandra/cassandra-*.jar'
+on 2 'rm /opt/dohyo/bundle/cassandra/cassandra-*.jar'
 quietly playbook deploy.yml --tags cassandra
 [[ $(grep -c '^changed: ' "$work/log") == 1 ]] || { grep '^changed' "$work/log" >&2; fail 'not just one folder was pushed again'; }
 ok 'a folder that is not whole is pushed again, to that host alone'
+
+# ---- firewalld -------------------------------------------------------------------------------------------------------
+
+on 4 'sudo systemctl start firewalld'
+! playbook deploy.yml "${cassandra[@]}" --tags preflight -e host_firewall=false >"$work/log" 2>&1 || fail 'preflight has missed a firewall'
+for n in 1 2 3; do
+    grep -qE "host$n: it does not reach host4 \\(10.66.0.14\\) on any of [0-9]+ ports: No route to host; let TCP" "$work/log" ||
+        { cat "$work/log" >&2; fail "preflight does not say that host$n cannot reach host4"; }
+done
+quietly playbook deploy.yml "${cassandra[@]}" --tags host
+# shellcheck disable=SC2016 # host4 expands them
+on 4 'zone=$(sudo firewall-cmd --get-active-zones | grep -o "^dohyo-[0-9a-f]*") &&
+    sudo firewall-cmd --zone="$zone" --list-sources | xargs' >"$work/log" || fail 'host4: firewalld has no zone'
+[[ $(<"$work/log") == '10.66.0.11 10.66.0.12 10.66.0.13 10.66.0.14' ]] || fail "host4: the zone is for $(<"$work/log")"
+quietly playbook deploy.yml "${cassandra[@]}" --tags host
+! grep -E '^host4 .*changed=[1-9]' "$work/log" || { grep -B 3 '^changed' "$work/log" >&2; fail 'a second deploy.yml has changed the zone'; }
+on 4 'sudo systemctl stop firewalld'
+ok 'preflight names what firewalld rejects; deploy.yml makes a zone for the hosts'

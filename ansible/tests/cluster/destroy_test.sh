@@ -24,11 +24,13 @@ setting restored
 
 # Somebody has taken a disk back: it is not ours to wipe.
 on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 && sudo sed -i "\\,/dohyo/disk2,d" /etc/fstab'
+on 4 'sudo systemctl start firewalld'
 ! playbook destroy.yml </dev/null >"$work/log" 2>&1 || fail 'destroy.yml has not asked'
 grep -q 'to agree without being asked: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to agree'; }
 quietly playbook destroy.yml -e destroy=yes
 on 3 'sudo blkid -p /dev/disk2 | grep -q precious && sudo wipefs --quiet --all /dev/disk2 && sudo rmdir -p --ignore-fail-on-non-empty /dohyo/disk2' ||
     fail 'destroy.yml wiped a disk that is not ours'
+on 4 '! sudo firewall-cmd --get-zones | grep -o "dohyo-[0-9a-f]*" && sudo systemctl stop firewalld' || fail 'destroy.yml has left a zone of firewalld'
 as_before 'after destroy.yml'
 quietly playbook destroy.yml
 ! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { cat "$work/log" >&2; fail 'a second destroy.yml has changed something'; }

@@ -144,6 +144,6 @@ ok 'a database that no trial has made is not removed with servers that were kept
 quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
 says log '/etc/systemd/system/dohyo-mysql.service is a unit of another deployment, or of none'
 diff -- "$work/foreign" <(foreign) >&2 || fail 'destroy.yml has changed what is not ours'
-[[ $(on 1 'ls -A /x /home/dohyo 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml has left something of ours'
+[[ $(on 1 'ls -A /x /opt 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml has left something of ours'
 on 1 'sudo systemctl stop dohyo-mysql && sudo rm -r /etc/systemd/system/dohyo-mysql.service /x && sudo systemctl daemon-reload'
 ok 'destroy.yml beside them'

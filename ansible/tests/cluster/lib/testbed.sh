@@ -45,7 +45,7 @@ quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }; }
 
 # deployed SYSTEM: unless the testbed was given it before
 deployed() {
-    if ! testbed ssh 4 test -e "dohyo/bundle/${1%%-*}"; then
+    if ! testbed ssh 4 test -e "/opt/dohyo/bundle/${1%%-*}"; then
         quietly playbook deploy.yml -e "{deploy_systems: [$1]}"
         ok 'deployed'
     fi

@@ -68,13 +68,13 @@ rolled() {
     "$root/.venv/bin/dohyo" variables "$evidence" >"$work/variables.yml" || fail "no variables of $evidence"
     quietly playbook rolling.yml -e "@$work/variables.yml" -e "$4=$5"
     for n in 1 2 3 4; do
-        testbed ssh "$n" "grep -qE '$line' dohyo/run/$1/conf/$2 && dohyo/bin/service status $1" >"$work/status" ||
+        testbed ssh "$n" "grep -qE '$line' /opt/dohyo/run/$1/conf/$2 && /opt/dohyo/bin/service status $1" >"$work/status" ||
             fail "host$n after the rolling change: $(cat "$work/status")"
     done
     quietly playbook rolling.yml -e "@$work/variables.yml" -e "$4=$6" --check --diff
     [[ $(sed -nE 's/^([+-])[[:space:]]*([^+-])/\1\2/p' "$work/log" | LC_ALL=C sort -u | xargs) == "+$3 $6 -$3 $5" ]] ||
         { cat "$work/log" >&2; fail '--check --diff does not show just the line that changes'; }
-    testbed ssh 1 "grep -qE '$line' dohyo/run/$1/conf/$2" || fail '--check has changed something'
+    testbed ssh 1 "grep -qE '$line' /opt/dohyo/run/$1/conf/$2" || fail '--check has changed something'
     ok 'a rolling change of the configuration, and its --check --diff'
 }
 
@@ -94,8 +94,8 @@ wiped() {
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role dohyo/data/dohyo/$role dohyo/run/$role dohyo/run/*.properties dohyo/secret/* 2>/dev/null |
-            grep -vx dohyo/secret/tls; true" >"$work/left" || fail "cannot look at host$n"
+        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role /opt/dohyo/data/dohyo/$role /opt/dohyo/run/$role /opt/dohyo/run/*.properties /opt/dohyo/secret/* 2>/dev/null |
+            grep -vx /opt/dohyo/secret/tls; true" >"$work/left" || fail "cannot look at host$n"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
 }

@@ -1,0 +1,82 @@
+"""What preflight says of a host's network and folder: real sockets and addresses, a file as SELinux has it."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import ansible.module_utils  # type: ignore[import-untyped]
+import pytest
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
+ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
+import host_resources  # type: ignore[import-not-found]  # noqa: E402
+import reachable  # type: ignore[import-not-found]  # noqa: E402
+
+HERE = "127.0.0.1"
+
+
+def free_port() -> int:
+    with socket.create_server((HERE, 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def somebody() -> Iterator[int]:
+    """A port that another process has."""
+    with socket.create_server((HERE, 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody: int) -> None:
+    wanted = {"cql": free_port(), "taken": somebody}
+    pid, found = reachable.listen(HERE, {**wanted, "twin": wanted["cql"]})
+    try:
+        assert {name: found[name] for name in wanted} == wanted
+        assert set(found) == {*wanted, reachable.CANARY}
+        there = {"address": HERE, "ports": found}
+        assert asyncio.run(reachable.attempt({"db1": there})) == []
+        closed = free_port()
+        (problem,) = asyncio.run(reachable.attempt({"db1": there, "db2": {**there, "ports": {**found, "jmx": closed}}}))
+        assert problem.startswith(f"it does not reach db2 ({HERE}) on port {closed} (jmx): Connection refused; let TCP")
+        assert "firewall of db2" in problem
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+    (problem,) = asyncio.run(reachable.attempt({"db1": {"address": HERE, "ports": {"a": closed, "b": wanted["cql"]}}}))
+    assert f"db1 ({HERE}) on any of 2 ports: Connection refused" in problem
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        *(("8.8.8.8", True), ("2a00:1450:4001::1", True), ("0.0.0.0", True), ("::", True)),  # noqa: S104 - not bound
+        *(("10.1.2.3", False), ("100.64.0.1", False), ("127.0.0.1", False), ("fd00::1", False), ("192.0.2.1", False)),
+        *(("", False), ("localhost", False)),
+    ],
+)
+def test_a_server_without_passwords_listens_on_no_address_of_the_internet(address: str, public: bool) -> None:
+    problems = host_resources.check_public({"hbase": address, "cassandra": address, "mysql": ""})
+    assert len(problems) == public
+    for problem in problems:
+        assert f"hbase, cassandra would listen without a password on {address}, which" in problem
+        assert all(way in problem for way in ("dohyo_address", "docs/secrets.md", "dohyo_public=true"))
+
+
+def test_selinux_lets_no_unit_start_programs_below_home(tmp_path: Path) -> None:
+    (enforcing := tmp_path / "enforcing").write_text("1")
+    (permissive := tmp_path / "permissive").write_text("0")
+    (problem,) = host_resources.check_selinux("/home/dohyo/dohyo", str(enforcing))
+    assert "set dohyo_home to /opt/dohyo" in problem
+    for home, enforce in (
+        ("/opt/dohyo", enforcing),
+        ("/homes/dohyo", enforcing),
+        ("/home/dohyo", permissive),
+        ("/home/dohyo", tmp_path / "no SELinux"),
+    ):
+        assert host_resources.check_selinux(home, str(enforce)) == []

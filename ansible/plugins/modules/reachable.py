@@ -1,0 +1,150 @@
+"""Ansible module: can hosts reach each other on the ports that servers will want? Changes nothing.
+
+``state=listen`` listens for a minute or two on those ports of a host that nobody has, and on one that the kernel
+chooses. It returns ``pid``, the process to end when that was enough, ``address``, and ``ports`` by purpose, without
+those that nobody may listen on. ``state=try`` connects to the ports of other hosts and returns ``problems``, a sentence
+for each host that it does not reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import selectors
+import signal
+import socket
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+# The process that listens ends by itself, should nobody end it.
+LIFETIME = 120
+# The kernel repeats its first packet after 1 s.
+PATIENCE = 3
+# Connections under way.
+TOGETHER = 200
+SHOWN = 4
+CANARY = "one that the kernel chooses, as for the canary"
+
+
+def listener(address: str, port: int) -> socket.socket:
+    """A socket that listens; raises OSError where that is impossible."""
+    family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+    found = socket.socket(family, kind, protocol)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(place)
+        found.listen()
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+def accept_all(sockets: list[socket.socket]) -> None:
+    """Take connections and close them."""
+    with selectors.DefaultSelector() as waiting:
+        for each in sockets:
+            each.setblocking(False)
+            waiting.register(each, selectors.EVENT_READ)
+        while True:
+            for key, _ in waiting.select():
+                try:
+                    key.fileobj.accept()[0].close()  # type: ignore[union-attr]
+                except OSError:
+                    continue
+
+
+def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
+    """Leave a process that listens; its id, and the ports on which somebody listens now."""
+    sockets, found, seen = [], {}, set()
+    for name, port in {**ports, CANARY: 0}.items():
+        if port not in seen:
+            seen.add(port)
+            try:
+                sockets.append(listener(address, port))
+                found[name] = int(sockets[-1].getsockname()[1])
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    found[name] = port
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(LIFETIME)
+        accept_all(sockets)
+    return pid, found
+
+
+async def obstacle(address: str, port: int) -> str:
+    """Why a port cannot be reached; empty if it can."""
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), PATIENCE)
+    except (asyncio.TimeoutError, TimeoutError):  # noqa: UP041 - the same only since Python 3.11
+        return f"no answer within {PATIENCE} s"
+    except OSError as error:
+        return os.strerror(error.errno) if error.errno else str(error)
+    writer.close()
+    return ""
+
+
+def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried: int) -> str:
+    """What is wrong between this host and another."""
+    names = [f"{port} ({name})" for name, (port, _) in failed.items()]
+    some = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    which = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
+    reasons = ", ".join(sorted({reason for _, reason in failed.values()}))
+    return (
+        f"it does not reach {host} ({address}) on {which}: {reasons}; let TCP connections to all ports of {address}"
+        f" from the other hosts of the inventory through the firewall of {host} and any firewall between the two"
+    )
+
+
+async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:
+    """Try all ports of all targets; a sentence for each target with ports that cannot be reached."""
+    gate = asyncio.Semaphore(TOGETHER)
+    failed: dict[str, dict[str, tuple[int, str]]] = {}
+
+    async def one(host: str, name: str, port: int) -> None:
+        async with gate:
+            reason = await obstacle(targets[host]["address"], port)
+        if reason:
+            failed.setdefault(host, {})[name] = (port, reason)
+
+    await asyncio.gather(
+        *(one(host, name, int(port)) for host, target in targets.items() for name, port in target["ports"].items())
+    )
+    return [
+        sentence(host, targets[host]["address"], ports, len(targets[host]["ports"])) for host, ports in failed.items()
+    ]
+
+
+def main() -> None:
+    """Read the parameters, listen or try, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["listen", "try"], "required": True},
+            "address": {"type": "str"},  # to listen on
+            "ports": {"type": "dict", "default": {}},  # by what wants them
+            "targets": {"type": "dict", "default": {}},  # address and ports, as listen returns them, by host
+        },
+        required_if=[("state", "listen", ["address"])],
+        supports_check_mode=True,
+    )
+    given = module.params
+    try:
+        if given["state"] == "listen":
+            ports = {name: int(port) for name, port in given["ports"].items()}
+            pid, found = listen(given["address"], ports)
+            module.exit_json(changed=False, pid=pid, address=given["address"], ports=found)
+        module.exit_json(changed=False, problems=asyncio.run(attempt(given["targets"])))
+    except (OSError, OverflowError) as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
