@@ -19,7 +19,7 @@ from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import systems
-from tests.test_scylla_role import play
+from test_scylla_role import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
 

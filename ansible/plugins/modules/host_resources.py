@@ -239,8 +239,8 @@ def check_user(given_root: bool) -> list[str]:
     if given_root or os.geteuid() != 0:
         return []
     return [
-        "the login user is root, and servers and clients run as the login user; name an ordinary one that may become root"
-        " (ansible_user)"
+        "the login user is root, and servers and clients run as the login user; name an ordinary one that may become"
+        " root (ansible_user)"
     ]
 
 
