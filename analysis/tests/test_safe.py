@@ -17,7 +17,7 @@ def test_the_page_names_every_file_that_becomes_root() -> None:
     files = [file for file in tracked("ansible") if "tests" not in file.parts and "testbed" not in file.parts]
     becoming = [
         file.relative_to(ROOT) for file in files
-        if re.search(r"become: *(true|\"|{)|\bsudo -n\b", file.read_text("utf-8", "replace"))
+        if re.search(r"become: *(true|\"|{)|\b(sudo|doas) -n\b", file.read_text("utf-8", "replace"))
     ]  # fmt: skip
     assert len(becoming) > 10
     assert [file for file in becoming if str(file) not in named and file.name not in named] == []
