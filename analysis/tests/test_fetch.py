@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_scylla_role import play
 
 from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import systems
-from test_scylla_role import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
 
