@@ -161,7 +161,7 @@ def run(
         return doctor.examine(chosen, chosen_inventory, Console())
     if plan_:
         return runner.show_plan(chosen, options, Console())
-    _agree(chosen)
+    agree(chosen)
     output.make_last()
     return runner.run(chosen, options, Console())
 
@@ -338,7 +338,7 @@ def next_probe_command(folder: Path) -> int:
     return 0
 
 
-def _agree(chosen: Scenario) -> None:
+def agree(chosen: Scenario) -> None:
     """Names the licence of each server that is to be downloaded for the first time, and asks where a person can answer.
 
     :raises BadInputError: if the answer is no

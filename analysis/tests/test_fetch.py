@@ -2,6 +2,7 @@
 
 import hashlib
 import http.server
+import io
 import os
 import ssl
 import subprocess
@@ -19,7 +20,8 @@ from test_scylla_role import play
 from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
-from dohyo.scenario import systems
+from dohyo.scenario import loading, systems
+from dohyo.scenario.hosts import here
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
 
@@ -269,3 +271,25 @@ def test_the_option_names_systems_that_can_be_fetched() -> None:
     ):
         systems.fetching("hbase")
     assert "--fetch" in [option for parameter in cli.run.params for option in parameter.opts]
+
+
+def test_the_licence_is_named_once_and_no_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = loading.overrides(systems.fetching("aerospike"), {"systems": "cassandra,aerospike"})
+    chosen = loading.load(loading.find("workloadA"), changes, hosts=here())
+    monkeypatch.setattr(cli, "LOCAL_HOME", tmp_path)
+    # Without a terminal the option itself is the answer.
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    cli.agree(chosen)
+    assert "Aerospike will be downloaded from its vendor" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    with pytest.raises(BadInputError, match="aerospike was not downloaded, and nothing was started"):
+        cli.agree(chosen)
+    assert "GNU Affero General Public License" in capsys.readouterr().err
+    archive = tmp_path / "packages" / "aerospike" / "vendor" / "a.tgz"
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    cli.agree(chosen)
+    assert capsys.readouterr().err == ""

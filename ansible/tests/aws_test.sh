@@ -96,7 +96,7 @@ said() { tr -s '\n ' ' ' < "$work/out" | grep -qF -- "$1" || fail "does not say 
 said '8.35 US dollars per hour: 4 × i3en.3xlarge at 1.4, 2 × c6i.8xlarge at 1.36, and 0.005 per public address'
 said 'i3en.3xlarge: the AWS Price List API'
 said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
-said 'all of it costs 66.80 US dollars until then'
+said 'hours from now, unless extended, which costs 66.80 US dollars'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
 # No zone has room for all: what had found some is gone, and each zone is named. An error of another kind ends it at once.
