@@ -132,7 +132,7 @@ def test_nothing_on_a_host_becomes_root_by_itself() -> None:
         f"{file}: {line}"
         for file in files
         for line in file.read_text("utf-8").splitlines()
-        if calls.search(line) and not line.lstrip().startswith("#")
+        if calls.search(line) and not line.lstrip().startswith(("#", "- name:"))
     ]
     assert lines == []
 

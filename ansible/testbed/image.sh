@@ -11,7 +11,7 @@ packages=(
     openjdk-17-jdk-headless                        # the servers' Java; hosts have no way to a package mirror
     libaio1 libncurses6                            # what MariaDB's programs link
     chrony
-    firewalld                                      # disabled
+    firewalld netbase                              # disabled; it looks up names of protocols
 )
 # By kind of image, also when mmdebstrap has called this script.
 kind=${2:-}
