@@ -12,7 +12,6 @@ import pytest
 
 from dohyo.places import ANSIBLE
 
-sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
 sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
 import ansible.module_utils
 
