@@ -28,7 +28,7 @@ all:
   hosts:
     host1: {dohyo_devices: [/dev/disk1, /dev/disk7], cassandra_heap: 9000g}
     host2: {ansible_become_exe: /nowhere/sudo, dohyo_address: 10.66.0.99}
-    host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk, cassandra_address: 8.8.8.8}
+    host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk, cassandra_address: 8.8.8.8, host_disk_layout: raid0}
 END
 # A port somebody listens on, and a disk on which somebody has files.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
@@ -54,6 +54,7 @@ host3: the clock is not synchronised
 host3: the operating system is
 host3: no JDK 17 in /nowhere/jdk
 host3: cassandra would listen without a password on 8.8.8.8
+host3: host_disk_layout=raid0 makes one RAID0 of several devices
 host4: it cannot be reached
 host1: it does not reach host3 \(10.66.0.13\) on port 7000 \(cassandra_storage_port\): no answer within 3 s; let TCP
 END
@@ -62,7 +63,7 @@ on 3 'sudo nft delete table inet dropper'
 on 1 'sudo systemctl stop squatter && sudo blkid -p /dev/disk1 | grep -q precious && sudo wipefs --quiet --all /dev/disk1' ||
     fail 'a preflight that failed has ended a process, or wiped a disk'
 testbed start 4
-ok 'preflight names twelve reasons on four hosts at once'
+ok 'preflight names thirteen reasons on four hosts at once'
 
 # ---- Deploy ----------------------------------------------------------------------------------------------------------
 
@@ -103,6 +104,10 @@ for n in 1 3; do
     on "$n" 'findmnt --noheadings --types xfs --output OPTIONS /dohyo/disk1 | grep -q noatime && touch /dohyo/disk1/x && rm /dohyo/disk1/x' ||
         fail "host$n: /dohyo/disk1 is not mounted, or not ours to write"
 done
+# The other layout: refused by name where devices have this one, and without what makes an array.
+! playbook deploy.yml "${cassandra[@]}" -e host_disk_layout=raid0 --tags preflight >"$work/log" 2>&1 || fail 'deploy.yml took devices of another layout'
+grep -q '/dev/disk1 has a file system of its own on /dohyo/disk1; .*not what host_disk_layout=raid0 makes' "$work/log" ||
+    { cat "$work/log" >&2; fail 'deploy.yml does not say what is wrong with the layout'; }
 on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd /opt/dohyo/bundle/cassandra && sha256sum --quiet --check .sha256' ||
     fail 'host1: settings or jars are missing'
 ok 'devices are mounted, also after a boot; what was pushed is whole'

@@ -1,0 +1,129 @@
+"""How the module host_devices tells devices and arrays apart: real superblocks in files, and real links.
+
+What takes block devices is in ansible/tests/cluster/deploy_test.sh and destroy_test.sh.
+"""
+
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
+import ansible.module_utils
+
+ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
+import host_devices  # type: ignore[import-not-found]  # noqa: E402
+
+LABEL = "dohyo-abcdef"
+EMPTY: dict[str, Any] = {"kind": "nvme", "size_mb": 10, "discards": True, "state": "empty", "problem": ""}
+
+
+def superblock(name: str) -> bytes:
+    """What md 1.2 keeps of a RAID0 of two devices (Linux, include/uapi/linux/raid/md_p.h: mdp_superblock_1)."""
+    head = struct.pack("<IIII16s32sQiIQII", 0xA92B4EFC, 1, 0, 0, bytes(range(16)), name.encode(), 0, 0, 0, 0, 2048, 2)
+    head = head.ljust(128, b"\0") + struct.pack("<QQQQII16s", 2048, 4096, 8, 0, 0, 0, bytes(16))
+
+    def whole(checksum: int) -> bytes:
+        counts = struct.pack("<QQQII", 0, 0, 0, checksum, 128)
+        return head.ljust(192, b"\0") + counts + bytes(32) + struct.pack("<128H", 0, 1, *[0xFFFF] * 126)
+
+    total = sum(struct.unpack("<128I", whole(0)))
+    return whole((total + (total >> 32)) & 0xFFFFFFFF)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (LABEL, ""),
+        (f"any:{LABEL}", ""),
+        ("host1:dohyo-012345", "it is part of another deployment's RAID (host1:dohyo-012345)"),
+        ("host1:home", "it is part of somebody else's RAID (host1:home); take it out of dohyo_devices"),
+    ],
+)
+def test_an_array_is_ours_by_its_name(name: str, problem: str, tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    device.write_bytes(bytes(4096) + superblock(name) + bytes(2**21))
+    found = host_devices.signatures(str(device))
+    assert found["TYPE"] == host_devices.MEMBER
+    assert found["UUID"]
+    said = host_devices.foreign(str(device), str(tmp_path), found, [], LABEL, "/dohyo")
+    assert problem in said
+    assert bool(problem) == bool(said)
+
+
+def test_a_pattern_without_a_device_stays_as_one_that_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "nvme-file").touch()
+    pattern = f"{tmp_path}/nvme-*"
+    assert host_devices.resolved([pattern, "/nowhere", "/nowhere"]) == [pattern, "/nowhere"]
+    looked = host_devices.Host(LABEL, "/dohyo", "none", "raid0").look([pattern])
+    assert "it is not there" in looked["devices"][0]["problem"]
+    assert looked["volumes"] == []
+
+
+@pytest.mark.skipif(not Path("/dev/loop0").is_block_device(), reason="needs a block device to link to")
+def test_links_to_one_disk_count_once_by_the_shortest_name(tmp_path: Path) -> None:
+    for name in ("nvme-M_1", "nvme-M_1-ns-1", "nvme-M_1_1"):
+        (tmp_path / name).symlink_to("/dev/loop0")
+    assert host_devices.resolved([f"{tmp_path}/nvme-*"]) == [f"{tmp_path}/nvme-M_1"]
+    assert host_devices.lasting_name("/dev/loop0", str(tmp_path)) == f"{tmp_path}/nvme-M_1"
+    (tmp_path / "nvme-eui.01").symlink_to("/dev/loop0")
+    assert host_devices.lasting_name("/dev/loop0", str(tmp_path)) == f"{tmp_path}/nvme-M_1"
+
+
+def entries(*states: str) -> list[dict[str, Any]]:
+    return [{**EMPTY, "path": f"/dev/x{n}", "name": f"x{n}", "state": state} for n, state in enumerate(states, 1)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "states", "places"),
+    [
+        ("jbod", ["empty", "empty"], ["/dohyo/x1", "/dohyo/x2"]),
+        ("jbod", ["ours", "empty"], ["/dohyo/x2"]),
+        ("raid0", ["empty"], ["/dohyo/data"]),
+        ("raid0", ["ours", "empty"], []),
+        ("", ["empty"], []),
+    ],
+)
+def test_what_becomes_of_empty_devices(layout: str, states: list[str], places: list[str]) -> None:
+    made = host_devices.Host(LABEL, "/dohyo", "none", layout).new(entries(*states))
+    assert [each["mount_point"] for each in made] == places
+
+
+def test_several_empty_devices_become_one_array_if_the_host_can_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_devices, "PATH", str(tmp_path))
+    host = host_devices.Host(LABEL, "/dohyo", "none", "raid0")
+    (volume,) = host.new(entries("empty", "empty"))
+    assert (volume["path"], volume["devices"]) == (f"/dev/md/{LABEL}", ["/dev/x1", "/dev/x2"])
+    assert (volume["state"], volume["mount_point"], volume["size_mb"]) == ("absent", "/dohyo/data", 20)
+    assert "mdadm is missing: install the package mdadm, or set host_disk_layout=jbod" in volume["problem"]
+    for program in ("mdadm", "modprobe"):
+        (tmp_path / program).write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / program).chmod(0o700)
+    assert host.new(entries("empty", "empty"))[0]["problem"] == ""
+
+
+@pytest.mark.parametrize(
+    ("layout", "states", "refused"),
+    [
+        ("raid0", ["ours", "ours"], True),
+        ("raid0", ["ours", "empty"], True),
+        ("raid0", ["ours"], False),
+        ("jbod", ["ours", "ours"], True),  # they are mounted on /dohyo/data, see below
+        ("", ["ours", "ours"], False),
+    ],
+)
+def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[str], refused: bool) -> None:
+    devices = entries(*states)
+    before = host_devices.Host(LABEL, "/dohyo", "none", "raid0")
+    volumes = [before.volume(each["path"], [each], {"TYPE": "xfs"}) for each in devices if each["state"] == "ours"]
+    host_devices.Host(LABEL, "/dohyo", "none", layout).refuse_misfits(devices, volumes)
+    said = devices[0]["problem"]
+    assert bool(said) == refused
+    assert not refused or (f"host_disk_layout={layout}" in said and "Run destroy.yml, then deploy.yml" in said)
+    assert {each["state"] == "refused" for each in devices} == {refused}
