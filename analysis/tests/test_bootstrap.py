@@ -99,6 +99,15 @@ def test_an_archive_replaces_the_package(tmp_path: Path) -> None:
     assert "needs a control machine with the same release" in problem
 
 
+def test_an_array_takes_its_tool(tmp_path: Path) -> None:
+    hosts = {"debian12": SYSTEMS["debian12"][0]}
+    devices = ["/dev/disk/by-id/nvme-*"]
+    for layout, tools in (("raid0", ["mdadm"]), ("jbod", [])):
+        found = plans(tmp_path, {name: look(tmp_path / name, text) for name, text in hosts.items()},
+                      dohyo_devices=devices, host_disk_layout=layout)  # fmt: skip
+        assert found["debian12"]["missing"] == [*SYSTEMS["debian12"][1], *tools]
+
+
 def test_what_a_host_has_is_left_alone(tmp_path: Path) -> None:
     """A second time service would replace the first, and a second JDK would be another build."""
     root = tmp_path / "ubuntu24"

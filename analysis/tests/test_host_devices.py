@@ -13,7 +13,7 @@ import pytest
 from dohyo.places import ANSIBLE
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
-import ansible.module_utils
+import ansible.module_utils  # type: ignore[import-untyped]
 
 ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
 import host_devices  # type: ignore[import-not-found]  # noqa: E402
