@@ -19,6 +19,7 @@ sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
 from dohyo_filters import as_sections, as_yaml, in_effect  # type: ignore[import-not-found]
 
 BOTH = {"c_a": {"vanilla": 1, "tuned": 2}, "c_b": {"vanilla": "x", "tuned": "x"}}
+GOOD = {"value": 1, "vanilla": 2, "source": "x"}
 PROFILES = {"variables": BOTH, "settings": {"k": 3}}
 
 
@@ -40,6 +41,23 @@ def test_conditions_tell_the_profile_s_values_from_the_user_s() -> None:
 
 def test_a_system_without_values_of_its_own_is_not_called_tuned() -> None:
     assert in_effect({"variables": {}, "settings": {}}, "tuned", {}, {"a": 1})["profile"] == "vanilla"
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "problem"),
+    [
+        ("a.b", {**GOOD, "source": " "}, "source: must say where the value comes from"),
+        ("a.b", {"value": 1, "vanilla": 2}, "no source; "),
+        ("a.b", {"value": 1, "source": "x"}, "no vanilla, the value in words"),
+        ("a.b", {**GOOD, "value": "{{ 1 }}"}, "no shown, the value in words"),
+        ("a.b", {**GOOD, "says": "x"}, "unknown key 'says'"),
+        ("cassandra_heep", GOOD, "variables has no cassandra_heep"),
+    ],
+)
+def test_a_value_without_its_source_or_words_is_refused(name: str, entry: dict[str, Any], problem: str) -> None:
+    content = yaml.safe_load((ANSIBLE / "systems/cassandra/system.yml").read_text(encoding="utf-8"))
+    with pytest.raises(BadInputError, match=f"tuned: {name}: {problem}"):
+        systems.check_description("cassandra", {**content, "tuned": {name: entry}})
 
 
 HOSTILE = ["{{ 1 + 1 }}", "a: b", "- a", "#", "'\"", "!!python/object", "yes", "*a", "&a b", "|", "0x1"]
