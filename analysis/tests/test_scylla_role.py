@@ -32,6 +32,8 @@ def play(
         **dict.fromkeys(("host_memory_budget", "host_cpus_server", "host_cpus_client"), ""),
         "host_budget_mb": 0,
         "host_shortages": [],
+        "dohyo_data": [str(folder / "data")],
+        "dohyo_devices": [],
         **variables,
     }
     others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
