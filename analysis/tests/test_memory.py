@@ -138,7 +138,7 @@ def test_processors_are_read_back_from_a_process(tmp_path: Path) -> None:
 DIVIDED = {
     "cassandra": (31744 + 500, 0),
     "hbase": (0, 0),
-    "scylla": (153600 - 10752 + 200, 153600 - 10752),
+    "scylla": (153600 - 10752 - 256 + 200, 153600 - 10752 - 256),
     "mysql-innodb": (115200 + 300 + 4, 115200),
     "mysql-myisam": (38400 + 300 + 4, 0),
     "postgresql": (38400 + 200 + 9 * 8, 38400),
