@@ -518,3 +518,17 @@ def test_operations_that_were_due_and_never_sent_are_told(tmp_path: Path) -> Non
     note = "run: operations that were due in the window and were not sent in it: 1,234"
     assert [note in each.notes for each in summary.trials] == [True, False]
     assert note in " ".join(rendered(summary).split())
+
+
+def test_rounds_under_other_conditions_show(tmp_path: Path) -> None:
+    """As after an inventory was changed between a run and its --resume: trial.json says nothing of an inventory."""
+    said = [{"profile": "tuned", "memory_budget": "800 MiB"}, {"profile": "vanilla"}]
+    for system in ("cassandra", "hbase"):
+        for number, own in enumerate(said if system == "hbase" else said[:1] * 2, start=1):
+            folder = trial(tmp_path, number + 2 * (system == "hbase"), system, trial_round=number, trial_rounds=2)
+            edit_json(folder / "conditions.json", **own)
+    summary = summarise(tmp_path)
+    of = {each.system: each.conditions for each in summary.compared}
+    assert (of["cassandra"].profile, of["cassandra"].memory_budget) == ("tuned", "800 MiB")
+    assert (of["hbase"].profile, of["hbase"].memory_budget) == ("tuned and vanilla", "800 MiB and unknown")
+    assert {"profile", "memory_budget"} <= set(summary.unequal)

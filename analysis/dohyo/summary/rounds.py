@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import log
 
@@ -15,6 +15,13 @@ from dohyo.metrics import Row
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
 from dohyo.summary.results import Trial
+
+# What is the same in all rounds, unless somebody changed an inventory or a server between two of them.
+STATED = (
+    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "profile", "tuned", "settings", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
+    "heap", "memory", "jdk", "gc",
+)  # fmt: skip
 
 # What counts of a trial, or of several: the runs of each part, and the histograms of all of them.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
@@ -57,6 +64,7 @@ class Rounds:
         first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
+        stated = [trial.conditions for trial in good or self.trials]
         windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
         warmups = [each.warmup_seconds for each in every if each.warmup_seconds is not None]
         return replace(
@@ -67,6 +75,7 @@ class Rounds:
             round=None,
             conditions=replace(
                 first.conditions,
+                **{name: _of_all(getattr(each, name) for each in stated) for name in STATED},
                 measured_seconds=statistics.fmean(windows) if windows else None,
                 warmup_seconds=statistics.fmean(warmups) if warmups else None,
                 connections=max((each.connections for each in every if each.connections is not None), default=None),
@@ -135,6 +144,12 @@ class Rounds:
         looked_again = self.planned is not None and any((trial.round or 1) > self.planned for trial in self.trials)
         row = replace(row, confidence=LATER_LOOK if looked_again else CONFIDENCE)
         return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms)
+
+
+def _of_all(values: Iterable[str | None]) -> str | None:
+    """What servers said in all rounds: one value, or all of them, so that rounds of several kinds show."""
+    different = list(dict.fromkeys(values))
+    return different[0] if len(different) == 1 else " and ".join(value or "unknown" for value in different)
 
 
 def _each_once(trials: Sequence[Trial], name: str) -> list[str]:
