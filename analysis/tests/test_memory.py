@@ -87,16 +87,22 @@ def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
 
     asked = {"a": 800, "b": 800}
     idle = read(None, "no processes", processes=0)
-    assert limits({"a": read(800), "b": read(800)}, asked, False) == {"memory_budget": "800 MiB"}
-    assert limits({"a": read(800), "b": idle}, asked, False) == {"memory_budget": "800 MiB"}
-    assert limits({"a": read(800), "b": read(700)}, asked, False) == {
+    free = {"a": "", "b": ""}
+    assert limits({"a": read(800), "b": read(800)}, asked, free) == {"memory_budget": "800 MiB"}
+    assert limits({"a": read(800), "b": idle}, asked, free) == {"memory_budget": "800 MiB"}
+    assert limits({"a": read(None), "b": read(None)}, {"a": 0, "b": 0}, free) == {}
+    assert limits({"a": read(800), "b": read(700)}, asked, free) == {
         "memory_budget": "a: 800 MiB; b: 700 MiB instead of 800"
     }
-    assert limits(dict.fromkeys("ab", read(None, "it has no memory controller of cgroup version 2")), asked, False) == {
+    assert limits(dict.fromkeys("ab", read(None, "it has no memory controller of cgroup version 2")), asked, free) == {
         "memory_budget": "800 MiB, which the kernel does not enforce (it has no memory controller of cgroup version 2)"
     }
     pinned = {"a": read(None, on="0-3"), "b": read(None)}
-    assert limits(pinned, {"a": 0, "b": 0}, True) == {"server_cpus": "a: 0-3; b: all"}
+    assert limits(pinned, {"a": 0, "b": 0}, {"a": "0-3", "b": "0-3"}) == {"server_cpus": "a: 0-3; b: all"}
+    # What an inventory says of one host alone, whichever it is.
+    assert limits(pinned, {"a": 0, "b": 800}, {"a": "", "b": "1"}) == {
+        "memory_budget": "a: none; b: 800 MiB, which the kernel does not enforce ()", "server_cpus": "a: 0-3; b: all",
+    }  # fmt: skip
 
 
 def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from dohyo_filters import as_sections, as_yaml, in_effect  # type: ignore[import
 
 BOTH = {"c_a": {"vanilla": 1, "tuned": 2}, "c_b": {"vanilla": "x", "tuned": "x"}}
 GOOD = {"value": 1, "vanilla": 2, "source": "x"}
-PROFILES = {"variables": BOTH, "settings": {"k": 3}}
+PROFILES = {"variables": BOTH, "settings": {"k": 3}, "others": {"c_c": [], "c_d": True}}
+REST = {"c_c": [], "c_d": True}
 
 
 def test_the_page_has_every_value_with_its_source() -> None:
@@ -29,18 +30,24 @@ def test_the_page_has_every_value_with_its_source() -> None:
 
 
 def test_conditions_tell_the_profile_s_values_from_the_user_s() -> None:
-    assert in_effect(PROFILES, "vanilla", {"c_a": 1, "c_b": "x"}, {}) == {
-        "profile": "vanilla", "values": {"c_a": 1, "c_b": "x"}, "tuned": {}, "settings": {},
+    assert in_effect(PROFILES, "vanilla", {"c_a": 1, "c_b": "x", **REST}, {}) == {
+        "profile": "vanilla", "values": {"c_a": 1, "c_b": "x", **REST}, "tuned": {}, "settings": {},
     }  # fmt: skip
-    assert in_effect(PROFILES, "tuned", {"c_a": "2", "c_b": "y"}, {"k": 3, "m": "n"}) == {
-        "profile": "tuned", "values": {"c_a": "2", "c_b": "y", "k": 3, "m": "n"},
+    assert in_effect(PROFILES, "tuned", {"c_a": "2", "c_b": "y", **REST}, {"k": 3, "m": "n"}) == {
+        "profile": "tuned", "values": {"c_a": "2", "c_b": "y", **REST, "k": 3, "m": "n"},
         "tuned": {"c_a": "2", "k": 3}, "settings": {"c_b": "y", "m": "n"},
     }  # fmt: skip
     assert in_effect(PROFILES, "vanilla", {"c_a": 2, "c_b": "x"}, {"k": 4})["settings"] == {"c_a": 2, "k": 4}
 
 
+@pytest.mark.parametrize("profile", ["vanilla", "tuned"])
+def test_a_variable_that_is_the_same_in_both_profiles_shows_once_the_user_sets_it(profile: str) -> None:
+    found = in_effect(PROFILES, profile, {"c_c": ["-Xint"], "c_d": True}, {})
+    assert (found["tuned"], found["settings"]) == ({}, {"c_c": ["-Xint"]})
+
+
 def test_a_system_without_values_of_its_own_is_not_called_tuned() -> None:
-    assert in_effect({"variables": {}, "settings": {}}, "tuned", {}, {"a": 1})["profile"] == "vanilla"
+    assert in_effect({"variables": {}, "settings": {}, "others": {}}, "tuned", {}, {"a": 1})["profile"] == "vanilla"
 
 
 @pytest.mark.parametrize(
@@ -131,6 +138,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path
     # One pattern that three disks match.
     given |= {"dohyo_devices": ["/dev/disk/by-id/nvme-X_*"], "host_disks": {"devices": [{}, {}, {}]}}
     settings = {"memtable_allocation_type": "heap_buffers", "compression.a": "{{ 1 + 1 }}"}
+    given |= {"cassandra_java_options": ["-Xint"], "cassandra_tokens": 1, "cassandra_password": "secret"}
     written, effect = cassandra(tmp_path, **given, cassandra_settings=settings)
     assert written["memtable"]["configurations"]["default"]["inherits"] == "trie"
     assert written["sstable"]["selected_format"] == "big"
@@ -141,9 +149,11 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path
     assert (written["trickle_fsync"], written["compaction_throughput"]) == (True, "0MiB/s")
     # Those of other versions, and of a format that the user has not chosen.
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
-    assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 3)
+    assert written["num_tokens"] == 1
     assert effect["tuned"]["cassandra_memtable"] == "trie"
-    assert effect["settings"] == {"cassandra_sstable_format": "big", **settings}
+    of_both = {"cassandra_java_options": ["-Xint"], "cassandra_tokens": 1}
+    assert effect["settings"] == {"cassandra_sstable_format": "big", **of_both, **settings}
+    assert "cassandra_password" not in effect["values"]
 
 
 @pytest.mark.slow
@@ -153,6 +163,7 @@ def test_the_profile_of_the_package_adds_nothing(tmp_path: Path) -> None:
     assert written["storage_compatibility_mode"] == "CASSANDRA_4"
     assert written["memtable"]["configurations"]["default"]["inherits"] == "skiplist"
     assert (effect["profile"], effect["tuned"], effect["settings"]) == ("vanilla", {}, {})
+    assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 1)
 
 
 LARGE: dict[str, Any] = {
@@ -196,3 +207,21 @@ def test_a_rotating_disk_gets_what_its_source_says(tmp_path: Path) -> None:
     assert not {"concurrent_compactors", "trickle_fsync"} & found["cassandra"].keys()
     assert not {"hbase.wal.provider", "hbase.hstore.flusher.count"} & found["hbase"].keys()
     assert found["mysql-innodb"]["innodb_io_capacity"] == 200
+
+
+@pytest.mark.slow
+def test_what_nobody_sets_is_no_setting_of_the_user_s_in_any_system(tmp_path: Path) -> None:
+    effect = "system_spec.profiles | in_effect(dohyo_profile, system_profiled, {})"
+    tasks = [
+        {
+            "set_fact": {"found": f"{{{{ found | default({{}}) | combine({{system_name: {effect}}}) }}}}"},
+            "loop": "{{ systems | list }}",
+            "loop_control": {"loop_var": "system_name"},
+        },
+    ]
+    given = yaml.safe_load((ANSIBLE / "roles/system/defaults/main.yml").read_text(encoding="utf-8"))
+    looked_for = {"aerospike": {"found": {"version": "8.1.2.5", "edition": "Community"}}}
+    given |= {"system_state": looked_for, "trial_conditions": {"profile": "tuned"}, "trial_tables": ["usertable"]}
+    (found,) = play(tmp_path, tasks, {"one": {"dohyo_home": str(tmp_path)}}, 0, ["found"], **given)["found"]
+    assert len(found) == len(systems.all_systems())
+    assert {name: of["settings"] for name, of in found.items() if of["settings"]} == {}

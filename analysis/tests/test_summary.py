@@ -532,3 +532,11 @@ def test_rounds_under_other_conditions_show(tmp_path: Path) -> None:
     assert (of["cassandra"].profile, of["cassandra"].memory_budget) == ("tuned", "800 MiB")
     assert (of["hbase"].profile, of["hbase"].memory_budget) == ("tuned and vanilla", "800 MiB and unknown")
     assert {"profile", "memory_budget"} <= set(summary.unequal)
+
+
+def test_a_client_that_is_bound_to_no_processors_shows_beside_one_that_is(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2"))
+    assert only(tmp_path).conditions.client_cpus is None
+    for client in folder.glob("*/node1"):
+        edit_json(client / "client.json", cpus="0-1")
+    assert only(tmp_path).conditions.client_cpus == "0-1; all"

@@ -746,7 +746,7 @@ class _Evidence:
             batchsize=_same(report.batchsize for report in reports) or properties.batchsize,
             inflight=_same(report.inflight for report in reports) or properties.inflight,
             retries=_same(report.retries for report in reports),
-            client_cpus="; ".join(sorted({report.cpus for report in reports if report.cpus})) or None,
+            client_cpus=_client_cpus([report.cpus for report in reports]),
             connections=_most(report.connections for report in reports),
             loop=loop if (loop := _same(report.loop for report in reports)) in ("events", "threads") else None,
             event_loops=_most(report.event_loops for report in reports),
@@ -908,6 +908,11 @@ def _client_hosts(phases: Sequence[Phase]) -> str | None:
     if not shared:
         return "hosts of their own"
     return f"the servers' hosts{'' if shared == clients else f' ({len(shared)} of {len(clients)})'}"
+
+
+def _client_cpus(cpus: Sequence[str | None]) -> str | None:
+    """Processors that clients were bound to, each list once; a client that may use all says nothing."""
+    return "; ".join(sorted({each or "all" for each in cpus})) if any(cpus) else None
 
 
 def _price(facts: records.ReadBack) -> float | None:

@@ -205,8 +205,8 @@ def in_effect(
 ) -> dict[str, Any]:
     """The profile that a system's servers were started with, as its conditions have it.
 
-    :param profiles: of the system: ``variables``, the values of both profiles by name, and ``settings``, those of the
-        profile ``tuned``
+    :param profiles: of the system: ``variables``, the values of both profiles by name, ``settings``, those of the
+        profile ``tuned``, and ``others``, the defaults of variables of which both have the same
     :param variables: what these variables are now
     :param settings: what was added to the server's configuration, by the profile or the user
     :returns: ``profile``, its name, ``vanilla`` for a system that has no other; ``values``, everything by name; of
@@ -214,10 +214,11 @@ def in_effect(
         than the profile
     """
     values = {**variables, **settings}
-    of_profile = {name: both[profile] for name, both in profiles["variables"].items()}
+    others = profiles["others"]
+    of_profile = {**others, **{name: both[profile] for name, both in profiles["variables"].items()}}
     if profile == "tuned":
         of_profile |= profiles["settings"]
-    vanilla = {name: both["vanilla"] for name, both in profiles["variables"].items()}
+    vanilla = {**others, **{name: both["vanilla"] for name, both in profiles["variables"].items()}}
     missing = object()
     own = {name: value for name, value in values.items() if str(value) != str(of_profile.get(name, missing))}
     tuned = {
@@ -282,12 +283,16 @@ def as_sections(text: str, settings: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def limits(found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], pinned: bool) -> dict[str, str]:
+def limits(
+    found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
+) -> dict[str, str]:
     """What holds the servers of all hosts, in words: ``memory_budget`` and ``server_cpus``, as far as it is known.
+
+    A condition that was asked for on one host is said of all.
 
     :param found: what the module ``process_limits`` has read back, by host
     :param budgets: MiB that were asked for, by host; 0 for none
-    :param pinned: whether servers were to be bound to processors
+    :param processors: those that servers were to be bound to, by host; empty for all
     """
     memory: dict[str, list[str]] = {}
     serving = {host: each for host, each in found.items() if each["processes"]}
@@ -297,8 +302,10 @@ def limits(found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], p
             memory[host] = [f"{asked:,} MiB, which the kernel does not enforce ({each['why']})"]
         elif asked:
             memory[host] = [f"{limit:,} MiB" if limit == asked else f"{limit:,} MiB instead of {asked:,}"]
-    processors = {host: [each["cpus"] or "all"] for host, each in serving.items() if pinned}
-    said = {"memory_budget": memory, "server_cpus": processors}
+        elif any(map(int, budgets.values())):
+            memory[host] = ["none"]
+    bound = {host: [each["cpus"] or "all"] for host, each in serving.items() if any(processors.values())}
+    said = {"memory_budget": memory, "server_cpus": bound}
     return {name: _alike(hosts) for name, hosts in said.items() if any(hosts.values())}
 
 

@@ -21,8 +21,9 @@ description:
   - The default of each of C(variables), and what C(vars) says, are variables of their own. Every inventory overrides
     them, as they rank with group_vars/all.yml beside the playbooks.
   - With C(dohyo_profile=tuned) the default of a variable is its value in C(tuned), if it has one there. C(profiles) of
-    a system has both values of these variables, and the further C(settings) of its configuration file that C(tuned)
-    has. C(settings) of a system is the user's variable NAME_settings.
+    a system has both values of these variables, the further C(settings) of its configuration file that C(tuned) has,
+    and C(others), the defaults of the variables that both profiles have the same of, without passwords, addresses and
+    ports. C(settings) of a system is the user's variable NAME_settings.
 """
 
 # What a scenario says, in the conditions; an inventory may say it for playbooks that are called by hand.
@@ -45,13 +46,19 @@ def all_variables(loader: DataLoader) -> dict[str, Any]:
         verbs = {file.stem: file.stem for file in sorted(VERBS.glob("*.yml"))}
         # Relative to VERBS, which has a link to SYSTEMS.
         verbs |= {file.stem: f"systems/{role}/tasks/{file.name}" for file in (SYSTEMS / role / "tasks").glob("*.yml")}
-        profiles: dict[str, dict[str, Any]] = {"variables": {}, "settings": {}}
+        profiles: dict[str, dict[str, Any]] = {"variables": {}, "settings": {}, "others": {}}
         defaults = {name: option["default"] for name, option in text["variables"].items()}
         for name, entry in text.get("tuned", {}).items():
             if name in defaults:
                 profiles["variables"][name] = {"vanilla": defaults[name], "tuned": entry["value"]}
             else:
                 profiles["settings"][name] = entry["value"]
+        aside = {f"{role}_settings", *profiles["variables"]}
+        profiles["others"] = {
+            name: defaults[name]
+            for name, option in text["variables"].items()
+            if name not in aside and not option.get("no_log") and not name.endswith(("_address", "_port"))
+        }
         settings = trust_as_template(f"{{{{ {role}_settings }}}}") if f"{role}_settings" in defaults else {}
         more = {"role": role, "verbs": verbs, "profiles": profiles, "settings": settings}
         variants = text.get("variants", {role: {}})
