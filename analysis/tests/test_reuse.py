@@ -100,6 +100,7 @@ class Host:
             "deployment": OWN,
             "controller": {},
             "need_mb": 0,
+            "budget_mb": 0,
         }
 
     def ask(self, state: str, **other: Any) -> dict[str, Any]:
@@ -153,6 +154,29 @@ def test_what_a_trial_changes_is_not_in_the_next_copy(host: Host) -> None:
             with (disk / "dohyo/mysql/ycsb/table").open("r+") as file:
                 file.write("changed in place")
     assert not host.ask("found", load="f" * 16)["found"]
+
+
+def in_page_cache(file: Path) -> bool:
+    """Whether the file's first page is there without a read of the disk."""
+    with file.open("rb") as opened:
+        try:
+            return os.preadv(opened.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT) > 0
+        except BlockingIOError:
+            return False
+
+
+@pytest.mark.parametrize("budget", [0, 800])
+def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host, budget: int) -> None:
+    """The kernel counts a page for who has read or written it first: cp, and not the servers."""
+    table = host.data[0] / "dohyo/mysql/ycsb/table"
+    host.wipe()
+    assert host.ask("placed", budget_mb=budget)["found"]
+    try:
+        there = in_page_cache(table)
+    except OSError as error:
+        pytest.skip(f"the file system of {table} does not say what is in the page cache: {error}")
+    assert there == (budget == 0)
+    assert table.read_text() == "rows of disk1"
 
 
 def test_a_load_that_was_interrupted_is_removed(host: Host) -> None:

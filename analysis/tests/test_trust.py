@@ -186,6 +186,16 @@ def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
     assert "b: durability: asked for disk" in found.reasons[0].text
 
 
+def test_compactions_that_were_left_weaken_a_verdict() -> None:
+    plain = of({"a": FAST, "b": SLOW})
+    left = "not settled: 3 compactions pending and 1 active, without progress for 300 s (cassandra_settle_timeout)"
+    trials = [replace(trial, notes=[left, "x"] if trial.system == "b" else []) for trial in plain.trials]
+    (reason,) = judged(replace(plain, trials=trials)).reasons
+    assert (reason.text, reason.fatal) == (f"Measured before it had settled: b {left}.", False)
+    java = (ROOT / "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java").read_text("utf-8")
+    assert f'"{trust.UNSETTLED}%s, without progress' in java
+
+
 def test_the_documentation_has_the_rule_of_the_code() -> None:
     text = " ".join(
         (ROOT / "docs/method.md").read_text("utf-8").partition("\n## Trust\n")[2].partition("\n## ")[0].split()

@@ -21,6 +21,8 @@ Mark = Literal["solid", "caution", "do not use"]
 LEAST_ROUNDS = 3
 # Figures of the canary that every operation pays for.
 _COMPUTING = ("cpu_one", "cpu_all")
+# How a note of a system's administration begins (CassandraAdmin.settle).
+UNSETTLED = "not settled: "
 _MOST_DRIFTS = 2
 _MOST_SHORT = 4
 
@@ -72,6 +74,7 @@ def judged(summary: Summary) -> Trust:
         *rounds,
         *_inexact(summary),
         *_deviating(summary),
+        *_unsettled(summary),
         *_limited(summary),
         *_taken(summary),
         *_about_the_whole(summary),
@@ -251,6 +254,14 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
     said = [f"{trial.system}: {text}" for trial in summary.compared for text in trial.deviations]
     if said := list(dict.fromkeys(said)):
         yield Reason(f"Not what the scenario asked for: {'; '.join(said)}.", "not as the scenario asks")
+
+
+def _unsettled(summary: Summary) -> Iterator[Reason]:
+    """Servers that were measured with work of the load still before them: their administration says so in a note."""
+    notes = [(trial.system, text) for trial in summary.compared for text in trial.notes]
+    said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
+    if said:
+        yield Reason(f"Measured before it had settled: {'; '.join(said)}.", "not settled after the load")
 
 
 def _limited(summary: Summary) -> Iterator[Reason]:

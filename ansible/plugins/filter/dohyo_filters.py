@@ -206,7 +206,7 @@ def in_effect(
     """The profile that a system's servers were started with, as its conditions have it.
 
     :param profiles: of the system: ``variables``, the values of both profiles by name, ``settings``, those of the
-        profile ``tuned``, and ``others``, the defaults of variables of which both have the same
+        profile ``tuned``, and ``others``, the defaults of variables that have the same in both
     :param variables: what these variables are now
     :param settings: what was added to the server's configuration, by the profile or the user
     :returns: ``profile``, its name, ``vanilla`` for a system that has no other; ``values``, everything by name; of

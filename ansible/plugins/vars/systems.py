@@ -22,7 +22,7 @@ description:
     them, as they rank with group_vars/all.yml beside the playbooks.
   - With C(dohyo_profile=tuned) the default of a variable is its value in C(tuned), if it has one there. C(profiles) of
     a system has both values of these variables, the further C(settings) of its configuration file that C(tuned) has,
-    and C(others), the defaults of the variables that both profiles have the same of, without passwords, addresses and
+    and C(others), the defaults of the variables that have the same in both profiles, without passwords, addresses and
     ports. C(settings) of a system is the user's variable NAME_settings.
 """
 
