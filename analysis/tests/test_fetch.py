@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import io
 import os
+import shutil
 import ssl
 import subprocess
 import sys
@@ -154,20 +155,25 @@ def installing(system: str) -> list[Any]:
     ]
 
 
-@pytest.mark.slow
-def test_aerospike_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> None:
-    package = tmp_path / "package"
+def aerospike_package(folder: Path, version: str) -> Path:
+    package = folder / "package"
     (package / "DEBIAN").mkdir(parents=True)
     (package / "DEBIAN" / "control").write_text(
         "Package: aerospike\nVersion: 8\nArchitecture: all\nMaintainer: x\nDescription: x\n"
     )
     program = package / "usr" / "bin" / "asd"
     program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\necho Aerospike Community Edition build 8.1.2.5\n")
+    program.write_text(f"#!/bin/sh\necho Aerospike Community Edition build {version}\n")
     program.chmod(0o755)
-    (tmp_path / "archive").mkdir()
-    deb = tmp_path / "archive" / "aerospike-server-community_8.1.2.5-1_all.deb"
+    (folder / "archive").mkdir()
+    deb = folder / "archive" / f"aerospike-server-community_{version}-1_all.deb"
     subprocess.run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
+    return deb
+
+
+@pytest.mark.slow
+def test_aerospike_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> None:
+    aerospike_package(tmp_path, "8.1.2.5")
     words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
     name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
     content = packed(tmp_path / "archive", name)
@@ -183,6 +189,31 @@ def test_aerospike_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> Non
     assert state["aerospike"]["unavailable"] == ""
     assert state["aerospike"]["found"]["version"] == "8.1.2.5"
     assert vendor.asked == [f"{path}.sha256", path]
+
+
+@pytest.mark.slow
+def test_another_package_of_the_same_name_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    for version in ("8.1.2.5", "8.1.2.6"):
+        deb = aerospike_package(tmp_path / version, version)
+        shutil.copy(deb, tmp_path / "asd.deb")
+        (tmp_path / version / "play").mkdir()
+        facts = play(
+            tmp_path / version / "play", installing("aerospike"), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0,
+            ["system_state"], system_name="aerospike", aerospike_package=str(tmp_path / "asd.deb"), aerospike_asd="",
+            dohyo_control=str(tmp_path / "control"),
+        )  # fmt: skip
+        assert facts["system_state"][0]["aerospike"]["found"]["version"] == version
+
+
+@pytest.mark.slow
+def test_a_program_that_was_named_is_not_said_to_be_from_a_package(tmp_path: Path) -> None:
+    tasks = [{"include_role": {"name": "system", "tasks_from": "available", "public": True}},
+             {"set_fact": {"note": "{{ system_archive_note }}"}}]  # fmt: skip
+    facts = play(
+        tmp_path, tasks, {"node": {"dohyo_home": str(tmp_path)}}, 0, ["note"], system_name="aerospike",
+        aerospike_fetch=True, aerospike_asd="/bin/true",
+    )  # fmt: skip
+    assert facts["note"] == [[]]
 
 
 @pytest.mark.slow
