@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from test_scylla_role import play
 
 from dohyo.places import ANSIBLE
 
@@ -127,3 +129,27 @@ def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[st
     assert bool(said) == refused
     assert not refused or (f"host_disk_layout={layout}" in said and "Run destroy.yml, then deploy.yml" in said)
     assert {each["state"] == "refused" for each in devices} == {refused}
+
+
+@pytest.mark.slow
+def test_the_table_names_the_disks_that_the_data_is_on(tmp_path: Path) -> None:
+    """Whatever else an inventory names beside them."""
+
+    def host(data: list[str], layout: str, *mounts: str, mounted: bool = True) -> dict[str, Any]:
+        volumes = [{"mount_point": mount, "mounted": mounted} for mount in mounts]
+        disks = {"devices": [{"path": "/dev/a"}, {"path": "/dev/b"}], "volumes": volumes}
+        own = {"dohyo_devices": ["/dev/a", "/dev/b"], "host_disk_layout": layout}
+        return {**own, "dohyo_data": data, "host_disks": disks}
+
+    hosts = {
+        "RAID0 of 2 disks": host(["/dohyo/data"], "raid0", "/dohyo/data"),
+        "1 folder": host(["/srv/slow"], "raid0", "/dohyo/data"),
+        "1 folder ": host(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False),
+        "JBOD, data on 1 of 2 disks": host(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b"),
+        "data on 1 of 2 folders": host(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b"),
+    }
+    given = yaml.safe_load((ANSIBLE / "roles/system/defaults/main.yml").read_text(encoding="utf-8"))
+    given |= {"system_name": "mysql-innodb"}
+    named = {f"h{number}": {**each, "dohyo_home": str(tmp_path)} for number, each in enumerate(hosts.values())}
+    found = play(tmp_path, [{"set_fact": {"found": "{{ system_storage }}"}}], named, 0, ["found"], **given)["found"]
+    assert found == [name.strip() for name in hosts]
