@@ -29,9 +29,13 @@ class NoSignals(Signals):
 
 
 def measured(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, broken: str = ""
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, broken: str = "", nth: int = 0
 ) -> tuple[experiment.Experiment, list[str]]:
-    """Carries out an experiment; returns it, and what was played. `broken`: a deployment with this in it fails."""
+    """Carries out an experiment; returns it, and what was played.
+
+    :param broken: a deployment with this in it fails
+    :param nth: that one alone, counted from 1
+    """
     played: list[str] = []
 
     def play(name: str, inventory: Path | None, log: Path, **options: Any) -> Failure | None:
@@ -39,7 +43,8 @@ def measured(
         what = given.get("trial_name") or ",".join(given.get("deploy_systems", []))
         variables = ",".join(f"{key}={value}" for key, value in given.items() if key.startswith("cassandra_"))
         played.append(" ".join(filter(None, (name.removesuffix(".yml"), what, variables))))
-        if broken and name == "deploy.yml" and broken in played[-1]:
+        alike = [each for each in played if each.startswith("deploy") and broken in each]
+        if broken and name == "deploy.yml" and broken in played[-1] and nth in (0, len(alike)):
             return Failure("no such version", log)
         return None
 
@@ -94,6 +99,19 @@ def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
     state = json.loads((made.trial_folder(made.trials[2]) / "state.json").read_text())
     assert state["reason"] == "provisioning: no such version"
     assert "cassandra cassandra_version=9.9 failed while" in (tmp_path / "said").read_text()
+
+
+def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else that would be measured on what is left of another version, or of another profile."""
+    text = SMALL.replace(",hbase", "") + "matrix.cassandra_version=4.1.10,5.0.9\nmatrix.threadcount=1,2\n"
+    _, played = measured(tmp_path, monkeypatch, text, broken="5.0.9", nth=2)
+    deployed = "deploy cassandra cassandra_version=5.0.9"
+    trials = [number for number, each in enumerate(played) if each.startswith("trial")]
+    # That of the third trial has failed.
+    assert played[trials[1] + 1 : trials[2]] == [deployed, "stop", deployed]
+    assert "04-cassandra" in played[trials[2]]
 
 
 def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
