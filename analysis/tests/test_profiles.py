@@ -134,7 +134,10 @@ def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str,
 
 @pytest.mark.slow
 def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path) -> None:
-    given = {"trial_conditions": {"profile": "tuned", "replication": 3}, "cassandra_sstable_format": "big"}
+    given: dict[str, Any] = {
+        "trial_conditions": {"profile": "tuned", "replication": 3},
+        "cassandra_sstable_format": "big",
+    }
     # One pattern that three disks match.
     given |= {"dohyo_devices": ["/dev/disk/by-id/nvme-X_*"], "host_disks": {"devices": [{}, {}, {}]}}
     settings = {"memtable_allocation_type": "heap_buffers", "compression.a": "{{ 1 + 1 }}"}
@@ -151,7 +154,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
     assert written["num_tokens"] == 1
     assert effect["tuned"]["cassandra_memtable"] == "trie"
-    of_both = {"cassandra_java_options": ["-Xint"], "cassandra_tokens": 1}
+    of_both: dict[str, Any] = {"cassandra_java_options": ["-Xint"], "cassandra_tokens": 1}
     assert effect["settings"] == {"cassandra_sstable_format": "big", **of_both, **settings}
     assert "cassandra_password" not in effect["values"]
 

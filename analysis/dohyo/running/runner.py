@@ -410,10 +410,10 @@ class _Measurement:
         agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
         asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **largest.role_variables}
         write_json(folder / "deploy.json", asked)
-        of_roles = {all_systems()[name].role: _of_servers(largest) for name in names}
         failure = self._play("deploy.yml", folder, asked)
         # What one that failed has left is nobody's: the next trial deploys again.
-        self.deployed |= of_roles if failure is None else dict.fromkeys(of_roles)
+        has = _of_servers(largest) if failure is None else {}
+        self.deployed |= {all_systems()[name].role: has for name in names}
         return failure
 
     def _trial(self, trial: PlannedTrial, keep: bool) -> Failure | None:

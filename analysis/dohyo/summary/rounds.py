@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import log
+from typing import Any
 
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
@@ -65,6 +66,7 @@ class Rounds:
         failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
         stated = [trial.conditions for trial in good or self.trials]
+        of_all: dict[str, Any] = {name: _of_all(getattr(each, name) for each in stated) for name in STATED}
         windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
         warmups = [each.warmup_seconds for each in every if each.warmup_seconds is not None]
         return replace(
@@ -75,7 +77,7 @@ class Rounds:
             round=None,
             conditions=replace(
                 first.conditions,
-                **{name: _of_all(getattr(each, name) for each in stated) for name in STATED},
+                **of_all,
                 measured_seconds=statistics.fmean(windows) if windows else None,
                 warmup_seconds=statistics.fmean(warmups) if warmups else None,
                 connections=max((each.connections for each in every if each.connections is not None), default=None),
