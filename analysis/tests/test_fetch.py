@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from test_scylla_role import play
 
 from dohyo import cli
@@ -135,7 +136,7 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
         (f"{vendor.url}/plain.tgz", ["--sha256", good], "it redirects to http://127.0.0.1:9/a.tgz, which is not HTTPS"),
         (plain, ["--sha256", good], f"{plain}: only https:// is accepted"),
         (f"{vendor.url}/wrong.tgz", ["--sha256", good], "/wrong.tgz: it ended after 5 of abc bytes"),
-        (f"{vendor.url}/bad.tgz", ["--sha256", good], "/bad.tgz: it, or where it redirects to, is no URL: Invalid IPv6"),
+        (f"{vendor.url}/bad.tgz", ["--sha256", good], "it, or where it redirects to, is no URL: Invalid IPv6"),
         (f"{vendor.url}/\u00e9", ["--sha256", good], "/\u00e9: it, or where it redirects to, is no URL: "),
         (url, ["--sums", f"{vendor.url}/endless"], "/endless: it has more than 65536 bytes"),
         (f"{vendor.url}/local.tgz", ["--sha256", good], "'file:///etc/hostname' is not allowed"),
@@ -284,6 +285,46 @@ def test_an_archive_takes_the_place_of_mavens_jars(
     lib = tmp_path / f"home/install/{system}/{version}-{digest(content)[:12]}/lib"
     assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in jars[:taken])
     assert vendor.asked == ["bin.tar.gz"]
+
+
+def unpack(archive: Path, to: Path) -> "subprocess.CompletedProcess[str]":
+    """What the role system does with an archive of jars."""
+    tasks = yaml.safe_load((ANSIBLE / "roles/system/tasks/install.yml").read_text())
+    [script] = [task["vars"]["system_unpack"] for task in tasks if "system_unpack" in task.get("vars", {})]
+    command: list[str | Path] = ["sh", "-euc", script, "sh", archive, to, "a-1[.]jar", "lib", "lib/sub"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+LINKS = {"symbolic": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE}
+
+
+@pytest.mark.parametrize(
+    ("member", "link", "problem"),
+    [
+        ("top/../../escaped", "", "cannot be unpacked; it must be an archive that tar reads, with room for it in"),
+        ("top/lib/../../../escaped", "", "cannot be unpacked"),
+        ("top/lib/b.jar", "hard", "cannot be unpacked"),
+        ("lib/a-1.jar", "", "contains no jar that matches a-1[.]jar in lib lib/sub"),
+        ("top/lib/a-1.jar", "symbolic", "contains no jar that matches"),
+        ("", "", "cannot be unpacked"),
+    ],
+)
+def test_a_hostile_archive_leaves_nothing(tmp_path: Path, member: str, link: str, problem: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret").write_text("secret")
+    archive = tmp_path / "in.tgz"
+    archive.touch()
+    if member:
+        with tarfile.open(archive, "w:gz") as file:
+            info = tarfile.TarInfo(member)
+            if link:
+                info.type, info.linkname = LINKS[link], str(tmp_path / "secret")
+            file.addfile(info)
+    answer = unpack(archive, tmp_path / "in" / "lib")
+    assert answer.returncode == 1
+    assert f"{archive} {problem}" in answer.stderr
+    assert not [*(tmp_path / "in").iterdir()]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "in.tgz", "secret"]
 
 
 def test_nothing_is_fetched_without_a_checksum(vendor: Vendor, tmp_path: Path) -> None:
