@@ -34,10 +34,10 @@ def raw_devices(verb: str, home: Path, *devices: str) -> str:
     return done.stdout
 
 
-def write(device: str, offset: int) -> None:
+def write(device: str, offset: int, content: bytes = b"somebody's") -> None:
     with Path(device).open("r+b") as disk:
         disk.seek(offset)
-        disk.write(b"somebody's")
+        disk.write(content)
 
 
 def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device: str, tmp_path: Path) -> None:
@@ -48,6 +48,7 @@ def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device
     )
     raw_devices("end", tmp_path, device)
     assert "is not empty" in raw_devices("look", tmp_path, device), "it was not ours, and is gone"
+    write(device, HEADER - 100, bytes(10))
     write(device, SIZE - 100)
     raw_devices("clear", tmp_path, device)
     assert Path(device).read_bytes() == bytes(SIZE)
@@ -63,6 +64,32 @@ def test_a_file_system_and_what_is_no_device_are_refused_by_name(device: str, tm
     subprocess.run(["mkfs.ext4", "-q", device], check=True)
     assert f"{device} is not empty (ext4)" in raw_devices("look", tmp_path, device)
     assert "no block device" in raw_devices("look", tmp_path, str(tmp_path / "disk"))
+
+
+def test_a_device_is_named_once(device: str, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(device)
+    problem = f"{link} is the same device as {device}; name it once in aerospike_devices\n"
+    assert raw_devices("look", tmp_path, device, str(link)) == problem
+
+
+def test_a_device_in_use_is_neither_cleared_nor_to_be_emptied(device: str, tmp_path: Path) -> None:
+    subprocess.run(["mkfs.ext4", "-q", device], check=True)
+    place = tmp_path / "place"
+    place.mkdir()
+    command = [
+        *("unshare", "-m", "sh", "-euc", 'mount "$1" "$2" && exec bash "$3" "$4" "$5" "$1"', "sh"),
+        *(device, place, SCRIPT),
+    ]
+    mounted = f"{device} is mounted on {place}; take it out of aerospike_devices\n"
+    for verb, answer in (("look", (0, mounted, "")), ("clear", (1, "", mounted))):
+        done = subprocess.run(
+            [*command, verb, tmp_path / "note"], env={**os.environ, "SYSTEMD": "False"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == answer
+    assert not (tmp_path / "note").exists()
+    assert "is not empty (ext4)" in raw_devices("look", tmp_path, device)
 
 
 @pytest.mark.slow
