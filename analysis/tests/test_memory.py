@@ -83,6 +83,10 @@ def test_what_does_not_fit_a_host_is_refused() -> None:
         "host_cpus_server=2-5: the host has no processors 4, 5; lscpu shows those that it has",
         "host_cpus_server=2-5 and host_cpus_client=3 share processors 3; give each its own",
     ]
+    assert shortages(has, {}, {**fits, "server_cpus": [0, 1], "client_cpus": "x"}) == [
+        "host_cpus_server: [0, 1] must be numbers and ranges, as in 0-3,8-11",
+        "host_cpus_client: 'x' must be numbers and ranges, as in 0-3,8-11",
+    ]
 
 
 def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:

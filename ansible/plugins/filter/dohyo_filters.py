@@ -112,11 +112,14 @@ def cpus(text: Any) -> set[int]:
         match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise AnsibleFilterError(
-                f"host_cpus_server or host_cpus_client: {text!r} must be numbers and ranges, as in 0-3,8-11"
-            )
+            raise AnsibleFilterError(f"host_cpus_server or host_cpus_client: {no_cpus(text)}")
         found |= set(range(first, last + 1))
     return found
+
+
+def no_cpus(text: Any) -> str:
+    """What is wrong with a list of processors."""
+    return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
 
 
 def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
@@ -141,13 +144,21 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         for name, mb in sorted(needs.items())
         if budget and int(mb) > budget
     ]
-    for name in ("server_cpus", "client_cpus"):
-        if has.get("cpus") and (missing := cpus(given[name]) - set(has["cpus"])):
+    asked: dict[str, set[int]] = {}
+    for who in ("server", "client"):
+        text = given[f"{who}_cpus"]
+        try:
+            asked[who] = cpus(text)
+        except AnsibleFilterError:
+            # Raised here, nobody would see it among the others.
+            found.append(f"host_cpus_{who}: {no_cpus(text)}")
+            asked[who] = set()
+        if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
             found.append(
-                f"host_cpus_{name.partition('_')[0]}={given[name]}: the host has no processors"
+                f"host_cpus_{who}={text}: the host has no processors"
                 f" {', '.join(map(str, sorted(missing)))}; lscpu shows those that it has"
             )
-    if both := cpus(given["server_cpus"]) & cpus(given["client_cpus"]):
+    if both := asked["server"] & asked["client"]:
         found.append(
             f"host_cpus_server={given['server_cpus']} and host_cpus_client={given['client_cpus']} share processors"
             f" {', '.join(map(str, sorted(both)))}; give each its own"
