@@ -77,7 +77,7 @@ def test_a_device_in_use_is_neither_cleared_nor_to_be_emptied(device: str, tmp_p
     subprocess.run(["mkfs.ext4", "-q", device], check=True)
     place = tmp_path / "place"
     place.mkdir()
-    command = [
+    command: list[str | Path] = [
         *("unshare", "-m", "sh", "-euc", 'mount "$1" "$2" && exec bash "$3" "$4" "$5" "$1"', "sh"),
         *(device, place, SCRIPT),
     ]
