@@ -34,10 +34,10 @@ def raw_devices(verb: str, home: Path, *devices: str) -> str:
     return done.stdout
 
 
-def write(device: str, offset: int, content: bytes = b"somebody's") -> None:
+def write(device: str, offset: int, data: bytes = b"somebody's") -> None:
     with Path(device).open("r+b") as disk:
         disk.seek(offset)
-        disk.write(content)
+        disk.write(data)
 
 
 def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device: str, tmp_path: Path) -> None:
@@ -48,6 +48,9 @@ def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device
     )
     raw_devices("end", tmp_path, device)
     assert "is not empty" in raw_devices("look", tmp_path, device), "it was not ours, and is gone"
+    with pytest.raises(AssertionError, match=f"{device} is not empty"):
+        raw_devices("clear", tmp_path, device)
+    assert b"somebody's" in Path(device).read_bytes()
     write(device, HEADER - 100, bytes(10))
     write(device, SIZE - 100)
     raw_devices("clear", tmp_path, device)

@@ -32,6 +32,16 @@ PLACES = {
     ],
     # What a person may type.
     "ansible/plugins/modules/host_devices.py": ["way_out ="],
+    # Devices that are empty or ours: it looks at each before.
+    "ansible/systems/aerospike/files/raw-devices": [
+        "is not empty${found",
+        'blkdiscard "$1"',
+        'blkdiscard -z --length "$header" "$1"',
+        'blkdiscard -z "$device"',
+    ],
+    # Folders of their own below .dohyo of the checkout.
+    "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$to.part"'],
+    "ansible/systems/hbase/tasks/install.yml": ["rm -r jar"],
     # If it is empty.
     "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
     # Folders of mktemp.

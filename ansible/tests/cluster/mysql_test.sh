@@ -33,7 +33,7 @@ ok 'nobody listens on all interfaces'
 
 # One replica of two is enough for a write, and none is not: the primary goes on waiting.
 inserts() {
-    testbed ssh 1 "cd dohyo && java -cp 'bundle/mysql/*' site.ycsb.Client -load -db dohyo.mysql.MysqlBinding \
+    testbed ssh 1 "cd /opt/dohyo && java -cp 'bundle/mysql/*' site.ycsb.Client -load -db dohyo.mysql.MysqlBinding \
         -P run/mysql-innodb.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
         -p operationtimeout=$1 -p insertstart=4500 -p insertcount=1 2>&1" | grep '\[INSERT\], Return=OK, 1'
 }

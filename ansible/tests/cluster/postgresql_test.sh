@@ -27,7 +27,7 @@ ok 'nobody listens on all interfaces'
 
 # Every standby is asked for: without one of them no write is acknowledged.
 inserts() {
-    testbed ssh 1 "cd dohyo && java -cp 'bundle/postgresql/*' site.ycsb.Client -load -db dohyo.postgresql.PostgresqlBinding \
+    testbed ssh 1 "cd /opt/dohyo && java -cp 'bundle/postgresql/*' site.ycsb.Client -load -db dohyo.postgresql.PostgresqlBinding \
         -P run/postgresql.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
         -p operationtimeout=$1 -p insertstart=4500 -p insertcount=1 2>&1" | grep '\[INSERT\], Return=OK, 1'
 }
