@@ -99,6 +99,17 @@ def test_an_archive_replaces_the_package(tmp_path: Path) -> None:
     assert "needs a control machine with the same release" in problem
 
 
+def test_an_account_that_sudoers_would_misread_is_refused(tmp_path: Path) -> None:
+    """ALL would make everybody root."""
+    wrong = ["ALL", "root", "%sudo", "#1000", "a b", "a,b", "a\nALL", "-x", "", "a" * 33]
+    accounts = {f"host{number}": name for number, name in enumerate([*wrong, "dohyo_2-x"])}
+    said = dict.fromkeys(accounts, look(tmp_path / "debian12", SYSTEMS["debian12"][0]))
+    found = plans(tmp_path, said, accounts=accounts, bootstrap_account="{{ accounts[inventory_hostname] }}")
+    refused = [name for host, name in accounts.items() if found[host]["problems"]]
+    assert refused == wrong
+    assert found["host0"]["problems"][0].startswith("bootstrap_account=ALL: must be a name of small letters")
+
+
 def test_an_array_takes_its_tool(tmp_path: Path) -> None:
     hosts = {"debian12": SYSTEMS["debian12"][0]}
     devices = ["/dev/disk/by-id/nvme-*"]

@@ -76,6 +76,26 @@ def test_links_to_one_disk_count_once_by_the_shortest_name(tmp_path: Path) -> No
     assert host_devices.lasting_name("/dev/loop0", str(tmp_path)) == f"{tmp_path}/nvme-M_1"
 
 
+@pytest.mark.slow
+def test_devices_are_a_list_and_a_layout_is_known(tmp_path: Path) -> None:
+    plays = yaml.safe_load((ANSIBLE / "deploy.yml").read_text("utf-8"))
+    name = "Refuse devices that are no list of names, and a layout that there is not"
+    [task] = [task for play in plays for task in play.get("tasks", []) if task["name"] == name]
+    said = {"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}
+    hosts: dict[str, dict[str, Any]] = {
+        "a-good": {"dohyo_devices": ["/dev/x", "/dev/y*"], "host_disk_layout": "jbod"},
+        "b-none": {"dohyo_devices": [], "host_disk_layout": "raid0"},
+        "c-layout": {"dohyo_devices": [], "host_disk_layout": "raid5"},
+        "d-text": {"dohyo_devices": "/dev/x", "host_disk_layout": "jbod"},
+        "e-null": {"dohyo_devices": None, "host_disk_layout": "raid0"},
+        "f-list": {"dohyo_devices": [["/dev/x"]], "host_disk_layout": "raid0"},
+    }
+    tasks = [{"set_fact": {"said": ""}}, {"block": [task], "rescue": [said]}]
+    found = dict(zip(hosts, play(tmp_path, tasks, hosts, 0, ["said"])["said"], strict=True))
+    assert [host for host, text in found.items() if not text] == ["a-good", "b-none"]
+    assert found["c-layout"].startswith("c-layout: dohyo_devices=[], host_disk_layout=raid5: the first is a list of")
+
+
 def entries(*states: str) -> list[dict[str, Any]]:
     return [{**EMPTY, "path": f"/dev/x{n}", "name": f"x{n}", "state": state} for n, state in enumerate(states, 1)]
 

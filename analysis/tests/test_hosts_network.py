@@ -68,6 +68,19 @@ def test_a_server_without_passwords_listens_on_no_address_of_the_internet(addres
         assert all(way in problem for way in ("dohyo_address", "docs/secrets.md", "dohyo_public=true"))
 
 
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("::1", "dohyo_address ::1 is an address of IPv6, and servers and clients here speak IPv4; set one of IPv4"),
+        ("a..b", "dohyo_address of one, a..b, does not resolve here; add it to /etc/hosts or the name service"),
+        ("", "dohyo_address of one, , does not resolve here; add it to /etc/hosts or the name service"),
+        ("192.0.2.1", "dohyo_address 192.0.2.1 is no address of this host; ip address shows those that it has"),
+    ],
+)
+def test_an_address_that_servers_cannot_have_is_named(address: str, problem: str) -> None:
+    assert problem in host_resources.check_names(address, {"one": address})
+
+
 def test_selinux_lets_no_unit_start_programs_below_home(tmp_path: Path) -> None:
     (enforcing := tmp_path / "enforcing").write_text("1")
     (permissive := tmp_path / "permissive").write_text("0")

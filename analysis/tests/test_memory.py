@@ -41,7 +41,11 @@ def module(name: str) -> ModuleType:
 
 @pytest.mark.parametrize(
     ("budget", "expected"),
-    [("80%", 157286), ("12.5%", 24576), ("150g", 153600), ("150GiB", 153600), ("512M", 512), ("1GB", 953), ("", 0)],
+    [
+        *(("80%", 157286), ("12.5%", 24576), ("150g", 153600), ("150GiB", 153600), ("512M", 512), ("1GB", 953)),
+        # None, and one that is less than a MiB.
+        *(("", 0), ("0.0001%", 1)),
+    ],
 )
 def test_a_budget_is_a_share_or_a_size(budget: str, expected: int) -> None:
     assert budget_mb(budget, 196608) == expected
@@ -58,7 +62,7 @@ def test_processors_are_numbers_and_ranges() -> None:
     assert cpus("0-3,8-11") == {0, 1, 2, 3, 8, 9, 10, 11}
     assert cpus("") == set()
     for wrong in ("3-1", "all", "0-", "-1"):
-        with pytest.raises(AnsibleFilterError, match=f"processors {wrong}: must be numbers and ranges"):
+        with pytest.raises(AnsibleFilterError, match=f"host_cpus_server or host_cpus_client: '{wrong}' must be"):
             cpus(wrong)
 
 
@@ -78,6 +82,10 @@ def test_what_does_not_fit_a_host_is_refused() -> None:
     assert shortages(has, {}, {**fits, "server_cpus": "2-5"}) == [
         "host_cpus_server=2-5: the host has no processors 4, 5; lscpu shows those that it has",
         "host_cpus_server=2-5 and host_cpus_client=3 share processors 3; give each its own",
+    ]
+    assert shortages(has, {}, {**fits, "server_cpus": [0, 1], "client_cpus": "x"}) == [
+        "host_cpus_server: [0, 1] must be numbers and ranges, as in 0-3,8-11",
+        "host_cpus_client: 'x' must be numbers and ranges, as in 0-3,8-11",
     ]
 
 

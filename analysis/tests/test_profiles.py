@@ -95,6 +95,11 @@ def test_a_setting_reaches_its_section() -> None:
     ]  # fmt: skip
 
 
+def test_a_truth_value_is_written_as_aerospike_writes_it() -> None:
+    """In Python's own words it is True."""
+    assert "\tx true\n" in as_sections(SECTIONS, {"service.x": True})
+
+
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [("nosuch.x", 1, "setting nosuch.x: the configuration has no"), ("service.x", "1 }", "setting service.x=1 }: a")],

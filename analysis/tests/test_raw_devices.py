@@ -69,6 +69,32 @@ def test_a_file_system_and_what_is_no_device_are_refused_by_name(device: str, tm
     assert "no block device" in raw_devices("look", tmp_path, str(tmp_path / "disk"))
 
 
+def test_a_device_is_named_once(device: str, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(device)
+    problem = f"{link} is the same device as {device}; name it once in aerospike_devices\n"
+    assert raw_devices("look", tmp_path, device, str(link)) == problem
+
+
+def test_a_device_in_use_is_neither_cleared_nor_to_be_emptied(device: str, tmp_path: Path) -> None:
+    subprocess.run(["mkfs.ext4", "-q", device], check=True)
+    place = tmp_path / "place"
+    place.mkdir()
+    command: list[str | Path] = [
+        *("unshare", "-m", "sh", "-euc", 'mount "$1" "$2" && exec bash "$3" "$4" "$5" "$1"', "sh"),
+        *(device, place, SCRIPT),
+    ]
+    mounted = f"{device} is mounted on {place}; take it out of aerospike_devices\n"
+    for verb, answer in (("look", (0, mounted, "")), ("clear", (1, "", mounted))):
+        done = subprocess.run(
+            [*command, verb, tmp_path / "note"], env={**os.environ, "SYSTEMD": "False"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == answer
+    assert not (tmp_path / "note").exists()
+    assert "is not empty (ext4)" in raw_devices("look", tmp_path, device)
+
+
 @pytest.mark.slow
 def test_a_unit_may_open_its_devices_only_and_has_the_priority_that_it_asks_for(tmp_path: Path) -> None:
     given = {"service_name": "x", "service_folder": "/srv", "service_command": ["/bin/x"], "service_stop_timeout": 1}

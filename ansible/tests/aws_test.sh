@@ -81,6 +81,13 @@ refuses 'aws_confirm=yes-13.60' -e aws_confirm=yes-5.43
 refuses 'without the tag dohyo:project=taken' -e aws_project=taken -e aws_confirm=yes-13.60
 refuses 'has no image debian-99' -e 'aws_image_name=debian-99-*' -e aws_confirm=yes-13.60
 refuses "aws_hours=-1: a number" -e aws_hours=-1
+# Each is 0 for who reads only the number at its begin.
+refuses "aws_hours=12h: a number" -e aws_hours=12h
+refuses "aws_hours=inf: a number" -e aws_hours=inf
+refuses "aws_clients=two: 0 or more" -e aws_clients=two
+refuses "aws_count=4x: 1 or more" -e aws_count=4x
+refuses "aws_public_key=$work/key: the file of one public SSH key" -e "aws_public_key=$work/key"
+refuses "aws_public_key=$work/none: the file of one public SSH key" -e "aws_public_key=$work/none"
 
 # Somebody else's two i3en.large have 2 virtual processors each; six hosts of ours 4 × 24 and 2 × 32.
 echo 163 > "$work/server/quota"

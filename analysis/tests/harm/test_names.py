@@ -1,6 +1,7 @@
 """Names and values that could be executed: each is refused before anything starts, or written so that it is data."""
 
 import configparser
+import datetime
 import json
 import shlex
 import subprocess
@@ -93,6 +94,19 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "hbase_settings={'hbase.rootdir': 'file:///srv'}",
         "hbase_settings={hbase.wal.dir: /srv}",
         "hbase_settings={fs.defaultFS: 'hdfs://other'}",
+        *(
+            f"hbase_settings={{hbase.{name}: 0.0.0.0}}"
+            for name in (
+                "regionserver.ipc.address",
+                "master.info.bindAddress",
+                "master.port",
+                "zookeeper.property.clientPort",
+                "zookeeper.quorum",
+            )
+        ),
+        "cassandra_settings={rpc_interface: eth0}",
+        "scylla_settings={listen_interface: eth0}",
+        "scylla_settings={data_file_directories: /srv}",
         'hbase_settings={a: "x\\0"}',
         "aerospike_namespace=a}",
         "aerospike_namespace=a:b",
@@ -105,6 +119,11 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "mysql_flush_method=a b",
         "mysql_settings={'a = 1 #': 1}",
         "mysql_settings={datadir: /srv/mysql}",
+        *(
+            f"mysql_settings={{{name}: 1}}"
+            for name in ("port", "bind-address", "loose_BIND_address", "skip_grant_tables", "init-file", "user")
+        ),
+        *(f"postgresql_settings={{{name}: 1}}" for name in ("port", "listen_addresses")),
         "postgresql_settings={data_directory: /srv/postgresql}",
         "postgresql_settings={archive_command: 'id'}",
         "postgresql_settings={include_if_exists: /etc/passwd}",
@@ -139,6 +158,7 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
         *("aerospike_devices=[/dev/nvme0n1]", "aerospike_feature_key=", "cassandra_java_options=['-Da=b c']"),
         *(
             "mysql_settings={innodb_max_dirty_pages_pct: 10, loose-x: 'a # b'}",
+            "mysql_settings={use_stat_tables: never, report_port: 1, skip_innodb_doublewrite: 1, Sort_buffer_size: 1}",
             "postgresql_settings={log_temp_files: 0}",
             "hbase_settings={a.b-c: '<&>'}",
         ),
@@ -189,6 +209,20 @@ def test_a_text_of_an_inventory_is_no_list_and_not_null(value: Any) -> None:
 def test_a_port_is_refused_before_anything_starts(port: int, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=f"cassandra_cql_port={port}: must be a port, 1 to 65535"):
         load(tmp_path, f"cassandra_cql_port={port}")
+    [problem] = misfits({"cassandra_cql_port": port}, options("cassandra"))
+    assert problem == f"cassandra_cql_port={port}: must be a port, 1 to 65535"
+
+
+@pytest.mark.parametrize("value", [datetime.date(2026, 1, 2), b"x", {"a"}])
+def test_a_setting_of_an_inventory_is_no_date_or_bytes(value: Any) -> None:
+    """YAML has more types than a configuration file."""
+    [problem] = misfits({"cassandra_settings": {"a": value}}, options("cassandra"))
+    assert problem.endswith(": each value must be a text or a number")
+
+
+def test_of_many_settings_the_wrong_one_is_named() -> None:
+    [problem] = misfits({"hbase_settings": {"a": 1, "fs.defaultFS": 2}}, options("hbase"))
+    assert ": 'fs.defaultFS' must match (" in problem
 
 
 @pytest.mark.parametrize("value", ["1g", "1500m", "1.5g", "2GB", "134217728"])

@@ -97,7 +97,8 @@ def budget_mb(budget: Any, memory_mb: Any) -> int:
             f"host_memory_budget={text}: must be a share of the host's memory, as in 80%, or a size, as in 150g"
         )
     if unit == "%":
-        return int(number * int(memory_mb) / 100)
+        # Not 0, which is no limit.
+        return max(int(number * int(memory_mb) / 100), 1) if int(memory_mb) else 0
     return int(bytes_) // 2**20
 
 
@@ -111,9 +112,14 @@ def cpus(text: Any) -> set[int]:
         match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise AnsibleFilterError(f"processors {text}: must be numbers and ranges, as in 0-3,8-11")
+            raise AnsibleFilterError(f"host_cpus_server or host_cpus_client: {no_cpus(text)}")
         found |= set(range(first, last + 1))
     return found
+
+
+def no_cpus(text: Any) -> str:
+    """What is wrong with a list of processors."""
+    return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
 
 
 def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
@@ -138,13 +144,21 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         for name, mb in sorted(needs.items())
         if budget and int(mb) > budget
     ]
-    for name in ("server_cpus", "client_cpus"):
-        if has.get("cpus") and (missing := cpus(given[name]) - set(has["cpus"])):
+    asked: dict[str, set[int]] = {}
+    for who in ("server", "client"):
+        text = given[f"{who}_cpus"]
+        try:
+            asked[who] = cpus(text)
+        except AnsibleFilterError:
+            # Raised here, nobody would see it among the others.
+            found.append(f"host_cpus_{who}: {no_cpus(text)}")
+            asked[who] = set()
+        if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
             found.append(
-                f"host_cpus_{name.partition('_')[0]}={given[name]}: the host has no processors"
+                f"host_cpus_{who}={text}: the host has no processors"
                 f" {', '.join(map(str, sorted(missing)))}; lscpu shows those that it has"
             )
-    if both := cpus(given["server_cpus"]) & cpus(given["client_cpus"]):
+    if both := asked["server"] & asked["client"]:
         found.append(
             f"host_cpus_server={given['server_cpus']} and host_cpus_client={given['client_cpus']} share processors"
             f" {', '.join(map(str, sorted(both)))}; give each its own"
@@ -264,7 +278,8 @@ def as_sections(text: str, settings: dict[str, Any]) -> str:
     section: list[str] = []
 
     def line(path: str, depth: int) -> str:
-        return "\t" * depth + f"{path.rpartition('.')[2]} {left.pop(path)}"
+        value = left.pop(path)
+        return "\t" * depth + f"{path.rpartition('.')[2]} {str(value).lower() if isinstance(value, bool) else value}"
 
     for each in text.splitlines():
         words = each.split() or [""]
@@ -336,9 +351,10 @@ def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
     """One sentence for each value of a system's variables that a statement or a configuration file would misunderstand.
 
     The same check as RoleVariable.check of the package dohyo: only here inventories and extra variables are seen. A
-    value has the declared type and is one of the choices; nothing in it is null, a list or a mapping. It has no control
-    characters, which would end a line of a configuration file. The whole value, each element of a list and each key of
-    a dict match the variable's pattern; without one a whole number has up to nine digits and no sign.
+    value has the declared type and is one of the choices; nothing in it is null, a date, a list or a mapping. It has no
+    control characters, which would end a line of a configuration file. The whole value, each element of a list and each
+    key of a dict match the variable's pattern; without one a whole number has up to nine digits and no sign. A port is
+    one of 1 to 65535.
 
     :param options: the variables, as an argument spec declares them, and their patterns; values with ``no_log`` are not
         shown
@@ -356,12 +372,15 @@ def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
             found.append(f"{name}={shown}: must be a {kind}")
         elif errors := ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages:
             found += errors
-        elif any(part is None or isinstance(part, list | dict) for part in parts):
+        elif not all(isinstance(part, str | int | float) for part in parts):
             found.append(f"{name}={shown}: {'each value' if container else 'it'} must be a text or a number")
         elif any(CONTROL.search(text) for text in texts(value)):
             found.append(f"{name}={shown}: must be a single line without control characters")
-        elif not all(re.fullmatch(pattern, text) for text in texts([*value] if isinstance(value, dict) else value)):
-            found.append(f"{name}={shown}: must match {pattern}")
+        elif kind == "int" and name.endswith("_port") and not 1 <= int(value) <= 65535:
+            found.append(f"{name}={shown}: must be a port, 1 to 65535")
+        elif wrong := [text for text in texts([*value] if container else value) if not re.fullmatch(pattern, text)]:
+            which = f"{', '.join(map(repr, wrong))} " if container and not option.get("no_log") else ""
+            found.append(f"{name}={shown}: {which}must match {pattern}")
     return found
 
 

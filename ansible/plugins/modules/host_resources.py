@@ -122,7 +122,7 @@ def resolve(name: str) -> list[str]:
     """Addresses of a name; none if it does not resolve."""
     try:
         return [str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
-    except OSError:
+    except (OSError, UnicodeError):  # the latter for what can be no name, as a..b
         return []
 
 
@@ -168,7 +168,11 @@ def check_names(address: str, addresses: dict[str, str]) -> list[str]:
             f"{', '.join(twins)} have the same dohyo_address {address}; set each host's own in the inventory"
         )
     own = resolve(address)
-    if own and all(can_listen(numbers, 0) for numbers in own):
+    if own and all(":" in number for number in own):
+        problems.append(
+            f"dohyo_address {address} is an address of IPv6, and servers and clients here speak IPv4; set one of IPv4"
+        )
+    elif own and all(can_listen(numbers, 0) for numbers in own):
         problems.append(f"dohyo_address {address} is no address of this host; ip address shows those that it has")
     return problems
 
