@@ -134,9 +134,9 @@ def test_the_folder_for_hosts_of_the_red_hat_family_has_all_packages() -> None:
 
 @pytest.mark.parametrize("page", ["cluster", "aws"])
 def test_the_commands_of_a_page_begin_with_it(page: str) -> None:
-    """Without a JDK preflight refuses a host, and the images of EC2 have none."""
+    """Without a JDK preflight refuses a host, and the images of EC2 have none. A fresh clone has no Ansible."""
     commands = (ROOT / f"docs/{page}.md").read_text("utf-8").split("```")[1]
-    assert 0 < commands.find(" bootstrap.yml") < commands.find(" deploy.yml")
+    assert -1 < commands.find("./setup.sh ") < commands.find(" bootstrap.yml") < commands.find(" deploy.yml")
 
 
 def test_the_page_names_what_the_role_has() -> None:
