@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ VERSIONS = ["6.4.0.10", "7.0.0.0", "7.2.0.1", "8.1.0.0"]
 STORAGES = ["memory", "file", "device"]
 ENTERPRISE = [("6.4.0.10", "memory"), ("6.4.0.10", "file"), ("8.1.0.0", "memory"), ("8.1.0.0", "file")]
 CLOSED = ["6.4.0.10", "8.1.0.0"]
-CASES: list[dict[str, str]] = [
+CASES: list[dict[str, Any]] = [
     *({"edition": "Community", "version": version, "storage": storage} for version in VERSIONS for storage in STORAGES),
     *(
         {"edition": "Enterprise", "version": version, "storage": storage, "feature_key": "/etc/aerospike/features.conf"}
@@ -32,6 +33,8 @@ for case in CASES:
         (case["edition"], case["version"], case["storage"], *(["closed"] if "closed" in case else []))
     )
 CASES.append({"name": "few-files", "edition": "Community", "version": "8.1.0.0", "storage": "file", "files": "1024"})
+LARGE = {"edition": "Community", "version": "8.1.0.0", "storage": "file", "data_size": "5t"}
+CASES += [{**LARGE, "name": "large"}, {**LARGE, "name": "array", "disks": [{}] * 8}]
 
 ENTERPRISE_ONLY = {
     *("security", "tls", "feature-key-file", "strong-consistency", "index-type", "commit-to-device", "compression")
@@ -128,3 +131,13 @@ def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files(folder: Pa
     assert found["replication-factor"] == ["2"]
     assert found["proto-fd-max"] == ["15000"]
     assert keys(folder / "few-files.conf")["proto-fd-max"] == ["1024"]
+
+
+@pytest.mark.parametrize(("name", "files", "each"), [("large", 3, "1747627M"), ("array", 8, "655360M")])
+def test_no_file_is_larger_than_the_server_takes_and_an_array_has_one_for_each_disk(
+    folder: Path, name: str, files: int, each: str
+) -> None:
+    """Of a file the server takes 2 TiB, and each has a thread that writes."""
+    found = keys(folder / f"{name}.conf")
+    assert len(set(found["file"])) == files
+    assert found["filesize"] == [each]

@@ -138,7 +138,7 @@ def test_processors_are_read_back_from_a_process(tmp_path: Path) -> None:
 DIVIDED = {
     "cassandra": (31744 + 500, 0),
     "hbase": (0, 0),
-    "scylla": (153600 - 10752 + 200, 153600 - 10752),
+    "scylla": (153600 - 10752 - 256 + 200, 153600 - 10752 - 256),
     "mysql-innodb": (115200 + 300 + 4, 115200),
     "mysql-myisam": (38400 + 300 + 4, 0),
     "postgresql": (38400 + 200 + 9 * 8, 38400),
@@ -159,7 +159,7 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path) -> N
     sizes = sizing.ask(scenario, Hosts(3, 192 * GIB, None, True), inventory)
     found = {needs.system: needs for needs in sizes.needs}
     aside = 3 * 1024 + 512 + 4 * 150
-    bucket = 153600 - (3 * 1024 + 512 + 600) - 600 - 20480 - 2048
+    bucket = 153600 - (3 * 1024 + 512 + 600) - 600 - 20480 - 2048 - 2048
     expected = DIVIDED | {"hbase": (aside + 20480 + 600 + bucket, bucket)}
     assert {name: (found[name].memory // MIB, found[name].cache // MIB) for name in expected} == expected
     assert {needs.budget for needs in sizes.needs} == {150 * GIB}

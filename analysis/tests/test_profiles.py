@@ -128,13 +128,16 @@ def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str,
 @pytest.mark.slow
 def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path) -> None:
     given = {"trial_conditions": {"profile": "tuned", "replication": 3}, "cassandra_sstable_format": "big"}
+    # One pattern that three disks match.
+    given |= {"dohyo_devices": ["/dev/disk/by-id/nvme-X_*"], "host_disks": {"devices": [{}, {}, {}]}}
     settings = {"memtable_allocation_type": "heap_buffers", "compression.a": "{{ 1 + 1 }}"}
     written, effect = cassandra(tmp_path, **given, cassandra_settings=settings)
     assert written["memtable"]["configurations"]["default"]["inherits"] == "trie"
     assert written["sstable"]["selected_format"] == "big"
     assert written["memtable_allocation_type"] == "heap_buffers"
     assert written["compression"] == {"a": "{{ 1 + 1 }}"}
-    assert (written["concurrent_writes"], written["concurrent_reads"], written["concurrent_compactors"]) == (48, 32, 6)
+    assert (written["concurrent_writes"], written["concurrent_reads"], written["concurrent_compactors"]) == (48, 48, 6)
+    assert (written["storage_compatibility_mode"], written["commitlog_disk_access_mode"]) == ("NONE", "auto")
     assert (written["trickle_fsync"], written["compaction_throughput"]) == (True, "0MiB/s")
     # Those of other versions, and of a format that the user has not chosen.
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
@@ -146,6 +149,50 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path
 @pytest.mark.slow
 def test_the_profile_of_the_package_adds_nothing(tmp_path: Path) -> None:
     written, effect = cassandra(tmp_path)
-    assert "memtable_allocation_type" not in written
+    assert not {"memtable_allocation_type", "commitlog_disk_access_mode"} & {*written}
+    assert written["storage_compatibility_mode"] == "CASSANDRA_4"
     assert written["memtable"]["configurations"]["default"]["inherits"] == "skiplist"
     assert (effect["profile"], effect["tuned"], effect["settings"]) == ("vanilla", {}, {})
+
+
+LARGE: dict[str, Any] = {
+    # One pattern, which eight disks match.
+    "dohyo_devices": ["/dev/disk/by-id/nvme-X_*"],
+    "host_disks": {"devices": [{}] * 8},
+    "service_host": {"cores": 192, "disk_kind": "nvme"},
+    "trial_tables": ["usertable"],
+    "host_budget_mb": 153600,
+}
+
+
+def settings_of(folder: Path, names: list[str], **variables: Any) -> dict[str, dict[str, Any]]:
+    """What the profile tuned sets of each system, on a host."""
+    tasks: list[Any] = [{"include_vars": str(ANSIBLE / "roles" / "system" / "defaults" / "main.yml")}]
+    facts = [f"settings_{i}" for i in range(len(names))]
+    tasks += [
+        {"set_fact": {fact: "{{ system_settings }}"}, "vars": {"system_name": name}}
+        for fact, name in zip(facts, names, strict=True)
+    ]
+    given = {"trial_conditions": {"profile": "tuned"}, "system_name": "hbase", "hbase_distributed": True, **variables}
+    hosts = {"one": {"dohyo_home": str(folder), "dohyo_data": ["/dohyo/data"]}}
+    found = play(folder, tasks, hosts, 0, facts, **given)
+    return {name: found[fact][0] for name, fact in zip(names, facts, strict=True)}
+
+
+@pytest.mark.slow
+def test_an_array_is_as_many_disks_as_it_is_made_of(tmp_path: Path) -> None:
+    found = settings_of(tmp_path, ["hbase", "mysql-innodb"], **LARGE)
+    assert found["hbase"]["hbase.wal.provider"] == "multiwal"
+    names = ("wal.regiongrouping.numgroups", "regionserver.thread.compaction.small", "hstore.flusher.count")
+    assert [found["hbase"][f"hbase.{name}"] for name in names] == [8, 4, 4]
+    # InnoDB takes no more.
+    assert found["mysql-innodb"]["innodb_read_io_threads"] == 64
+
+
+@pytest.mark.slow
+def test_a_rotating_disk_gets_what_its_source_says(tmp_path: Path) -> None:
+    one = {"host_disks": {"devices": [{}]}, "service_host": {"cores": 8, "disk_kind": "rotational"}}
+    found = settings_of(tmp_path, ["hbase", "cassandra", "mysql-innodb"], **LARGE | one)
+    assert not {"concurrent_compactors", "trickle_fsync"} & found["cassandra"].keys()
+    assert not {"hbase.wal.provider", "hbase.hstore.flusher.count"} & found["hbase"].keys()
+    assert found["mysql-innodb"]["innodb_io_capacity"] == 200

@@ -118,7 +118,7 @@ def test_three_prepared_nodes_without_clients(tmp_path: Path) -> None:
         assert config["developer_mode"] is False
         assert config["tablets_mode_for_new_keyspaces"] == "disabled"
         assert command[command.index("--memory") :] == [
-            "--memory", f"{16384 - 1536}M", "--smp", "4", "--cpuset", "0-3",
+            "--memory", f"{16384 - 1536 - 256}M", "--smp", "4", "--cpuset", "0-3",
             "--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--blocked-reactor-notify-ms", "100",
         ]  # fmt: skip
     assert len({config["native_transport_port"] for config in configs}) == 1
