@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from dohyo.places import ANSIBLE, ROOT
@@ -135,11 +136,27 @@ def test_what_a_host_has_is_left_alone(tmp_path: Path) -> None:
     assert found == {"missing": ["python3", "python3-apt", "xfsprogs"], "problems": []}
 
 
+def test_the_folder_for_hosts_of_the_red_hat_family_has_all_packages() -> None:
+    """They get nothing from elsewhere."""
+    page = (ROOT / "docs/cluster.md").read_text("utf-8")
+    [command] = re.findall(r"`dnf download ([^`]+)`", page)
+    assert {*SYSTEMS["rocky9"][1], "mdadm"} <= set(command.split())
+
+
+@pytest.mark.parametrize("page", ["cluster", "aws"])
+def test_the_commands_of_a_page_begin_with_it(page: str) -> None:
+    """Without a JDK preflight refuses a host, and the images of EC2 have none. A fresh clone has no Ansible."""
+    commands = (ROOT / f"docs/{page}.md").read_text("utf-8").split("```")[1]
+    assert -1 < commands.find("./setup.sh ") < commands.find(" bootstrap.yml") < commands.find(" deploy.yml")
+
+
 def test_the_page_names_what_the_role_has() -> None:
     """Its variables, and what a person has to remove."""
     page = (ROOT / "docs/cluster.md").read_text("utf-8")
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text("utf-8"))
-    assert {"bootstrap_user", "bootstrap_key"} <= set(re.findall(r"`(bootstrap_[a-z_]+)`", page)) <= set(defaults)
+    documented = set(re.findall(r"`(bootstrap_[a-z_]+)`", page))
+    assert documented == {"bootstrap_user", "bootstrap_account", "bootstrap_key", "bootstrap_packages"}
+    assert documented <= set(defaults)
     tasks = "".join(path.read_text("utf-8") for path in ROLE.rglob("*.yml"))
     removed = re.findall(r"sudo rm (?:-rf )?(/[\w/-]+)", page)
     assert len(removed) == 2

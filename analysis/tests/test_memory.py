@@ -177,6 +177,7 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path) -> N
     expected = DIVIDED | {"hbase": (aside + 20480 + 600 + bucket, bucket)}
     assert {name: (found[name].memory // MIB, found[name].cache // MIB) for name in expected} == expected
     assert {needs.budget for needs in sizes.needs} == {150 * GIB}
+    assert f"| {bucket / 1024:.1f} GiB | none |" in (ROOT / "docs/sizing.md").read_text()
     assert all(needs.memory <= needs.budget for needs in sizes.needs)
     sizes.check()
     small = sizing.Sizes(scenario, Hosts(3, 150 * GIB, None, True, "the hosts"), sizes.needs)
