@@ -5,8 +5,8 @@ of the version asked for), ``java_build`` (its build, as "17.0.15+6-Debian-1deb1
 instead, "folder (version)" each), ``missing`` (which of
 ``needs`` do not exist), ``disk_free_mb``, ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_mb``
 (all of it), ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a
-process ask for transparent ones?), ``os``, ``family`` (debian or redhat: whose packages it takes) and, with ``checks``,
-``firewalld`` (does it run?) and ``problems``, one sentence each; those of ``open`` are in ``public``, too.
+process ask for transparent ones?) and, with ``checks``, ``firewalld`` (does it run?) and ``problems``, one sentence
+each; those of ``open`` are in ``public``, too.
 """
 
 from __future__ import annotations
@@ -349,8 +349,6 @@ def main() -> None:
         cores=len(os.sched_getaffinity(0)),
         cpus=sorted(os.sched_getaffinity(0)),
         huge_pages=huge_pages(),
-        os=os_release().get("PRETTY_NAME", platform.system()),
-        family="debian" if os.path.exists("/etc/debian_version") else "redhat",
         firewalld=bool(given["checks"]) and runs("firewalld"),
         public=public,
         problems=[*public, *problems_of(given["checks"])] if given["checks"] else [],
