@@ -9,12 +9,14 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from test_scylla_role import play
 
 from dohyo import cli
@@ -34,6 +36,8 @@ class Vendor:
     files: dict[str, bytes] = field(default_factory=dict)
     redirects: dict[str, str] = field(default_factory=dict)
     truncated: set[str] = field(default_factory=set)
+    lengths: dict[str, str] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
 
     def put(self, path: str, content: bytes) -> str:
@@ -66,9 +70,11 @@ def vendor(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendo
             self.send_response(302 if path in found.redirects else 200 if content is not None else 404)
             if path in found.redirects:
                 self.send_header("Location", found.redirects[path])
-            self.send_header("Content-Length", str(len(content or b"")))
+            self.send_header("Content-Length", found.lengths.get(path, str(len(content or b""))))
             self.end_headers()
             self.wfile.write((content or b"")[: 10 if path in found.truncated else None])
+            if path in found.silent:
+                self.rfile.read(1)
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -112,6 +118,11 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
     vendor.put("page", b"<html>Not a checksum</html>")
     vendor.put("short.tgz", b"x" * 5000)
     vendor.truncated.add("short.tgz")
+    vendor.put("wrong.tgz", b"short")
+    vendor.lengths["wrong.tgz"] = "abc"
+    vendor.put("endless", b"x" * 100_000)
+    vendor.redirects["bad.tgz"] = "https://[bad"
+    vendor.redirects["local.tgz"] = "file:///etc/hostname"
     vendor.redirects["plain.tgz"] = "http://127.0.0.1:9/a.tgz"
     plain = url.replace("https", "http")
     to = tmp_path / "to"
@@ -124,14 +135,43 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
         (f"{vendor.url}/short.tgz", ["--sha256", good], "/short.tgz: it ended after 10 of 5000 bytes"),
         (f"{vendor.url}/plain.tgz", ["--sha256", good], "it redirects to http://127.0.0.1:9/a.tgz, which is not HTTPS"),
         (plain, ["--sha256", good], f"{plain}: only https:// is accepted"),
+        (f"{vendor.url}/wrong.tgz", ["--sha256", good], "/wrong.tgz: it ended after 5 of abc bytes"),
+        (f"{vendor.url}/bad.tgz", ["--sha256", good], "it, or where it redirects to, is no URL: Invalid IPv6"),
+        (f"{vendor.url}/\u00e9", ["--sha256", good], "/\u00e9: it, or where it redirects to, is no URL: "),
+        (url, ["--sums", f"{vendor.url}/endless"], "/endless: it has more than 65536 bytes"),
+        (f"{vendor.url}/local.tgz", ["--sha256", good], "'file:///etc/hostname' is not allowed"),
     ):
         answer = fetch(source, to / "file", *by)
         assert answer.returncode == 1
         assert said in answer.stderr
+        assert "Traceback" not in answer.stderr
         assert not to.exists() or not [*to.iterdir()]
     monkeypatch.delenv("SSL_CERT_FILE")
     assert "certificate verify failed" in fetch(url, to / "file", "--sha256", good).stderr
     assert not [*to.iterdir()]
+
+
+def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_path: Path) -> None:
+    url = vendor.put("a.tgz", b"x" * 5000)
+    # The server waits for the rest to be there, and so does the client.
+    vendor.lengths["a.tgz"] = "6000"
+    vendor.silent.add("a.tgz")
+    with subprocess.Popen([sys.executable, FETCH, url, tmp_path / "to" / "a", "--sha256", "0" * 64]) as run:
+        deadline = time.monotonic() + 20
+        while not [*tmp_path.glob("to/*")] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert [*tmp_path.glob("to/*")]
+        run.terminate()
+        assert run.wait() == 143
+    assert not [*tmp_path.glob("to/*")]
+    limited = ["sh", "-c", 'ulimit -f 1; trap "" XFSZ; exec "$@"', "sh", sys.executable, FETCH]
+    vendor.put("b.tgz", b"x" * 5000)
+    answer = subprocess.run(
+        [*limited, f"{vendor.url}/b.tgz", tmp_path / "to" / "b", "--sha256", "0" * 64],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (answer.returncode, answer.stderr) == (1, f"ERROR: {tmp_path}/to: File too large; free some room there\n")
+    assert not [*tmp_path.glob("to/*")]
 
 
 def packed(folder: Path, name: str) -> bytes:
@@ -261,6 +301,46 @@ def test_an_archive_takes_the_place_of_mavens_jars(
     lib = tmp_path / f"home/install/{system}/{version}-{digest(content)[:12]}/lib"
     assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in jars[:taken])
     assert vendor.asked == ["bin.tar.gz"]
+
+
+def unpack(archive: Path, to: Path) -> "subprocess.CompletedProcess[str]":
+    """What the role system does with an archive of jars."""
+    tasks = yaml.safe_load((ANSIBLE / "roles/system/tasks/install.yml").read_text())
+    [script] = [task["vars"]["system_unpack"] for task in tasks if "system_unpack" in task.get("vars", {})]
+    command: list[str | Path] = ["sh", "-euc", script, "sh", archive, to, "a-1[.]jar", "lib", "lib/sub"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+LINKS = {"symbolic": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE}
+
+
+@pytest.mark.parametrize(
+    ("member", "link", "problem"),
+    [
+        ("top/../../escaped", "", "cannot be unpacked; it must be an archive that tar reads, with room for it in"),
+        ("top/lib/../../../escaped", "", "cannot be unpacked"),
+        ("top/lib/b.jar", "hard", "cannot be unpacked"),
+        ("lib/a-1.jar", "", "contains no jar that matches a-1[.]jar in lib lib/sub"),
+        ("top/lib/a-1.jar", "symbolic", "contains no jar that matches"),
+        ("", "", "cannot be unpacked"),
+    ],
+)
+def test_a_hostile_archive_leaves_nothing(tmp_path: Path, member: str, link: str, problem: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret").write_text("secret")
+    archive = tmp_path / "in.tgz"
+    archive.touch()
+    if member:
+        with tarfile.open(archive, "w:gz") as file:
+            info = tarfile.TarInfo(member)
+            if link:
+                info.type, info.linkname = LINKS[link], str(tmp_path / "secret")
+            file.addfile(info)
+    answer = unpack(archive, tmp_path / "in" / "lib")
+    assert answer.returncode == 1
+    assert f"{archive} {problem}" in answer.stderr
+    assert not [*(tmp_path / "in").iterdir()]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "in.tgz", "secret"]
 
 
 def test_nothing_is_fetched_without_a_checksum(vendor: Vendor, tmp_path: Path) -> None:

@@ -31,7 +31,21 @@ refuses() { # WORDS ARGUMENTS...: says so, and leaves nothing
 refuses "its SHA-256 is $sum, and the checksum that was given says 123" 8 "$work/bad-sum" "$work/jdk.tar.gz" 123
 refuses "its sha256 is missing" 8 "$work/no-sum" "$work/jdk.tar.gz"
 refuses "this is Java '1.8'" 11 "$work/bad-version" "$work/jdk.tar.gz" "$sum"
-refuses "No such file" 8 "$work/missing" "$work/none.tar.gz" "$sum"
 refuses "only https:// is accepted" 8 "$work/plain" http://127.0.0.1:9/jdk.tar.gz "$sum"
 refuses "its sha256 is missing" 8 "$work/plain-no-sum" http://127.0.0.1:9/jdk.tar.gz
+refuses "none.tar.gz: no such file on this machine" 8 "$work/missing" "$work/none.tar.gz" "$sum"
+# An archive is hostile, or none at all.
+mkdir "$work/other"
+echo > "$work/other/text"
+tar -czf "$work/other.tar.gz" -C "$work" other
+tar -czPf "$work/above.tar.gz" -C "$work" --transform 's|^other|../escaped|' other/text
+for name in other.tar.gz:"it has no file bin/java" above.tar.gz:"it cannot be unpacked" other/text:"it cannot be unpacked"; do
+  archive=$work/${name%%:*}
+  refuses "${name#*:}" 8 "$work/none" "$archive" "$(sha256sum < "$archive" | cut -d ' ' -f 1)"
+done
+[[ ! -e $work/escaped ]] || fail 'a file outside the folder'
+chmod u+s "$work/jdk8u1-b2/bin/java"
+tar -czf "$work/suid.tar.gz" --owner=1234 -C "$work" jdk8u1-b2
+"$fetch" 8 "$work/from-suid" "$work/suid.tar.gz" "$(sha256sum < "$work/suid.tar.gz" | cut -d ' ' -f 1)" > /dev/null || fail 'an archive with modes'
+[[ -O $work/from-suid/bin/java && ! -u $work/from-suid/bin/java ]] || fail 'it runs as whoever the archive says'
 echo 'fetch-jdk: all passed'
