@@ -164,7 +164,7 @@ def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_pa
         run.terminate()
         assert run.wait() == 143
     assert not [*tmp_path.glob("to/*")]
-    limited = ["sh", "-c", 'ulimit -f 1; trap "" XFSZ; exec "$@"', "sh", sys.executable, FETCH]
+    limited: list[str | Path] = ["sh", "-c", 'ulimit -f 1; trap "" XFSZ; exec "$@"', "sh", sys.executable, FETCH]
     vendor.put("b.tgz", b"x" * 5000)
     answer = subprocess.run(
         [*limited, f"{vendor.url}/b.tgz", tmp_path / "to" / "b", "--sha256", "0" * 64],
