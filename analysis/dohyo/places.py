@@ -7,7 +7,6 @@ WORKLOADS = ROOT / "workloads"
 ANSIBLE = ROOT / "ansible"
 BINDINGS = ROOT / "ycsb-bindings"
 RESULTS = ROOT / "results"
-LOCAL_INVENTORY = ANSIBLE / "inventories" / "local"
 # dohyo_home of the local inventory: installed servers, data, logs.
 LOCAL_HOME = ROOT / ".dohyo"
 SETUP = ROOT / "setup.sh"

@@ -60,7 +60,8 @@ def options(collector: str, jdk: int, cores: int = 4, huge_pages: bool = True) -
         jdk_major=jdk,
         jdk_gc_threads=0,
         jdk_gc_default=["-XX:+UseSerialGC"],
-        jdk_host={"cores": cores, "huge_pages": huge_pages},
+        _jdk_cores=cores,
+        jdk_host={"huge_pages": huge_pages},
     )
     return text.split()
 

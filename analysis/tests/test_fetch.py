@@ -183,6 +183,22 @@ def packed(folder: Path, name: str) -> bytes:
     return file.read_bytes()
 
 
+def test_a_jdk_from_a_url(vendor: Vendor, tmp_path: Path) -> None:
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho '    java.specification.version = 17' >&2\n")
+    java.chmod(0o755)
+    content = packed(tmp_path / "jdk", "jdk-17")
+    program: list[str | Path] = [
+        ANSIBLE / "roles/jdk/files/fetch-jdk",
+        "17",
+        tmp_path / "to",
+        vendor.put("jdk.tgz", content),
+    ]
+    subprocess.run([*program, digest(content)], check=True, env={**os.environ, "PYTHON": sys.executable})
+    assert (tmp_path / "to/bin/java").read_text() == java.read_text()
+
+
 def installing(system: str) -> list[Any]:
     """What deploy.yml does for one system, beginning with the marks on its folders."""
     folders = [["{{ dohyo_control }}", ""], ["{{ dohyo_home }}", ""]]

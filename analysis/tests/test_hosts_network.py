@@ -52,6 +52,15 @@ def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody:
     assert f"db1 ({HERE}) on any of 2 ports: Connection refused" in problem
 
 
+def test_folders_of_data_on_one_file_system_share_its_room(tmp_path: Path) -> None:
+    mine, shared = str(tmp_path / "future" / "a"), "/dev/shm/future"
+    if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("they are one file system")
+    whole, other = (host_resources.free_mb(path) for path in (mine, shared))
+    found = host_resources.rooms_mb([mine, shared, str(tmp_path)])
+    assert found == pytest.approx([whole // 2, other, whole // 2], rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("address", "public"),
     [

@@ -42,6 +42,7 @@ PLACES = {
     # Folders of their own below .dohyo of the checkout.
     "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$to.part"'],
     "ansible/systems/hbase/tasks/install.yml": ["rm -r jar"],
+    "ansible/systems/aerospike/tasks/install.yml": ['rm -rf -- "$FOLDER/unpacked"'],
     # If it is empty.
     "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
     # Folders of mktemp.

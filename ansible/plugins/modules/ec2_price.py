@@ -1,7 +1,7 @@
 """Ansible module: asks AWS what an EC2 instance costs. No collection in the package `ansible` asks the Price List API.
 
-The price is on demand, for Linux on shared hardware. Returns ``usd_per_hour`` per instance, or none and the ``reason``:
-an API that does not answer or knows no price is no failure.
+The prices are on demand, for Linux on shared hardware. Returns ``usd_per_hour`` of one instance by type, as far as they
+are known, and ``reasons`` for the others: an API that does not answer or knows no price is no failure.
 """
 
 from __future__ import annotations
@@ -47,17 +47,21 @@ def ask(region: str, instance_type: str) -> float:
 def main() -> None:
     """Read the parameters, ask, answer."""
     module = AnsibleModule(
-        argument_spec={"region": {"type": "str", "required": True}, "type": {"type": "str", "required": True}},
+        argument_spec={
+            "region": {"type": "str", "required": True},
+            "types": {"type": "list", "elements": "str", "required": True},
+        },
         supports_check_mode=True,
     )
     if boto3 is None:
         module.fail_json(msg="the Python package boto3 is missing: ./setup.sh aws installs it")
-    price, reason = None, ""
-    try:
-        price = ask(module.params["region"], module.params["type"])
-    except (BotoCoreError, ClientError, LookupError) as error:
-        reason = str(error)
-    module.exit_json(changed=False, usd_per_hour=price, reason=reason)
+    prices, reasons = {}, []
+    for instance_type in module.params["types"]:
+        try:
+            prices[instance_type] = ask(module.params["region"], instance_type)
+        except (BotoCoreError, ClientError, LookupError) as error:
+            reasons.append(str(error))
+    module.exit_json(changed=False, usd_per_hour=prices, reasons=reasons)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
 of the version asked for), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1") and ``java_seen`` (what was found
-instead, "folder (version)" each), ``missing`` (which of
-``needs`` do not exist), ``disk_free_mb``, ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_mb``
-(all of it), ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a
-process ask for transparent ones?), ``os``, ``family`` (debian or redhat: whose packages it takes) and, with ``checks``,
-``firewalld`` (does it run?) and ``problems``, one sentence each; those of ``open`` are in ``public``, too.
+instead, "folder (version)" each), ``missing`` (which of ``needs`` do not exist), ``disk_free_mb``, ``rooms_mb`` (those
+of the folders ``data``), ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_mb`` (all of it),
+``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a process ask for
+transparent ones?) and, with ``checks``, ``firewalld`` (does it run?) and ``problems``, one sentence each; those of
+``open`` are in ``public``, too.
 """
 
 from __future__ import annotations
@@ -68,11 +68,22 @@ def memory_mb(field: str) -> int:
     return int(fields[field].split()[0]) // 1024
 
 
-def disk_kind(path: str) -> str:
-    """What carries a file system: nvme, ssd or rotational; ssd for what is no disk of this host, as in a container."""
+def carrier(path: str) -> int:
+    """The device of the file system of this path, which need not exist."""
     while not os.path.exists(path):
         path = os.path.dirname(path)
-    device = os.stat(path).st_dev
+    return os.stat(path).st_dev
+
+
+def rooms_mb(paths: list[str]) -> list[int]:
+    """Free space in MiB for each folder; those on one file system share it."""
+    carriers = [carrier(path) for path in paths]
+    return [free_mb(path) // carriers.count(carrier(path)) for path in paths]
+
+
+def disk_kind(path: str) -> str:
+    """What carries a file system: nvme, ssd or rotational; ssd for what is no disk of this host, as in a container."""
+    device = carrier(path)
     sysfs = os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
     if os.path.exists(f"{sysfs}/partition"):
         sysfs = os.path.dirname(sysfs)
@@ -327,6 +338,7 @@ def main() -> None:
             "java_major": {"type": "int", "default": 17},
             "java_also": {"type": "list", "elements": "str", "default": []},  # further folders, looked at last
             "path": {"type": "str", "required": True},  # perhaps future folder whose file system's space is asked
+            "data": {"type": "list", "elements": "path", "default": []},  # perhaps future folders whose space is asked
             "needs": {"type": "list", "elements": "path", "default": []},  # what should exist
             # Addresses on which servers without passwords are to listen, by the server's name; empty ones do not count.
             "open": {"type": "dict", "default": {}},
@@ -347,14 +359,13 @@ def main() -> None:
         java_seen=[f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
         missing=[path for path in given["needs"] if not os.path.exists(path)],
         disk_free_mb=free_mb(os.path.abspath(given["path"])),
+        rooms_mb=rooms_mb(given["data"]),
         disk_kind=disk_kind(os.path.abspath(given["path"])),
         memory_mb=memory_mb("MemTotal"),
         memory_available_mb=memory_mb("MemAvailable"),
         cores=len(os.sched_getaffinity(0)),
         cpus=sorted(os.sched_getaffinity(0)),
         huge_pages=huge_pages(),
-        os=os_release().get("PRETTY_NAME", platform.system()),
-        family="debian" if os.path.exists("/etc/debian_version") else "redhat",
         firewalld=bool(given["checks"]) and runs("firewalld"),
         public=public,
         problems=[*public, *problems_of(given["checks"])] if given["checks"] else [],
