@@ -172,7 +172,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert rows["run", "READ"]["errors"] == rows["run", "READ"]["not_found"] == 0
         assert rows["run", "UPDATE"]["operations"] > 0
         assert all_systems()[system].title.split()[-1] in run.text
-        names = {"cpu_one", "cpu_all", "memory", "disk_write", "disk_fsync"}
+        names = {"cpu_one", "cpu_all", "memory", "disk_write", "disk_fsync", "disk_read"}
         assert {figure["name"] for figure in trial["canary"]["figures"]} == names
         assert trial["canary"]["problems"] == []
         assert [(use["phase"], use["host"]) for use in trial["hosts"]] == [("load", "localhost"), ("run", "localhost")]
