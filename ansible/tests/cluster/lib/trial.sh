@@ -94,8 +94,7 @@ wiped() {
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role /opt/dohyo/data/dohyo/$role /opt/dohyo/run/$role /opt/dohyo/run/*.properties /opt/dohyo/secret/* 2>/dev/null |
-            grep -vx /opt/dohyo/secret/tls; true" >"$work/left" || fail "cannot look at host$n"
+        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role /opt/dohyo/data/dohyo/$role /opt/dohyo/run/$role /opt/dohyo/run/*.properties /opt/dohyo/secret/$role 2>/dev/null; true" >"$work/left" || fail "cannot look at host$n"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
 }
