@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,14 @@ def file_of(trial: Path, name: str) -> str:
 def test_hbase_on_hdfs_reads_its_own_blocks(tmp_path: Path) -> None:
     conditions, trial = tuned(tmp_path / "hbase", "hbase", hbase_distributed="true", **HEAPS)
     notes = "; ".join(conditions["notes"])
-    assert "short-circuit reads: on" in notes
+    # Below a folder in which others may write, such as /tmp, Hadoop refuses the socket that they need.
+    safe = not any(folder.stat().st_mode & stat.S_IWOTH for folder in ROOT.parents)
+    assert f"short-circuit reads: {'on' if safe else 'off'}" in notes
     assert "splits of regions: off" in notes
     # A heap of 512 MiB: 0.4 of it are memstores, of 128 MiB each.
     assert "regions per table: 1" in notes
     beans = json.loads(file_of(trial, "stats/run-1/stats-jmx.txt"))["beans"]
-    assert max(bean.get("shortCircuitBytesRead", 0) for bean in beans) > 0
+    assert (max(bean.get("shortCircuitBytesRead", 0) for bean in beans) > 0) == safe
     running = file_of(trial, "stats/run-1/stats-conf.txt")
     assert "throttle.NoLimitThroughputController" in running
     assert conditions["tuned"]["hbase_handlers"] == max(100, min(200, 2 * len(os.sched_getaffinity(0))))

@@ -64,7 +64,7 @@ ok 'folders, links, files, mounts and marks of others are refused by name, and s
 # One that runs, as a unit with a name like ours, and one that is stopped, both below the folder that ours use.
 on 1 'sudo systemctl stop dohyo-mysql 2>/dev/null; sudo rm -rf /x /etc/systemd/system/dohyo-mysql.service; sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
 set -euo pipefail
-base=$(dirname "$(dirname ~/dohyo/install/mysql/*/server/bin/mariadbd)")
+base=$(dirname "$(dirname /opt/dohyo/install/mysql/*/server/bin/mariadbd)")
 for name in shop mysql; do
     mkdir /x/$name
     { printf 'CREATE DATABASE mysql;\nUSE mysql;\n'; cat "$base"/share/{mariadb,mysql}_system_tables.sql 2>/dev/null || true

@@ -247,7 +247,8 @@ public final class HBaseAdmin implements AutoCloseable {
     if (hdfs.isPresent()) {
       notes.add(hdfs.get().note());
       notes.add("short-circuit reads: " + distinct(running.stream()
-          .map(server -> server.getBoolean("dfs.client.read.shortcircuit", false) ? "on" : "off, no libhadoop.so")));
+          .map(server -> server.getBoolean("dfs.client.read.shortcircuit", false) ? "on"
+              : "off, no libhadoop.so, or others may write in a folder above the data")));
       notes.add("masters: 1 and " + cluster.getBackupMasterNames().size() + " in reserve");
     }
     conditions.put("notes", notes);
