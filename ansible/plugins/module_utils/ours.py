@@ -63,11 +63,16 @@ def new_mark(deployment: str, controller: dict[str, Any]) -> dict[str, Any]:
     return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
 
 
-def free_mb(path: str) -> int:
-    """Free space in MiB of the file system of this path, which need not exist."""
+def existing(path: str) -> str:
+    """This path, or the nearest folder above it that exists."""
     while not os.path.exists(path):
         path = os.path.dirname(path)
-    return shutil.disk_usage(path).free // 2**20
+    return path
+
+
+def free_mb(path: str) -> int:
+    """Free space in MiB of the file system of this path, which need not exist."""
+    return shutil.disk_usage(existing(path)).free // 2**20
 
 
 def read_mark(folder: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ import subprocess
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.disks import kind_of, sysfs_of, text
 from ansible.module_utils.ours import NotOursError, decoded, path_of, shown, why_not
 
 # What md keeps at the begin of a device; Dohyo's arrays have metadata of version 1, which have a name.
@@ -66,20 +67,6 @@ def number_of(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return (os.major(status.st_rdev), os.minor(status.st_rdev)) if stat.S_ISBLK(status.st_mode) else None
-
-
-def sysfs_of(number: tuple[int, int]) -> str:
-    """The kernel's folder of a block device."""
-    return os.path.realpath(f"/sys/dev/block/{number[0]}:{number[1]}")
-
-
-def text(path: str) -> str:
-    """Contents of a file of /sys; empty if it is not there."""
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 def resolved(names: list[str]) -> list[str]:
@@ -336,11 +323,9 @@ def no_array() -> str:
 
 def measured(sysfs: str) -> dict[str, Any]:
     """What the kernel says of a device itself."""
-    name = os.path.basename(sysfs)
-    kind = "nvme" if name.startswith("nvme") else "rotational" if text(f"{sysfs}/queue/rotational") == "1" else "ssd"
     return {
-        "name": name,
-        "kind": kind,
+        "name": os.path.basename(sysfs),
+        "kind": kind_of(sysfs),
         "size_mb": int(text(f"{sysfs}/size") or 0) * 512 // 2**20,
         "discards": text(f"{sysfs}/queue/discard_max_bytes") not in ("", "0"),
     }

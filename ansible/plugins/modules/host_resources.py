@@ -23,8 +23,9 @@ import subprocess
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.disks import kind_of, sysfs_of
 from ansible.module_utils.listeners import can_listen, carries, command_of, having, our_mark, sockets
-from ansible.module_utils.ours import NotOursError, free_mb, links_in, path_of, shown, why_not
+from ansible.module_utils.ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
 
 # ---- What it offers ----
 
@@ -70,9 +71,7 @@ def memory_mb(field: str) -> int:
 
 def carrier(path: str) -> int:
     """The device of the file system of this path, which need not exist."""
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return os.stat(path).st_dev
+    return os.stat(existing(path)).st_dev
 
 
 def rooms_mb(paths: list[str]) -> list[int]:
@@ -81,23 +80,19 @@ def rooms_mb(paths: list[str]) -> list[int]:
     return [free_mb(path) // carriers.count(carrier(path)) for path in paths]
 
 
+def whole(sysfs: str) -> str:
+    """The kernel's folder of the disk that a partition is part of; that of anything else itself."""
+    return os.path.dirname(sysfs) if os.path.exists(f"{sysfs}/partition") else sysfs
+
+
 def disk_kind(path: str) -> str:
     """What carries a file system: nvme, ssd or rotational; ssd for what is no disk of this host, as in a container."""
     device = carrier(path)
-    sysfs = os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
-    if os.path.exists(f"{sysfs}/partition"):
-        sysfs = os.path.dirname(sysfs)
+    sysfs = whole(sysfs_of((os.major(device), os.minor(device))))
     # Of an array or a volume, the first of what it is made of.
     while parts := sorted(glob.glob(f"{sysfs}/slaves/*")):
-        sysfs = os.path.realpath(parts[0])
-        sysfs = os.path.dirname(sysfs) if os.path.exists(f"{sysfs}/partition") else sysfs
-    if os.path.basename(sysfs).startswith("nvme"):
-        return "nvme"
-    try:
-        with open(f"{sysfs}/queue/rotational", encoding="ascii") as file:
-            return "rotational" if file.read().strip() == "1" else "ssd"
-    except OSError:
-        return "ssd"
+        sysfs = whole(os.path.realpath(parts[0]))
+    return kind_of(sysfs)
 
 
 def huge_pages() -> bool:
@@ -239,9 +234,7 @@ def check_folders(home: str, folders: list[list[str]], deployment: str, *, by_ro
             problems += filter(None, [why_not(folder, deployment) or links_in(folder)])
         except NotOursError as error:
             problems.append(str(error))
-    parent = home
-    while not os.path.exists(parent):
-        parent = os.path.dirname(parent)
+    parent = existing(home)
     if not os.access(parent, os.W_OK | os.X_OK) and (parent == home or not by_root):
         problems.append(
             f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand"
