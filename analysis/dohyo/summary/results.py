@@ -30,6 +30,11 @@ Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skippe
 
 # What is compared: records, as systems may have different batches; operations where these are not known.
 Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
+# The conditions that the running server has stated, in its own words.
+READ_BACK = (
+    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "profile", "disks", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
+)  # fmt: skip
 # A tie whose interval reaches beyond this factor, either way, is none: nobody can tell.
 WIDEST_TIE = 1.5
 

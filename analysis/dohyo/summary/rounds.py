@@ -15,14 +15,10 @@ from dohyo.figures import point_name
 from dohyo.metrics import Row
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
-from dohyo.summary.results import Trial
+from dohyo.summary.results import READ_BACK, Trial
 
 # What is the same in all rounds, unless somebody changed an inventory or a server between two of them.
-STATED = (
-    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "tuned", "settings", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
-    "heap", "memory", "jdk", "gc",
-)  # fmt: skip
+STATED = (*READ_BACK, "tuned", "settings", "client_hosts", "client_cpus")
 
 # What counts of a trial, or of several: the runs of each part, and the histograms of all of them.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]

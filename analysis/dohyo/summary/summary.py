@@ -44,7 +44,7 @@ from dohyo.summary.comparison import at_points, comparisons, target_of
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
-from dohyo.summary.results import Conditions, Ended, Status, Summary, Trial
+from dohyo.summary.results import READ_BACK, Conditions, Ended, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
 
 R = TypeVar("R", bound=Struct)
@@ -56,10 +56,6 @@ FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
     "profile", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
-)  # fmt: skip
-_READ_BACK = (
-    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "disks", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")
 # What may differ from phase to phase of a trial; what is said in one breath stays together.
@@ -729,7 +725,7 @@ class _Evidence:
         clients = phases[0].clients if phases else []
         reports = [client.report for phase in phases for client in phase.clients]
         seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
-        read_back = {name: getattr(facts, name) for name in _READ_BACK}
+        read_back = {name: getattr(facts, name) for name in READ_BACK}
         stated: dict[str, Any] = {name: str(value) for name, value in read_back.items() if value is not None}
         stated |= {name: getattr(facts, name) for name in _COUNTED}
         for name, given in (("tuned", facts.tuned), ("settings", facts.settings)):

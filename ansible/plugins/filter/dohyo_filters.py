@@ -268,8 +268,7 @@ def as_sections(text: str, settings: dict[str, Any]) -> str:
     """A configuration of Aerospike with further settings, as ``SECTION.SUBSECTION.KEY``; they replace what is there.
 
     A section is called by its first word: ``namespace.storage-engine.flush-size``. Raises AnsibleFilterError where the
-    configuration has no such section, and for a
-    value that would end one.
+    configuration has no such section, and for a value that would end one.
     """
     if unfit := [f"{name}={value}" for name, value in settings.items() if re.search(r"[{}#]", str(value))]:
         raise AnsibleFilterError(f"setting {', '.join(unfit)}: a value has no braces and no #")
