@@ -151,9 +151,9 @@ public final class CassandraAdmin {
       }
       left = wait.untilQuietOrStalled(() -> {
         int pending = jvm.pendingCompactions();
-        int active = jvm.activeCompactions();
-        return new Wait.Work(pending + active, jvm.compactedBytes(),
-            "%d compactions pending and %d active".formatted(pending, active));
+        List<Long> active = jvm.activeCompactions();
+        return new Wait.Work(pending + active.size(), active.stream().mapToLong(Long::longValue).sum(),
+            "%d compactions pending and %d active".formatted(pending, active.size()));
       });
       files = jvm.ofTables(keyspace, "LiveSSTableCount");
       memtableBytes = jvm.ofTables(keyspace, "MemtableLiveDataSize");

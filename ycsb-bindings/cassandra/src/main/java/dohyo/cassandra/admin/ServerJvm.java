@@ -94,16 +94,10 @@ final class ServerJvm implements AutoCloseable {
         new ObjectName("org.apache.cassandra.metrics:type=Compaction,name=PendingTasks"), "Value")).intValue();
   }
 
-  int activeCompactions() throws IOException, JMException {
-    return ((Collection<?>) beans.getAttribute(
-        new ObjectName("org.apache.cassandra.db:type=CompactionManager"), "Compactions")).size();
-  }
-
-  /** Bytes that the compactions under way have read. */
-  long compactedBytes() throws IOException, JMException {
+  /** The compactions under way: bytes that each has read. */
+  List<Long> activeCompactions() throws IOException, JMException {
     return ((Collection<?>) beans.getAttribute(new ObjectName("org.apache.cassandra.db:type=CompactionManager"),
-        "Compactions")).stream().map(each -> ((Map<?, ?>) each).get("completed").toString())
-        .mapToLong(Long::parseLong).sum();
+        "Compactions")).stream().map(each -> Long.valueOf(((Map<?, ?>) each).get("completed").toString())).toList();
   }
 
   /**
