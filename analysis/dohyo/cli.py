@@ -35,6 +35,8 @@ from dohyo.summary.summary import is_experiment, read_trial, summarise
 from dohyo.tables import screen, table
 from dohyo.terminal import Console
 
+# What may be given with --resume; everything else of `run` would change what is measured.
+_WITH_RESUME = ("name", "list_", "keep", "experiment", "open_", "details")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -121,13 +123,10 @@ def run(
     if list_:
         _list(chosen_inventory, Console())
         return 0
-    changing = {
-        "--systems": systems_, "--inventory": inventory, "--set": assignments, "--fetch": fetch_, "--rounds": rounds,
-        "--repeats": repeats, "--duration": duration, "--records": records, "--scale": scale, "--full": full,
-        "--plan": plan_, "--doctor": doctor_, "--strict-conditions": strict, "--out": out,
-    }  # fmt: skip
     if experiment is not None:
-        if given := [option for option, value in changing.items() if value]:
+        context = click.get_current_context()
+        options = [each for each in context.command.params if each.name not in _WITH_RESUME]
+        if given := [option.opts[0] for option in options if context.params[option.name or ""]]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
         output.make_last()
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details)
@@ -146,7 +145,7 @@ def run(
         },
     )
     chosen = loading.load(loading.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
-    options = runner.Options(
+    asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,
         keep=keep,
@@ -160,10 +159,10 @@ def run(
             raise BadInputError("--plan and --doctor exclude each other; give one of them")
         return doctor.examine(chosen, chosen_inventory, Console())
     if plan_:
-        return runner.show_plan(chosen, options, Console())
+        return runner.show_plan(chosen, asked, Console())
     agree(chosen)
     output.make_last()
-    return runner.run(chosen, options, Console())
+    return runner.run(chosen, asked, Console())
 
 
 @cli.command(context_settings=_CONTEXT)

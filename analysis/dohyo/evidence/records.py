@@ -18,6 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from dohyo.evidence import json_values
 from dohyo.evidence.text_file import Warn, limited
 from dohyo.scenario import search
+from dohyo.scenario.hosts import Hosts
 
 # Numbers may be text, as Ansible writes them.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -305,7 +306,7 @@ class ExperimentFacts(Struct, frozen=True):
     rounds_ended: str | None = None
     precision: Number | None = None
     matrix: dict[str, Any] = {}
-    hosts: dict[str, Any] | None = None
+    hosts: Hosts | None = None
     host: dict[str, Any] = {}
     versions: dict[str, Any] = {}
     named: bool = False

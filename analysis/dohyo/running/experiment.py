@@ -267,11 +267,10 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
     if about.scenario is None or about.inventory is UNSET:
         missing = "scenario" if about.scenario is None else "inventory"
         raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {missing} is missing, so it cannot be resumed")
-    # Sizes such as 4*ram stay those of then.
-    hosts = _hosts(folder, about.hosts) if about.hosts else None
     inventory = _inventory(about.inventory, folder) if about.inventory else None
     file = folder / "scenario.properties"
-    chosen = loading.load(file, name=about.scenario, hosts=hosts, caches=sizing.caches(inventory))
+    # Sizes such as 4*ram stay those of then.
+    chosen = loading.load(file, name=about.scenario, hosts=about.hosts, caches=sizing.caches(inventory))
     return Experiment(folder, chosen), inventory
 
 
@@ -293,14 +292,6 @@ def _inventory(name: str, folder: Path) -> Path:
         )
     check_inventory(place)
     return place
-
-
-def _hosts(folder: Path, stated: dict[str, Any]) -> Hosts:
-    types = {"count": int, "memory": int | None, "disk": int | None, "clients": bool, "where": str}
-    for key, value in stated.items():
-        if key not in types or not isinstance(value, types[key]):
-            raise BadInputError(f"{folder}/{experiment_folder.FACTS}: hosts: {key} cannot be {value!a:.60}")
-    return Hosts(**stated)
 
 
 def check_disk(folder: Path, needed: int, what: str) -> None:
