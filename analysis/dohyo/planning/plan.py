@@ -151,15 +151,10 @@ def load_of(trial: PlannedTrial, folder: Path) -> str:
         return ""
     asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
     load = asked["trial_load"]
-    own = {key: value for key, value in load["properties"].items() if _is_of_a_load(key)}
+    known = {key: properties.find(key) for key in load["properties"]}
+    own = {key: load["properties"][key] for key, entry in known.items() if entry is None or entry.load}
     asked["trial_load"] = {"threads": load["threads"], "properties": own}
     return hashlib.sha256(json.dumps([str(folder), asked], sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _is_of_a_load(key: str) -> bool:
-    """Whether a property of a phase matters to a load, which only inserts."""
-    known = properties.find(key)
-    return (known is None or known.kind != "mix") and key not in phases.NOT_OF_THE_LOAD
 
 
 def variables(

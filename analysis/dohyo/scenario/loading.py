@@ -227,16 +227,9 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
     return Scenario(name, values, role_variables, phase_values=phase_values)
 
 
-# What cannot be a dimension of the matrix.
-_OF_THE_EXPERIMENT = (
-    "systems", "phases", "repeats", "discard", "rounds", "rounds.max", "precision", "budget", "canary",
-    "reuse", "strict_conditions", "published",
-)  # fmt: skip
-
-
 def _is_of_the_experiment(key: str) -> bool:
     known = properties.find(key)
-    return key in _OF_THE_EXPERIMENT or bool(known and known.by == "stock") or key.startswith("host_")
+    return known is not None and not known.matrix
 
 
 def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
@@ -244,7 +237,7 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
 
     :raises BadInputError: naming the dimension and what is wrong with it
     """
-    if _is_of_the_experiment(key) or key.startswith(MATRIX):
+    if _is_of_the_experiment(key):
         raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; say {key} without matrix")
     # Commas between brackets are those of one value, such as a role's list.
     given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
@@ -275,7 +268,7 @@ def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
             if name not in systems.all_systems():
                 raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
         return ",".join(names)
-    if not own or own.startswith(MATRIX) or _is_of_the_experiment(own):
+    if not own or _is_of_the_experiment(own):
         raise BadInputError(
             f"{key}={value}: a variant is variant.NAME.key=value, with a key that may differ from point to point"
         )

@@ -35,8 +35,6 @@ _STEPS = (
     "deploy", "canary", "start", "schema", "load", "settle", "probe", "stats", "count", "stop", "matrix", "variant",
     "full",
 )  # fmt: skip
-# The load asks for nothing, and ends when all records are there.
-NOT_OF_THE_LOAD = {"duration", "maxexecutiontime", "operationcount", "warmup", "warmuptime", "readbeforewrite"}
 
 
 def split(text: str) -> list[str]:
@@ -94,7 +92,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Proper
         reason = "the servers are started with a system's variables"
     else:
         reason = known.fixed
-        if phase == INSERT and (key in NOT_OF_THE_LOAD or known.kind == "mix"):
+        if phase == INSERT and not known.load:
             reason = "the load inserts every record once, and ends then"
     if known is None or reason:
         raise BadInputError(f"{phase}.{key}: cannot be of one phase, because {reason}; say {key} without a phase")

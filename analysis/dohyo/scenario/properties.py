@@ -48,6 +48,8 @@ class Property:
     fixed: str = ""
     kind: str = ""
     same: bool = False
+    matrix: bool = True
+    load: bool = True
     never: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     names: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
