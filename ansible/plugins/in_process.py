@@ -1,9 +1,9 @@
-"""Runs our modules within Ansible's own process if the host is this machine, with the same user and interpreter.
+"""Ansible action plugin: runs a module of ours within Ansible's process where it is for this machine, user and Python.
 
 Otherwise Ansible packs a module, sends it to a new Python and unpacks it there: half a second of processor time on a
 slow machine, for what often takes a millisecond. Ansible runs every task in a process of its own, so nothing that a
 module does to its process outlives it. The module's parameters, its answer and what Ansible does with both are the
-same.
+same. Ansible looks for it by the name of the module: links in action/ are these names.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 import ansible.module_utils
 from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as Normal
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 from ansible_private import module_answer, module_arguments, module_output
 
 PLUGINS = Path(__file__).resolve().parent
