@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ansible.module_utils  # type: ignore[import-untyped]
 import pytest
 
 from dohyo.places import ANSIBLE
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
-import canary  # type: ignore[import-not-found]
+ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
+import canary  # type: ignore[import-not-found]  # noqa: E402
 
 MOMENT = 0.05
 

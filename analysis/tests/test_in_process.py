@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "settings": ("host_settings",
                  {"state": "read", "settings": [{"name": "vm.swappiness", "value": 1}], "kept": "WHERE/kept"}, {}),
     "ports": ("free_ports", {"address": "127.0.0.1", "preferred": {"a": 20517, "b": 20518}}, {}),
-    "lost ports": ("lost_ports", {"chosen": {"ports": {}, "address": "127.0.0.1"}, "secret": "WHERE/secret"}, {}),
+    "lost ports": ("free_ports", {"chosen": {"ports": {}, "address": "127.0.0.1"}, "secret": "WHERE/secret"}, {}),
     "mark": ("owned", {"state": "present", "folders": DATA, "experiment": "x", **OWN}, {}),
     "write": ("files", {"folders": ["WHERE/data/conf"], "folder_mode": "0711", "mode": "0600",
                         "files": [{"path": "WHERE/data/conf/a", "content": "{{ '{{ 7 * 7 }} $HOME' }}"}]}, {}),

@@ -96,19 +96,16 @@ class Archives:
 class ActionModule(InProcess):
     """Copies a folder to or from a host as one archive."""
 
-    _VALID_ARGS = frozenset(("direction", "src", "dest"))
-
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Entry point; raises AnsibleActionFail when the folder to push is missing."""
         super().run(tmp, task_vars)
-        missing = sorted(self._VALID_ARGS - self._task.args.keys())
-        if missing:
-            raise AnsibleActionFail(f"transfer_folder needs {', '.join(missing)}")
-        step = {"push": self._push, "pull": self._pull}.get(self._task.args["direction"])
-        if step is None:
-            raise AnsibleActionFail(f"direction {self._task.args['direction']!r}: it is push or pull")
+        text = {"type": "str", "required": True}
+        _, given = self.validate_argument_spec(
+            {"direction": {**text, "choices": ["push", "pull"]}, "src": text, "dest": text}
+        )
+        step = self._push if given["direction"] == "push" else self._pull
         try:
-            return step(self._task.args["src"], self._task.args["dest"], task_vars or {})
+            return step(given["src"], given["dest"], task_vars or {})
         finally:
             self._remove_tmp_path(self._connection._shell.tmpdir)
 

@@ -1,11 +1,16 @@
-"""Who listens on a port of this host, and whether it is a process that our tool, or systemd for us, has started."""
+"""Who listens on a port of this host, and whether it is a process that our tool, or systemd for us, has started.
+
+Also how a module leaves a process of its own that listens.
+"""
 
 from __future__ import annotations
 
 import errno
 import glob
 import os
+import signal
 import socket
+from collections.abc import Callable
 
 LISTENING = "0A"
 ANY_ADDRESS = "00000000"
@@ -79,3 +84,20 @@ def command_of(pids: list[str]) -> str:
             return f"{file.read().strip()}, process {pids[0]}"
     except OSError:
         return "a process that has ended"
+
+
+def in_background(lifetime: int, work: Callable[[], None]) -> int:
+    """Leave a process that works; its id. The kernel ends it after so many seconds, should nobody end it before."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(lifetime)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):  # else Ansible would wait for their end
+                os.dup2(nothing, stream)
+            work()
+        finally:
+            os._exit(0)
+    return pid

@@ -18,7 +18,6 @@ import mmap
 import os
 import random
 import re
-import signal
 import socket
 import statistics
 import struct
@@ -31,6 +30,8 @@ from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.listeners import in_background
+from ansible.module_utils.ours import existing
 
 # Enough that no seven of one canary are above all seven of another by chance (docs/method.md).
 SLICES = 7
@@ -163,14 +164,6 @@ def memory(seconds: float, size: int) -> list[dict[str, Any]]:
 # ---- Disks ----
 
 
-def existing(folder: str) -> str:
-    """The folder, or its nearest parent that exists."""
-    folder = os.path.abspath(folder)
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    return folder
-
-
 class Written:
     """A file that is written over again and again, from its begin to its end, in pieces; each one is forced to disk."""
 
@@ -222,7 +215,7 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
     """
-    path = os.path.join(existing(folder), FILE_NAME)
+    path = os.path.join(existing(os.path.abspath(folder)), FILE_NAME)
     # What a killed canary has left has the same name, and goes with this one.
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -305,18 +298,7 @@ def answer(connection: socket.socket, listener: socket.socket) -> None:
 def listen(address: str, lifetime: int) -> int:
     """Starts a listener in a process of its own; returns its port. Raises OSError if that address is not the host's."""
     listener = socket.create_server((address, 0), backlog=1024)
-    if os.fork() == 0:
-        try:
-            os.setsid()
-            # The kernel ends it, whatever it does then.
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(lifetime)
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            for standard in (0, 1, 2):  # else Ansible would wait for their end
-                os.dup2(nowhere, standard)
-            serve(listener)
-        finally:
-            os._exit(0)
+    in_background(lifetime, partial(serve, listener))
     port: int = listener.getsockname()[1]
     listener.close()
     return port

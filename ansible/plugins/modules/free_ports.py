@@ -2,18 +2,20 @@
 
 With ``search`` it takes the next free port above one that is taken. It does not let the kernel choose, whose ports are
 in the range of outgoing connections: one of these could take the port before the server listens. Without ``search`` a
-taken port is an error that names the port and who has it.
+taken port is an error that names the port and who has it. With ``chosen`` it only looks who has these ports by now.
 
-Returns ``address``, ``ports`` by purpose, and ``moved``, one sentence for each purpose that got another port.
+Returns ``address``, ``ports`` by purpose, and ``moved``, one sentence for each purpose that got another port. With
+``chosen``: ``notes``, one sentence for each port on which another program, and no process of ours, listens.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.listeners import can_listen, command_of, having, sockets
+from ansible.module_utils.listeners import can_listen, carries, command_of, having, our_mark, sockets
 
 TRIES = 500
 
@@ -55,19 +57,38 @@ def keep_choice(file: str, wishes: dict[str, object], ports: dict[str, int], mov
         json.dump({"wishes": wishes, "ports": ports, "moved": moved}, lines)
 
 
+def lost(chosen: dict[str, Any], secret: str) -> list[str]:
+    """Which of the chosen ports another program has taken before our server listened."""
+    mark, notes = our_mark(secret), []
+    for name, port in chosen.get("ports", {}).items():
+        found = sockets(chosen["address"], port)
+        pids = having(found)
+        if found and not any(carries(pid, mark) for pid in pids):
+            notes.append(f"{name} port {port} was chosen while it was free, and then taken by {command_of(pids)}")
+    return notes
+
+
 def main() -> None:
-    """Read the parameters, choose, answer."""
+    """Read the parameters, choose or look, answer."""
     module = AnsibleModule(
         argument_spec={
             "address": {"type": "str", "default": "127.0.0.1"},  # to listen on
-            "preferred": {"type": "dict", "required": True},  # port by purpose
+            "preferred": {"type": "dict"},  # port by purpose
             # Saves the choice. While this file exists and was made for the same wishes it is the answer, because the
             # server that was started with these ports occupies them.
             "kept": {"type": "path"},
             "search": {"type": "bool", "default": True},  # the plays of trials set it (module_defaults)
+            "chosen": {"type": "dict"},  # an earlier answer, or nothing
+            # With `chosen`: file with what all our processes' environment carries.
+            "secret": {"type": "path", "no_log": False},
         },
+        required_one_of=[("preferred", "chosen")],
+        mutually_exclusive=[("preferred", "chosen")],
+        required_by={"chosen": "secret"},
         supports_check_mode=True,
     )
+    if module.params["chosen"] is not None:
+        module.exit_json(changed=False, notes=lost(module.params["chosen"], module.params["secret"]))
     try:
         preferred = {name: int(port) for name, port in module.params["preferred"].items()}
         kept = module.params["kept"]

@@ -12,11 +12,12 @@ import asyncio
 import errno
 import os
 import selectors
-import signal
 import socket
+from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.listeners import in_background
 
 # The process that listens ends by itself, should nobody end it.
 LIFETIME = 120
@@ -68,16 +69,7 @@ def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     found[name] = port
-    pid = os.fork()
-    if pid == 0:
-        os.setsid()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):
-            os.dup2(nothing, stream)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(LIFETIME)
-        accept_all(sockets)
-    return pid, found
+    return in_background(LIFETIME, partial(accept_all, sockets)), found
 
 
 async def obstacle(address: str, port: int) -> str:
