@@ -28,7 +28,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("address", "admin", "binding", "client_properties", "command", "folders", "ports", "programs"), ()
     ),
-    **dict.fromkeys(("refusals", "templates", "title", "variables", "vars", "version", "words"), ()),
+    **dict.fromkeys(("templates", "title", "variables", "vars", "version", "words"), ()),
     "needs": ("memory_mb", "size"),
     "timeouts": ("ready", "settle", "stop"),
 }
@@ -38,7 +38,7 @@ OPTIONAL = (
     *("client_certificates", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
     *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "login", "look", "makes"),
     *("node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers", "preferred", "processes"),
-    *("raw_devices", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
+    *("raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
     *("settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
 )
 # What a variable may have; the first two it must have.
