@@ -11,29 +11,36 @@ from dohyo.figures import percent, point_name, rate
 from dohyo.metrics import METRICS
 from dohyo.summary.regression import Change, Changes, Difference
 from dohyo.summary.results import Figure
-from dohyo.tables import comparison_table
+from dohyo.tables import comparison_table, grid
+from dohyo.tables.grid import Grid, say
 
-_HEADS = ("system", "figure", "before", "after", "ratio [95 % interval]", "")
 _STYLES = {"regression": "bold red", "improvement": "green", "inconclusive": "yellow", "within": ""}
 
 
 def render(changes: Changes, console: Console) -> None:
     """Prints a line for each figure, the conditions that differ, and what could not be compared."""
-    _print(console, f"before: {changes.before}")
-    _print(console, f"after:  {changes.after}")
-    lines = [_cells(change) for change in changes.changes]
-    widths = [max(map(len, column)) for column in zip(_HEADS, *lines, strict=True)]
-    if lines:
-        _print(console, _joined(_HEADS, widths), "bold")
-    for change, line in zip(changes.changes, lines, strict=True):
-        _print(console, _joined(line, widths), _STYLES[change.verdict])
+    say(console, f"before: {changes.before}")
+    say(console, f"after:  {changes.after}")
+    if changes.changes:
+        grid.write(_grid(changes.changes), console, console.width)
     for difference in changes.differences:
-        _print(console, _different(difference), "bold red" if difference.must_be_equal else "yellow")
+        say(console, Text(_different(difference), style="bold red" if difference.must_be_equal else "yellow"))
     for text in changes.problems:
-        _print(console, text, "red")
+        say(console, Text(text, style="red"))
     for text in changes.single:
-        _print(console, text, "yellow")
-    _print(console, _legend(changes), "dim")
+        say(console, Text(text, style="yellow"))
+    say(console, Text(_legend(changes), style="dim"))
+
+
+def _grid(changes: Sequence[Change]) -> Grid:
+    return Grid(
+        "",
+        ["system", "figure", "before", "after", "ratio [95 % interval]", ""],
+        list(map(_cells, changes)),
+        texts=1,
+        gap=2,
+        styles={at: _STYLES[change.verdict] for at, change in enumerate(changes)},
+    )
 
 
 def _cells(change: Change) -> list[str]:
@@ -57,16 +64,6 @@ def _number(value: float, figure: Figure) -> str:
     return f"{metric.write(value)} ms" if metric.unit == "ms" else metric.write(value)
 
 
-def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Names and the verdict to the left, numbers to the right."""
-    last = len(cells) - 1
-    aligned = [
-        cell.ljust(width) if position in (0, 1, last) else cell.rjust(width)
-        for position, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return "  ".join(aligned).rstrip()
-
-
 def _different(of: Difference) -> str:
     where = " ".join(filter(None, (of.system, point_name(of.point), of.phase)))
     return f"{where}: {of.condition.replace('_', ' ')}: {of.before} before, {of.after} after"
@@ -81,7 +78,3 @@ def _legend(changes: Changes) -> str:
         f"Ratios are after by before{over and f', intervals over {over}'}. Within the margin: the whole interval lies"
         f" in 1 {percent(changes.margin)}; regression, improvement: all of it lies beyond; inconclusive: anything else."
     )
-
-
-def _print(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=True, markup=False, highlight=False)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
 from rich.console import Console
 from rich.text import Text
 
 from dohyo.figures import UNKNOWN
-from dohyo.operations import OVERALL
 
 TOTAL = "all"
 # With its unit; the address of a host is none.
@@ -23,11 +22,15 @@ _NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
 class Grid:
     """A table in words: the first columns to the left, the others to the right.
 
+    :ivar title: empty: it has none in a terminal
     :ivar keys: how many are to the left: they say what a line is of
+    :ivar texts: how many of the last columns are to the left, too
+    :ivar gap: spaces between columns in a terminal
     :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
-        broken between them, and has the first two again
+        broken between them, and has the keys again
     :ivar aside: positions of the lines that are beside what was to be measured
     :ivar strong: positions of the lines that stand out; None: those of sums
+    :ivar styles: of lines in a terminal, by position; the others are bold where they stand out
     :ivar reasons: positions of the lines whose first cell after the keys says why there are no numbers
     """
 
@@ -36,8 +39,11 @@ class Grid:
     lines: list[list[str]]
     groups: tuple[int, ...] = ()
     keys: int = 2
+    texts: int = 0
+    gap: int = 1
     aside: tuple[int, ...] = ()
     strong: tuple[int, ...] | None = None
+    styles: Mapping[int, str] = field(default_factory=dict)
     reasons: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -58,6 +64,10 @@ class Grid:
         """Whether the line stands out, as the sum of those above it does."""
         return self.lines[position][1] == TOTAL if self.strong is None else position in self.strong
 
+    def is_left(self, column: int) -> bool:
+        """Whether the cells of the column are to the left."""
+        return column < self.keys or column >= len(self.heads) - self.texts
+
 
 # ---- Markdown --------------------------------------------------------------------------------------------------------
 
@@ -70,7 +80,7 @@ def markdown(grid: Grid) -> list[str]:
 def markdown_table(grid: Grid) -> list[str]:
     """The lines of the table alone."""
     out = ["|" + "|".join(f" {escape(head)} " if head else " " for head in grid.heads) + "|"]
-    out.append("|" + "|".join(["---"] * grid.keys + ["--:"] * (len(grid.heads) - grid.keys)) + "|")
+    out.append("|" + "|".join("---" if grid.is_left(i) else "--:" for i in range(len(grid.heads))) + "|")
     for position, line in enumerate(grid.lines):
         mark = "**" if grid.is_strong(position) else ""
         out.append("| " + " | ".join(f"{mark}{escape(cell)}{mark}" if cell else "" for cell in line) + " |")
@@ -88,63 +98,76 @@ def escape(text: str | None) -> str:
 
 def write(grid: Grid, console: Console, width: int) -> None:
     """Prints it with as many columns as there is room for, the last but one going first; summary.md has all."""
-    widths = _widths(grid, range(len(grid.lines)))
+    widths = _widths(grid)
     shown = list(range(len(widths)))
-    while sum(widths[i] + 1 for i in shown) > width + 1 and len(shown) > 6 and not grid.groups:
+    while sum(widths[i] + grid.gap for i in shown) > width + grid.gap and len(shown) > 6 and not grid.groups:
         del shown[-2]
-    say(console, Text(grid.title, style="bold"), wrap=True)
+    if grid.title:
+        say(console, Text(grid.title, style="bold"), wrap=True)
     for part in _broken(grid, widths, width) or [shown]:
-        say(console, Text(_joined(grid.heads, widths, part), style="bold"))
-        for position, line in enumerate(grid.lines):
-            say(console, Text(_joined(line, widths, part), style="bold" if grid.is_strong(position) else ""))
-        say(console)
+        _write_part(grid, console, width, part)
 
 
 def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequence[Sequence[int]]]) -> None:
-    """Prints all columns, without a title.
+    """Prints all columns, their heads in two lines, without a title.
 
     :param ways: to break the table: the columns after the keys of each part; the first way that has room is taken
     """
     keys = range(grid.keys)
     every = range(len(grid.lines))
-    most = _widths(grid, every, two_lines=True)
+    most = _widths(grid, two_lines=True)
 
     def fits(part: Sequence[int]) -> bool:
-        needed: int = sum(most[i] + 1 for i in (*keys, *part))
-        return needed <= width + 1
+        needed: int = sum(most[i] + grid.gap for i in (*keys, *part))
+        return needed <= width + grid.gap
 
     for number, part in enumerate(next((way for way in ways if all(map(fits, way))), ways[-1])):
         # A reason is in the first part alone, and a line of nothing but unknowns in none but that.
         lines = [at for at in every if not number or any(grid.lines[at][i] not in (UNKNOWN, "") for i in part)]
-        widths = _widths(grid, lines, two_lines=True)
-        shown = [*keys, *part]
-        for heads in zip(*map(_head_lines, grid.heads), strict=True):
-            if any(heads[i] for i in shown):
-                say(console, Text(_joined(heads, widths, shown, grid.keys), style="bold"))
-        for at in lines:
-            line = grid.lines[at]
-            if at in grid.reasons:
-                _write_reason(line, widths, grid.keys, console, width)
-            else:
-                style = "dim" if at in grid.aside else "bold" if line[0].endswith(OVERALL) else ""
-                say(console, Text(_joined(line, widths, shown, grid.keys), style=style))
-        say(console)
+        _write_part(grid, console, width, [*keys, *part], lines, two_lines=True)
 
 
-def _widths(grid: Grid, lines: Sequence[int], *, two_lines: bool = False) -> list[int]:
-    """Of all columns, with these lines; a reason goes on to the right of the keys."""
+def _write_part(
+    grid: Grid,
+    console: Console,
+    width: int,
+    shown: Sequence[int],
+    lines: Iterable[int] | None = None,
+    *,
+    two_lines: bool = False,
+) -> None:
+    """Prints these columns of these lines, or of all, and an empty line."""
+    lines = range(len(grid.lines)) if lines is None else lines
+    widths = _widths(grid, lines, two_lines=two_lines)
+
+    def joined(cells: Sequence[str], columns: Iterable[int]) -> str:
+        sides = ("<" if grid.is_left(i) else ">" for i in columns)
+        aligned = (f"{cells[i]:{side}{widths[i]}}" for i, side in zip(columns, sides, strict=True))
+        return (" " * grid.gap).join(aligned).rstrip()
+
+    for heads in zip(*(_head_lines(head) if two_lines else [head] for head in grid.heads), strict=True):
+        if any(heads[i] for i in shown):
+            say(console, Text(joined(heads, shown), style="bold"))
+    for at in lines:
+        line = grid.lines[at]
+        if at in grid.reasons:
+            keys = range(grid.keys)
+            start = joined(line, keys).ljust(sum(widths[i] + grid.gap for i in keys))
+            wrapped = textwrap.wrap(line[grid.keys], max(20, min(width, 120) - len(start))) or [line[grid.keys]]
+            reason = f"\n{' ' * len(start)}".join(wrapped)
+            say(console, Text(start + reason, style="yellow" if "incomplete:" in reason else "red"))
+        else:
+            style = grid.styles.get(at, "bold" if grid.is_strong(at) else "")
+            say(console, Text(joined(line, shown), style=style))
+    say(console)
+
+
+def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool = False) -> list[int]:
+    """Of all columns, with these lines or all; a reason goes on to the right of the keys."""
+    cells = [line if at not in grid.reasons else line[: grid.keys] for at, line in enumerate(grid.lines)]
+    chosen = cells if lines is None else [cells[at] for at in lines]
     heads = [_head_lines(head) if two_lines else [head] for head in grid.heads]
-    return [
-        max(map(len, [*heads[i], *(grid.lines[at][i] for at in lines if i < grid.keys or at not in grid.reasons)]))
-        for i in range(len(heads))
-    ]
-
-
-def _write_reason(line: Sequence[str], widths: Sequence[int], keys: int, console: Console, width: int) -> None:
-    start = _joined(line, widths, range(keys), keys).ljust(sum(widths[:keys]) + keys)
-    wrapped = textwrap.wrap(line[keys], max(20, min(width, 120) - len(start)))
-    reason = f"\n{' ' * len(start)}".join(wrapped or [line[keys]])
-    say(console, Text(start + reason, style="yellow" if "incomplete:" in reason else "red"))
+    return [max(map(len, [*head, *(line[i] for line in chosen if i < len(line))])) for i, head in enumerate(heads)]
 
 
 def _head_lines(column: str) -> list[str]:
@@ -154,31 +177,20 @@ def _head_lines(column: str) -> list[str]:
 
 
 def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
-    """The columns of each part of a table with groups."""
-    columns = iter(range(2, len(widths)))
-    groups = [list(islice(columns, size)) for size in grid.groups]
-    room = width - sum(widths[:2]) - 1
-    # What stands side by side is two apart, and the columns of a table only one.
-    fitting = side_by_side([sum(widths[i] + 1 for i in group) - 2 for group in groups], room)
-    return [[0, 1, *chain.from_iterable(groups[i] for i in part)] for part in fitting] if groups else []
-
-
-def side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Positions of the columns of each part: as many as fit side by side, two spaces apart, and at least one."""
-    parts: list[list[int]] = [[]]
-    used = 0
-    for position, width in enumerate(widths):
-        if parts[-1] and used + 2 + width > room:
-            parts.append([])
+    """The columns of each part of a table with groups: as many groups as fit beside the keys, and at least one."""
+    columns = iter(range(grid.keys, len(widths)))
+    room = width + grid.gap - sum(each + grid.gap for each in widths[: grid.keys])
+    parts: list[list[int]] = []
+    used = room
+    for size in grid.groups:
+        group = list(islice(columns, size))
+        needed = sum(widths[i] + grid.gap for i in group)
+        if used + needed > room:
+            parts.append(list(range(grid.keys)))
             used = 0
-        parts[-1].append(position)
-        used += 2 + width
+        parts[-1] += group
+        used += needed
     return parts
-
-
-def _joined(cells: Sequence[str], widths: Sequence[int], shown: Iterable[int], keys: int = 2) -> str:
-    """The columns that are shown, keys to the left, numbers to the right."""
-    return " ".join(f"{cells[i]:{'<' if i < keys else '>'}{widths[i]}}" for i in shown).rstrip()
 
 
 def say(console: Console, text: Text | str = "", wrap: bool = False) -> None:

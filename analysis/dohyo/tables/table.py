@@ -193,13 +193,15 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
             reason = f"{trial.status}: {trial.reason or 'no results'}"
             lines.append([*_keys(UNKNOWN, trial, summary), reason, *[""] * (len(columns) - 1)])
     heads = _heads(summary)
+    aside = tuple(at for at, (row, trial) in enumerate(rows) if trial.is_aside(row))
     return columns, Grid(
         "Results",
         [*heads, *(column.head for column in columns)],
         lines,
         keys=len(heads),
-        aside=tuple(at for at, (row, trial) in enumerate(rows) if trial.is_aside(row)),
+        aside=aside,
         strong=(),  # a value of the matrix may be "all"
+        styles={at: "bold" for at, line in enumerate(lines) if line[0].endswith(OVERALL)} | dict.fromkeys(aside, "dim"),
         reasons=tuple(range(len(rows), len(lines))),
     )
 
@@ -429,30 +431,27 @@ def _common(measured: Sequence[_System]) -> str:
 
 def _print_conditions(summary: Summary, console: Console, width: int) -> None:
     """One line for what is equal, a table for the rest; what ought to be equal and is not is red."""
-    measured = _measured(summary)
-    if not measured:
-        return
-    say(console, Text(_common(measured)), wrap=True)
-    table = _conditions_grid(summary, measured)
-    widths = [max(map(len, column)) for column in zip(table.heads, *table.lines, strict=True)]
-    for part in grid.side_by_side(widths[1:], width - widths[0]) if table.lines else ():
-        for position, line in enumerate([table.heads, *table.lines], -1):
-            cells = [line[i].ljust(widths[i]) for i in (0, *(column + 1 for column in part))]
-            style = "bold" if position < 0 else "bold red" if table.is_strong(position) else ""
-            say(console, Text("  ".join(cells).rstrip(), style=style))
-    if table.lines:
-        say(console)
+    if measured := _measured(summary):
+        say(console, Text(_common(measured)), wrap=True)
+        table = _conditions_grid(summary, measured)
+        if table.lines:
+            grid.write(table, console, width)
 
 
 def _conditions_grid(summary: Summary, measured: Sequence[_System]) -> Grid:
     """What is not the same for all; what ought to be is strong."""
     rows = conditions.different([trials for _, trials in measured])
+    unequal = tuple(at for at, row in enumerate(rows) if summary.unequal.keys() & set(row[0].fields))
     return Grid(
-        "Conditions",
+        "",
         ["", *(name for name, _ in measured)],
         [[row[0].label, *(condition.value for condition in row)] for row in rows],
-        keys=1 + len(measured),
-        strong=tuple(at for at, row in enumerate(rows) if summary.unequal.keys() & set(row[0].fields)),
+        groups=(1,) * len(measured),
+        keys=1,
+        texts=len(measured),
+        gap=2,
+        strong=unequal,
+        styles=dict.fromkeys(unequal, "bold red"),
     )
 
 
