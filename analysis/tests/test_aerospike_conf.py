@@ -35,6 +35,15 @@ for case in CASES:
 CASES.append({"name": "few-files", "edition": "Community", "version": "8.1.0.0", "storage": "file", "files": "1024"})
 LARGE = {"edition": "Community", "version": "8.1.0.0", "storage": "file", "data_size": "5t"}
 CASES += [{**LARGE, "name": "large"}, {**LARGE, "name": "array", "disks": [{}] * 8}]
+# 24 disks of an array in 4 GiB: 144 and 100 MiB, 64 for each file after the first, 610 of index.
+FEW = {**LARGE, "disks": [{}] * 24, "budget": 4096}
+CACHE = "namespace.storage-engine.post-write-cache"
+CASES += [
+    {**FEW, "name": "little-memory"},
+    {**FEW, "name": "little-memory-before-7.1", "version": "7.0.0.0"},
+    {**FEW, "name": "memory-enough", "budget": 16384},
+    {**FEW, "name": "a-user-s-cache", "settings": {CACHE: "512M"}},
+]
 
 ENTERPRISE_ONLY = {
     *("security", "tls", "feature-key-file", "strong-consistency", "index-type", "commit-to-device", "compression")
@@ -141,3 +150,12 @@ def test_no_file_is_larger_than_the_server_takes_and_an_array_has_one_for_each_d
     found = keys(folder / f"{name}.conf")
     assert len(set(found["file"])) == files
     assert found["filesize"] == [each]
+
+
+def test_the_caches_of_all_files_are_a_part_of_the_budget(folder: Path) -> None:
+    """Whole blocks of what the budget leaves, at most the server's own 256 MiB; the user's value wins."""
+    room = (4096 - (144 + 100 + 64 * 23 + 610)) // 24 // 8 * 8
+    assert keys(folder / "little-memory.conf")["post-write-cache"] == [f"{room}M"] == ["72M"]
+    assert keys(folder / "little-memory-before-7.1.conf")["post-write-queue"] == ["72"]
+    assert not {"post-write-cache", "post-write-queue"} & keys(folder / "memory-enough.conf").keys()
+    assert keys(folder / "a-user-s-cache.conf")["post-write-cache"] == ["512M"]

@@ -1,6 +1,7 @@
 """Aerospike's raw devices on a loop device of this machine, and what its unit may open."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,23 +14,39 @@ from dohyo.places import ANSIBLE
 SCRIPT = ANSIBLE / "systems/aerospike/files/raw-devices"
 HEADER = 8 << 20
 SIZE = 32 << 20
+LABEL = "dohyo-0123ab"
+LARGEST = 40  # MiB, and partitions of less than that
+LARGE = 100 << 20
+SURROUNDINGS = {**os.environ, "SYSTEMD": "False", "LABEL": LABEL, "LARGEST": str(LARGEST)}
 
 
-@pytest.fixture
-def device(tmp_path: Path) -> Iterator[str]:
-    file = tmp_path / "disk"
+def attached(file: Path, size: int) -> Iterator[str]:
     with file.open("wb") as disk:
-        disk.truncate(SIZE)
-    made = subprocess.run(["losetup", "--show", "-f", file], capture_output=True, text=True, check=False)
+        disk.truncate(size)
+    made = subprocess.run(["losetup", "--show", "--partscan", "-f", file], capture_output=True, text=True, check=False)
     if made.returncode != 0:
         pytest.skip(f"no loop device: {made.stderr}")
     yield made.stdout.strip()
     subprocess.run(["losetup", "-d", made.stdout.strip()], check=True)
 
 
-def raw_devices(verb: str, home: Path, *devices: str) -> str:
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[str]:
+    yield from attached(tmp_path / "disk", SIZE)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Iterator[str]:
+    """A disk that is larger than the limit, which is not Aerospike's own: a loop device takes room for its zeroes."""
+    if not shutil.which("sfdisk"):
+        pytest.skip("no sfdisk: install the package fdisk")
+    yield from attached(tmp_path / "large", LARGE)
+
+
+def raw_devices(verb: str, home: Path, *devices: str, label: str = LABEL) -> str:
     command: list[str | Path] = ["bash", SCRIPT, verb, home / "note", *devices]
-    done = subprocess.run(command, env={**os.environ, "SYSTEMD": "False"}, capture_output=True, text=True, check=False)
+    given = {**SURROUNDINGS, "LABEL": label}
+    done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -63,6 +80,44 @@ def test_a_device_with_data_is_refused_unless_a_trial_of_ours_has_left_it(device
     assert "is not empty" in raw_devices("look", tmp_path, device)
 
 
+def test_a_device_above_the_limit_gets_equal_partitions_which_are_ours_until_they_are_undone(
+    large: str, tmp_path: Path
+) -> None:
+    parts = [f"{large}p{number}" for number in (1, 2, 3)]
+    assert raw_devices("parts", tmp_path, large).split() == parts
+    assert raw_devices("look", tmp_path, large) == ""
+    assert raw_devices("ours", tmp_path) == ""
+    raw_devices("clear", tmp_path, large)
+    sizes = {Path(f"/sys/class/block/{Path(part).name}/size").read_text() for part in parts}
+    assert len(sizes) == 1, sizes
+    assert int(sizes.pop()) * 512 == 32 << 20, "a third of what the tables leave"
+    write(parts[1], 0)
+    assert raw_devices("look", tmp_path, large) == "", "what is in partitions with our name is ours"
+    assert "has partitions" in raw_devices("look", tmp_path, large, label="dohyo-456789")
+    assert raw_devices("ours", tmp_path, label="dohyo-456789") == ""
+    raw_devices("undo", tmp_path, label="dohyo-456789")
+    raw_devices("end", tmp_path, large)
+    assert Path(parts[1]).read_bytes()[:HEADER] == bytes(HEADER)
+    assert raw_devices("ours", tmp_path) == f"{large}\n"
+    assert raw_devices("undo", tmp_path) == f"{large}\n"
+    assert not any(Path(part).exists() for part in parts)
+    assert raw_devices("look", tmp_path, large) == "", "it is as empty as before"
+
+
+def test_partitions_in_use_are_neither_cleared_nor_undone(large: str, tmp_path: Path) -> None:
+    raw_devices("clear", tmp_path, large)
+    subprocess.run(["mkfs.ext4", "-q", f"{large}p1", "16M"], check=True)
+    place = tmp_path / "place"
+    place.mkdir()
+    script = 'mount "$1" "$2" && bash "$3" undo "$4" && bash "$3" look "$4" "$5"'
+    command: list[str | Path] = [
+        *("unshare", "-m", "sh", "-euc", script, "sh", f"{large}p1", place, SCRIPT, tmp_path / "note", large)
+    ]
+    done = subprocess.run(command, env=SURROUNDINGS, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{large} is mounted on {place}; take it out of aerospike_devices\n"
+    assert raw_devices("undo", tmp_path) == f"{large}\n"
+
+
 def test_a_file_system_and_what_is_no_device_are_refused_by_name(device: str, tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", device], check=True)
     assert f"{device} is not empty (ext4)" in raw_devices("look", tmp_path, device)
@@ -87,7 +142,7 @@ def test_a_device_in_use_is_neither_cleared_nor_to_be_emptied(device: str, tmp_p
     mounted = f"{device} is mounted on {place}; take it out of aerospike_devices\n"
     for verb, answer in (("look", (0, mounted, "")), ("clear", (1, "", mounted))):
         done = subprocess.run(
-            [*command, verb, tmp_path / "note"], env={**os.environ, "SYSTEMD": "False"},
+            [*command, verb, tmp_path / "note"], env=SURROUNDINGS,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr) == answer

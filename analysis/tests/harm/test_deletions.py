@@ -37,7 +37,8 @@ PLACES = {
         "is not empty${found",
         'blkdiscard "$1"',
         'blkdiscard -z --length "$header" "$1"',
-        'blkdiscard -z "$device"',
+        'blkdiscard -z "$part"',
+        'wipefs --all --quiet "$device"',
     ],
     # Folders of their own below .dohyo of the checkout.
     "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$to.part"'],
