@@ -3,14 +3,20 @@
 import os
 import shutil
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleActionFail  # type: ignore[import-untyped]
 from passed_around import dohyo, finished, tree
 
 from dohyo import folders
 from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "action"))
+from transfer_folder import files_of  # type: ignore[import-not-found]
 
 STOCK = Path(__file__).parents[1] / "data" / "stock"
 READERS: dict[str, Callable[[Path], list[object]]] = {
@@ -156,3 +162,16 @@ def test_a_name_that_drives_a_terminal_is_refused(name: str, tmp_path: Path) -> 
     with pytest.raises(BadInputError, match=r"the name 'a\\") as refused:
         folders.check(tmp_path)
     assert str(refused.value).isprintable()
+
+
+def test_a_folder_that_goes_to_the_hosts_has_no_link_to_a_file_of_this_machine(tmp_path: Path) -> None:
+    """As an archive with a JDK may bring one; those within it are usual."""
+    (tmp_path / "jdk" / "legal").mkdir(parents=True)
+    (tmp_path / "jdk" / "licence").write_text("free")
+    (tmp_path / "jdk" / "legal" / "licence").symlink_to("../licence")
+    (tmp_path / "jdk" / "all").symlink_to("/etc")
+    assert [path.name for path in files_of(tmp_path / "jdk")] == ["licence", "licence"]
+    (tmp_path / "secret").write_text("mine")
+    (tmp_path / "jdk" / "legal" / "stolen").symlink_to(tmp_path / "secret")
+    with pytest.raises(AnsibleActionFail, match=r"legal/stolen: it is a link to .*/secret, outside of .*/jdk; replace"):
+        files_of(tmp_path / "jdk")

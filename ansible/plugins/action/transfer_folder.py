@@ -32,8 +32,18 @@ MANIFEST = ".sha256"
 
 
 def files_of(folder: Path) -> list[Path]:
-    """All files below the folder, always in the same order."""
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    """All files below the folder, always in the same order.
+
+    :raises AnsibleActionFail: for a link out of the folder, as a JDK's archive may have one to a file of this machine
+    """
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    whole = folder.resolve()
+    for path in found:
+        if path.is_symlink() and not path.resolve().is_relative_to(whole):
+            raise AnsibleActionFail(
+                f"{path}: it is a link to {path.resolve()}, outside of {folder}; replace it by a file"
+            )
+    return found
 
 
 def manifest_of(folder: Path) -> str:
