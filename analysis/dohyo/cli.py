@@ -145,6 +145,8 @@ def run(
         },
     )
     chosen = loading.load(loading.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
+    if fetch_:
+        systems.check_fetching(fetch_, chosen.systems)
     asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,

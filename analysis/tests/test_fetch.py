@@ -397,6 +397,9 @@ def test_the_option_names_systems_that_can_be_fetched() -> None:
         BadInputError, match="--fetch hbase: 'hbase' is no system with a download; there are scylla, aerospike"
     ):
         systems.fetching("hbase")
+    systems.check_fetching("aerospike, scylla", ["scylla", "hbase", "aerospike"])
+    with pytest.raises(BadInputError, match="--fetch aerospike,scylla: scylla is not measured here, the systems are"):
+        systems.check_fetching("aerospike,scylla", ["hbase", "aerospike"])
     assert "--fetch" in [option for parameter in cli.run.params for option in parameter.opts]
 
 

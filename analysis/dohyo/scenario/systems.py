@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -36,8 +36,20 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 OPTIONAL = (
     *("archive", "asks_ready", "available", "binaries", "by_name", "capabilities", "certificates"),
     *("client_certificates", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
-    *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "login", "look", "makes"),
-    *("node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers", "preferred", "processes"),
+    *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "log_folders", "login", "look"),
+    *(
+        "makes",
+        "node",
+        "notes",
+        "one_by_one",
+        "opens",
+        "order",
+        "owner",
+        "passwords",
+        "peers",
+        "preferred",
+        "processes",
+    ),
     *("raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
     *("settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
 )
@@ -196,6 +208,20 @@ def fetching(names: str) -> list[str]:
         if name not in can:
             raise BadInputError(f"--fetch {names}: {name!r} is no system with a download; there are {', '.join(can)}")
     return [f"{name}_fetch=true" for name in found]
+
+
+def check_fetching(names: str, chosen: Sequence[str]) -> None:
+    """Refuses to fetch the server of a system that will not be measured.
+
+    :param names: what --fetch says, as for :func:`fetching`
+    :param chosen: names of the experiment's systems
+    :raises BadInputError: naming those that are not among them
+    """
+    if idle := [each.strip() for each in names.split(",") if each.strip() not in chosen]:
+        raise BadInputError(
+            f"--fetch {names}: {', '.join(idle)} is not measured here, the systems are {', '.join(chosen)}; add it with"
+            " --systems, or leave it out"
+        )
 
 
 def _check_keys(where: str, content: Any, wanted: tuple[str, ...] = (), known: tuple[str, ...] | None = None) -> None:
