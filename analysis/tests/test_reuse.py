@@ -45,6 +45,26 @@ def test_rounds_of_a_system_share_a_load_and_experiments_do_not(tmp_path: Path) 
     assert {*loads(tmp_path / "other", TEXT + "rounds=2\n").values()}.isdisjoint(found.values())
 
 
+def test_a_load_is_not_that_of_an_inventory_which_was_edited(tmp_path: Path) -> None:
+    (tmp_path / "mine" / "group_vars").mkdir(parents=True)
+    (tmp_path / "mine" / "hosts.yml").write_text("all: {}\n")
+    variables = tmp_path / "mine" / "group_vars" / "all.yml"
+    file = tmp_path / "small"
+    file.write_text(TEXT + "rounds=2\n")
+    trials = plan.trials(loading.load(file))
+
+    def loads_of(inventory: Path) -> set[str]:
+        return {*plan.shared_loads(trials, tmp_path, plan.inventory_state(inventory)).values()}
+
+    for inventory in (tmp_path / "mine", tmp_path / "mine" / "hosts.yml"):
+        variables.write_text("cassandra_heap: 1g\n")
+        before = loads_of(inventory)
+        assert loads_of(inventory) == before
+        variables.write_text("cassandra_heap: 2g\n")
+        assert loads_of(inventory).isdisjoint(before)
+    assert plan.inventory_state(None)
+
+
 @pytest.mark.parametrize("text", ["", "rounds=2\nreuse=none\n", "rounds=2\nreuse=none\nphases=insert\n"])
 def test_what_nobody_shares_is_not_kept(tmp_path: Path, text: str) -> None:
     kept = "\n".join(line for line in TEXT.splitlines() if not ("reuse" in text and "reuse" in line))

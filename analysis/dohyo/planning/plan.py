@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dohyo.figures import point_name, rate
+from dohyo.places import ANSIBLE
 from dohyo.scenario import phases, properties, search
 from dohyo.scenario.scenario import Scenario
 
@@ -128,10 +129,25 @@ _NOT_OF_THE_LOAD = {
 }  # fmt: skip
 
 
-def shared_loads(trials: Sequence[PlannedTrial], folder: Path) -> dict[str, str]:
+def inventory_state(inventory: Path | None) -> str:
+    """A digest that changes with what an inventory says: of all its files, and of the variables beside a single file.
+
+    :param inventory: file or folder; None is the default one, this machine
+    """
+    place = inventory or ANSIBLE / "inventories" / "local"
+    below = [place] if place.is_dir() else [place.parent / name for name in ("group_vars", "host_vars")]
+    files = {file for folder in below for file in folder.rglob("*") if file.is_file()}
+    total = hashlib.sha256()
+    for file in sorted(files | ({place} if place.is_file() else set())):
+        total.update(f"{file}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") -> dict[str, str]:
     """By name of a trial what tells its load from others, of those that share it with another one.
 
     :param folder: the experiment's; two experiments share nothing
+    :param hosts: the :func:`inventory_state`; servers that are set up otherwise may store another load
     """
     # The rounds of a point have one scenario.
     known: dict[tuple[str, int], str] = {}
@@ -139,7 +155,8 @@ def shared_loads(trials: Sequence[PlannedTrial], folder: Path) -> dict[str, str]
     for trial in trials:
         place = (trial.system, id(trial.scenario))
         if place not in known:
-            known[place] = load_of(trial, folder)
+            load = load_of(trial, folder)
+            known[place] = hashlib.sha256(f"{load} {hosts}".encode()).hexdigest()[:16] if load and hosts else load
         loads[trial.name] = known[place]
     several = Counter(loads.values())
     return {name: load for name, load in loads.items() if load and several[load] > 1}

@@ -23,7 +23,7 @@ from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execut
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, SETUP, shown
 from dohyo.planning import sizing
-from dohyo.planning.plan import PlannedTrial, course, shared_loads
+from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
 from dohyo.running import rounds
@@ -219,7 +219,7 @@ class _Measurement:
         self.kept: PlannedTrial | None = None
         # Why nothing more can be measured: a file could not be written.
         self.unwritten = ""
-        self.loads = shared_loads(experiment.possible, experiment.folder)
+        self.loads = shared_loads(experiment.possible, experiment.folder, inventory_state(options.inventory))
         self.progress = Progress(todo, console)
 
     def begin_again(self) -> None:
