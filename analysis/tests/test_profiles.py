@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,7 @@ def test_settings_that_other_variables_say_are_refused(name: str) -> None:
 
 def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the role writes into cassandra.yaml of one host, and what it keeps of the profile as conditions."""
+    folder.mkdir(exist_ok=True)
     # As dohyo gives Ansible a scenario's variables: texts are data.
     (folder / "given.yml").write_text(as_data(variables))
     effect = "system_spec.profiles | in_effect(dohyo_profile, system_profiled, system_settings)"
@@ -174,6 +176,19 @@ def test_the_profile_of_the_package_adds_nothing(tmp_path: Path) -> None:
     assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 1)
 
 
+@pytest.mark.slow
+def test_the_commit_log_has_a_disk_of_its_own_where_one_was_named(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=f"cassandra_commitlog_folder={tmp_path} is on the file system of /"):
+        cassandra(tmp_path, cassandra_commitlog_folder=str(tmp_path))
+    if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("no second file system")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        written, effect = cassandra(tmp_path / "other", cassandra_commitlog_folder=folder)
+        assert written["commitlog_directory"] == f"{folder}/dohyo/cassandra/commitlog"
+        assert written["data_file_directories"] == [f"{tmp_path}/other/data/dohyo/cassandra/data"]
+    assert effect["settings"] == {"cassandra_commitlog_folder": folder}
+
+
 LARGE: dict[str, Any] = {
     # One pattern, which eight disks match.
     "dohyo_devices": ["/dev/disk/by-id/nvme-X_*"],
@@ -192,10 +207,12 @@ def settings_of(folder: Path, names: list[str], **variables: Any) -> dict[str, d
         {"set_fact": {fact: "{{ system_settings }}"}, "vars": {"system_name": name}}
         for fact, name in zip(facts, names, strict=True)
     ]
+    # And the logs of an HBase server, whose disk is as much.
+    tasks.append({"set_fact": {"logs": "{{ {'number': _hbase_logs} }}"}})
     given = {"trial_conditions": {"profile": "tuned"}, "system_name": "hbase", "hbase_distributed": True, **variables}
     hosts = {"one": {"dohyo_home": str(folder), "dohyo_data": ["/dohyo/data"]}}
-    found = play(folder, tasks, hosts, 0, facts, **given)
-    return {name: found[fact][0] for name, fact in zip(names, facts, strict=True)}
+    found = play(folder, tasks, hosts, 0, [*facts, "logs"], **given)
+    return {name: found[fact][0] for name, fact in zip([*names, "logs"], [*facts, "logs"], strict=True)}
 
 
 @pytest.mark.slow
@@ -204,6 +221,7 @@ def test_an_array_is_as_many_disks_as_it_is_made_of(tmp_path: Path) -> None:
     assert found["hbase"]["hbase.wal.provider"] == "multiwal"
     names = ("wal.regiongrouping.numgroups", "regionserver.thread.compaction.small", "hstore.flusher.count")
     assert [found["hbase"][f"hbase.{name}"] for name in names] == [8, 4, 4]
+    assert int(found["logs"]["number"]) == 8
     # InnoDB takes no more.
     assert found["mysql-innodb"]["innodb_read_io_threads"] == 64
 
@@ -215,6 +233,7 @@ def test_a_rotating_disk_gets_what_its_source_says(tmp_path: Path) -> None:
     assert not {"concurrent_compactors", "trickle_fsync"} & found["cassandra"].keys()
     assert not {"hbase.wal.provider", "hbase.hstore.flusher.count"} & found["hbase"].keys()
     assert found["mysql-innodb"]["innodb_io_capacity"] == 200
+    assert int(found["logs"]["number"]) == 1
 
 
 @pytest.mark.slow

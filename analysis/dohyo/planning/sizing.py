@@ -26,6 +26,7 @@ from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
+from dohyo.sizes import copies_on, disk_of
 
 MIB = 2**20
 # A client's process beyond its heap (ansible/roles/client/tasks/preflight.yml).
@@ -64,12 +65,11 @@ class Needs:
 
     def copies(self, records: int, replication: int, hosts: int) -> float:
         """Copies of records on a host."""
-        return records * replication / hosts if self.spread else float(records)
+        return copies_on(records, replication, hosts, spread=self.spread)
 
     def disk_on(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
         """Bytes of disk on a host: copies × record_disk, and the log, which is never larger than what was written."""
-        copies = self.copies(records, replication, hosts)
-        return copies * self.record_disk + min(copies * record_bytes, self.log)
+        return disk_of(self.copies(records, replication, hosts), self.record_disk, record_bytes, self.log)
 
     def cached(self, replication: int, hosts: int) -> int:
         """Bytes of records, one copy of each, whose copies just fill the caches of all hosts."""

@@ -16,6 +16,7 @@ from dohyo.places import WORKLOADS, shown
 from dohyo.scenario import key_columns, phases, properties, published, systems, together
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import MATRIX, VARIANT, Caches, Scenario, share_of
+from dohyo.sizes import size_bytes
 
 # The counts that ``scale`` makes smaller.
 SCALED = ("recordcount", "operationcount")
@@ -416,7 +417,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
             )
         size = int(Fraction(factor) * stated.memory * stated.count / scenario.number("replication"))
     else:
-        size = properties.size_bytes(datasize) or 0
+        size = size_bytes(datasize) or 0
     if size < scenario.record_bytes:
         raise BadInputError(
             f"datasize={datasize}: is less than one record of {scenario.record_bytes:,} bytes"

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,12 @@ import yaml
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
 from dohyo.scenario import key_columns, slo
+from dohyo.sizes import LETTERS, SIZES, size_bytes
 
 # Who reads a property (``by`` in properties.yml), in words; a binding's own are read by it alone.
 READERS = {"dohyo": "Dohyo", "both": "our client, stock YCSB", "client": "our client", "stock": "stock YCSB"}
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-_SIZES = {
-    **{f"{prefix}b": 1000**power for power, prefix in enumerate(("", "k", "m", "g", "t", "p"))},
-    **{f"{prefix}ib": 1024**power for power, prefix in enumerate(("k", "m", "g", "t", "p"), start=1)},
-}
-# As in the options of a JVM.
-_LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # What every system takes for the name of a field, also with a number behind it; what a binding takes beyond that is in
 # its own properties.yml (names).
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
@@ -128,7 +122,7 @@ class Property:
         return value.lower() if re.fullmatch(r"[1-9][0-9]{0,6}[mMgG]", value) else None
 
     def _size(self, value: str) -> int | None:
-        found = size_bytes(value, _SIZES | _LETTERS)
+        found = size_bytes(value, SIZES | LETTERS)
         return found if found and self._in_range(found) else None
 
     def _datasize(self, value: str) -> str | None:
@@ -174,19 +168,9 @@ class Property:
         return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
 
 
-def size_bytes(text: str, units: dict[str, int] = _SIZES) -> int | None:
-    """The bytes that a size such as "40GB", "1.5 TB" or "512MiB" stands for, rounded down; None if it is none.
-
-    :param units: bytes by unit, in lower case; by default kB to PB (powers of 1000) and KiB to PiB (of 1024)
-    """
-    match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([a-z]*)", text.strip().lower())
-    # Exact: a float would lose bytes of what is above 9 PB.
-    return int(Fraction(match[1]) * units[match[2]]) if match and match[2] in units else None
-
-
 def heap_bytes(text: str) -> int:
     """The bytes of a checked property of the type memory, such as "512m"."""
-    return size_bytes(text, _LETTERS) or 0
+    return size_bytes(text, LETTERS) or 0
 
 
 def _plain(number: float | None) -> str:

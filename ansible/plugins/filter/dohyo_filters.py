@@ -17,7 +17,11 @@ from ansible.errors import AnsibleFilterError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
+# The package's only module that needs no other: Ansible may be the user's own, without what the package needs.
+sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from controller import machine, start_of
+
+from dohyo.sizes import LETTERS, SIZES, copies_on, disk_of, size_bytes
 
 
 def escaped(text: str, special: str) -> str:
@@ -58,9 +62,7 @@ def named(hosts: list[str]) -> str:
 
 
 def disk_mb(size: dict[str, Any], records: Any, record_bytes: Any, replication: Any, hosts: Any) -> int:
-    """MiB that a system's data takes on one host: the formula of docs/sizing.md, as dohyo/planning/sizing.py has it.
-
-    The copies on a host with all that they take, and the log, which is never larger than what was written.
+    """MiB that a system's data takes on one host.
 
     :param size: what a role says: ``record_disk`` in bytes, ``log_mb``, and ``spread`` for data divided over the hosts
     :param records: that are loaded
@@ -68,15 +70,8 @@ def disk_mb(size: dict[str, Any], records: Any, record_bytes: Any, replication: 
     :param replication: copies of every record
     :param hosts: of databases
     """
-    copies = int(records) * int(replication) / int(hosts) if size["spread"] else int(records)
-    log = min(copies * int(record_bytes), int(size["log_mb"]) * 2**20)
-    return int((copies * float(size["record_disk"]) + log) / 2**20) + 1
-
-
-# Units of a size: as of a heap, whose k, m, g are powers of 1024, and as dohyo/scenario/properties.py has them.
-_UNITS = {"": 1, **{unit: 1024**power for power, unit in enumerate("kmgt", 1)}}
-_UNITS |= {f"{unit}ib": 1024**power for power, unit in enumerate("kmgt", 1)}
-_UNITS |= {f"{unit}b": 1000**power for power, unit in enumerate("kmgt", 1)}
+    copies = copies_on(int(records), int(replication), int(hosts), spread=size["spread"])
+    return int(disk_of(copies, float(size["record_disk"]), int(record_bytes), int(size["log_mb"]) * 2**20) / 2**20) + 1
 
 
 def budget_mb(budget: Any, memory_mb: Any) -> int:
@@ -89,17 +84,17 @@ def budget_mb(budget: Any, memory_mb: Any) -> int:
     text = str(budget).strip()
     if not text:
         return 0
-    match = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?(%|[kmgt]?(?:i?b)?)", text, re.IGNORECASE)
-    number, unit = (float(match[1]), match[2].lower()) if match else (0.0, "")
-    bytes_ = number * _UNITS.get(unit, 0)
-    if not (0 < number <= 100 if unit == "%" else bytes_ >= 2**20):
+    match = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?%", text)
+    share = float(match[1]) if match else 0.0
+    bytes_ = size_bytes(text, SIZES | LETTERS) or 0
+    if not (0 < share <= 100 if match else bytes_ >= 2**20):
         raise AnsibleFilterError(
             f"host_memory_budget={text}: must be a share of the host's memory, as in 80%, or a size, as in 150g"
         )
-    if unit == "%":
+    if match:
         # Not 0, which is no limit.
-        return max(int(number * int(memory_mb) / 100), 1) if int(memory_mb) else 0
-    return int(bytes_) // 2**20
+        return max(int(share * int(memory_mb) / 100), 1) if int(memory_mb) else 0
+    return bytes_ // 2**20
 
 
 def cpus(text: Any) -> set[int]:
