@@ -9,6 +9,7 @@ import dohyo.binding.Settings;
 import dohyo.binding.Shared;
 import dohyo.binding.Transport;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.regex.Matcher;
@@ -36,6 +37,12 @@ public final class AerospikeBinding extends Binding {
     // Of several in flight each needs a connection anyway; one by one a thread that waits at its socket is fastest.
     return settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1 ? new String[] {"threads", "events"}
         : new String[] {"events", "threads"};
+  }
+
+  @Override
+  public Map<String, String> strongestReads(Settings settings) {
+    // The latter only counts in a namespace with strong-consistency, the former only in one without.
+    return Map.of("aerospike.readmode", "ALL", "aerospike.screadmode", "LINEARIZE");
   }
 
   @Override

@@ -26,6 +26,7 @@ import com.aerospike.client.policy.Policy;
 import com.aerospike.client.policy.QueryDuration;
 import com.aerospike.client.policy.QueryPolicy;
 import com.aerospike.client.policy.ReadModeAP;
+import com.aerospike.client.policy.ReadModeSC;
 import com.aerospike.client.policy.RecordExistsAction;
 import com.aerospike.client.policy.WritePolicy;
 import com.aerospike.client.query.KeyRecord;
@@ -78,6 +79,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     millis = Binding.operationTimeout(settings);
     commitLevel = CommitLevel.valueOf("COMMIT_" + settings.choice("aerospike.commitlevel", "ALL", "MASTER"));
     reads.readModeAP = ReadModeAP.valueOf(settings.choice("aerospike.readmode", "ONE", "ALL"));
+    reads.readModeSC = ReadModeSC.valueOf(settings.choice("aerospike.screadmode", "SESSION", "LINEARIZE"));
     timeouts(reads, settings);
     timeouts(writes, settings);
     batchReads = new BatchPolicy(reads);

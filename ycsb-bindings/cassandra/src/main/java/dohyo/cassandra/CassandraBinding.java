@@ -72,6 +72,11 @@ public class CassandraBinding extends Binding {
   }
 
   @Override
+  public Map<String, String> strongestReads(Settings settings) {
+    return Map.of("cassandra.readconsistencylevel", "ALL");
+  }
+
+  @Override
   protected void connect(Settings settings) throws DBException {
     keyColumns = KeyColumns.of(settings, Query.KEY);
     batchType = switch (settings.choice("cassandra.batchmode", "async", "unlogged", "logged")) {

@@ -162,6 +162,16 @@ public abstract class Binding extends DB {
     return new String[] {"threads"};
   }
 
+  /**
+   * The properties with which reads are the strongest that the system has, where they are not so in any case. Records
+   * are read back with them ({@code verify=acknowledged}).
+   *
+   * @param settings the client's properties
+   */
+  public Map<String, String> strongestReads(Settings settings) {
+    return Map.of();
+  }
+
   /** The transport of this connected binding, where it reports one. */
   public Optional<Transport> transport() {
     return Optional.empty();

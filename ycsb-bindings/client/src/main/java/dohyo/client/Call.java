@@ -4,7 +4,7 @@ import dohyo.binding.Binding;
 import dohyo.binding.Columns;
 import dohyo.binding.Outcome;
 import dohyo.binding.RowSink;
-import dohyo.workload.IntegrityCheck;
+import dohyo.workload.ReadCheck;
 import dohyo.workload.Request;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -25,7 +25,7 @@ public final class Call {
   private static final VarHandle SETTLED = handle("settled", boolean.class);
 
   private final Request request;
-  private final IntegrityCheck check;
+  private final ReadCheck check;
 
   // Plain fields: written before the call is added to the sender's queue, and read after it was removed.
   private int retries;
@@ -44,7 +44,7 @@ public final class Call {
   /** Prepares a call for this request. */
   public Call(Request request) {
     this.request = request;
-    check = request instanceof Request.Reading reading ? reading.newCheck() : null;
+    check = request instanceof Request.Reading reading && reading.check() != null ? reading.check().make() : null;
   }
 
   private static VarHandle handle(String field, Class<?> type) {
@@ -68,6 +68,9 @@ public final class Call {
     this.started = now;
     if (retries == 0) {
       firstStarted = now;
+    }
+    if (check != null) {
+      check.begin();
     }
     if (request.batched()) {
       Binding.guarded(() -> sendBatch(binding)).whenComplete((all, error) ->
@@ -154,7 +157,7 @@ public final class Call {
 
   private CompletableFuture<Status> read(Binding binding, byte[] key, Columns columns) {
     return check == null ? binding.readRow(request.table(), key, columns, RowSink.DISCARD)
-        : binding.readRow(request.table(), key, columns, check).thenApply(check::checked);
+        : binding.readRow(request.table(), key, columns, check).thenApply(status -> check.checked(0, status));
   }
 
   private CompletableFuture<Status[]> readAll(Binding binding, Columns columns) {
@@ -237,8 +240,23 @@ public final class Call {
     return scannedRows;
   }
 
-  /** The result of the {@code dataintegrity} check: a status per record read; empty without a check. */
+  /**
+   * One status per record of what was written: {@link Status#NOT_FOUND} where the read of a read-modify-write failed,
+   * after which nothing is written.
+   */
+  Status[] written() {
+    if (reads == null) {
+      return statuses;
+    }
+    Status[] written = statuses.clone();
+    for (int i = 0; i < written.length; i++) {
+      written[i] = reads[i].isOk() ? statuses[i] : Status.NOT_FOUND;
+    }
+    return written;
+  }
+
+  /** What the check found ({@code dataintegrity}, {@code verify}): a status per record read; empty without a check. */
   Status[] verified() {
-    return check == null ? NONE : check.verified(reads == null ? statuses : reads);
+    return check == null ? NONE : ReadCheck.verified(reads == null ? statuses : reads);
   }
 }

@@ -4,6 +4,7 @@ import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -148,7 +149,8 @@ public final class Client {
       Footprint footprint = watch(workers, reporter, window, warmup);
       workers.allowDisconnect();
       Results.Timing timing = timing(workers, window, gate.isOpen() ? null : agreed, connectSeconds);
-      return report(new Results(run, reporter, statistics, timing, footprint, workers.cleanup()));
+      Results outcome = new Results(run, reporter, statistics, timing, footprint, workers.cleanup());
+      return report(outcome, gate.folder());
     } finally {
       workers.close();
     }
@@ -191,6 +193,9 @@ public final class Client {
       if (!ended) {
         reporter.tick();
       }
+      if (run.workload().ledger() != null) {
+        run.workload().ledger().tick(Math.floorDiv(now - window.measure(), TimeUnit.SECONDS.toNanos(1)));
+      }
       if (givenUp == 0 && abort.isSet()) {
         givenUp = now;
       }
@@ -215,11 +220,15 @@ public final class Client {
         Utils.getGCTotalTime());
   }
 
-  private int report(Results outcome) throws IOException {
+  private int report(Results outcome, Path folder) throws IOException, InterruptedException {
     String reason = abort.isSet() ? abort.reason() : outcome.invalidReason();
     outcome.export(results);
     boolean databaseFailed = abort.isSet() ? abort.isOfDatabase() : outcome.hasTooManyErrors();
     int exit = reason == null ? 0 : databaseFailed ? DATABASE_FAILED : INVALID;
+    // Last, as the lines above are of the run alone; the threads have disconnected.
+    if (run.workload().ledger() != null) {
+      outcome.accounting(new ReadBack(run, abort, folder, messages).perform());
+    }
     outcome.writeSummary(reason, exit);
     return reason == null ? 0 : fail(messages, exit, reason);
   }

@@ -31,6 +31,7 @@ final class Results {
   private final Histogram cleanup;
   private final Map<OperationType, Map<String, Long>> statuses = new TreeMap<>();
   private final Map<OperationType, Long> records = new TreeMap<>();
+  private Map<String, Object> accounting;
 
   /**
    * When things happened in a run.
@@ -247,6 +248,11 @@ final class Results {
     };
   }
 
+  /** What became of the writes of {@code verify=acknowledged}. */
+  void accounting(Map<String, Object> figures) {
+    accounting = figures;
+  }
+
   /** Writes the JSON summary to {@code client.summary}, where that is given. */
   void writeSummary(String reason, int exit) throws IOException {
     String file = run.settings().text("client.summary", "");
@@ -299,6 +305,7 @@ final class Results {
       byType.put(type.label(), one);
     });
     summary.put("operations_by_type", byType);
+    summary.put("accounting", accounting);
     summary.put("first_error", reporter.firstError().orElse(null));
     summary.put("valid", reason == null);
     summary.put("reason", reason);

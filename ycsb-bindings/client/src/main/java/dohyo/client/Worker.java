@@ -240,7 +240,7 @@ final class Worker {
       again.start(binding, call.intended(), System.nanoTime(), whenDone);
       return;
     }
-    source.finished(call.request(), call.statuses());
+    source.finished(call.request(), call.written());
     if (window.isMeasured(call.firstStarted())) {
       statistics.record(call);
       lastFinished = call.finished();

@@ -114,4 +114,24 @@ final class Division {
     long inserted = count - recordCount;
     return recordCount + inserted / ownTables * ownTables * clients + (long) number * ownTables + inserted % ownTables;
   }
+
+  /** Which of this client's inserts a key number from {@code recordcount} on is; below 0 if another client's. */
+  long inserted(long keynum) {
+    long offset = keynum - recordCount;
+    long turn = offset / ownTables;
+    return turn % clients == number ? turn / clients * ownTables + offset % ownTables : -1;
+  }
+
+  int clients() {
+    return clients;
+  }
+
+  int number() {
+    return number;
+  }
+
+  /** Whether each client works on tables of its own. */
+  boolean byTables() {
+    return tables < layout.tableCount();
+  }
 }

@@ -1,10 +1,8 @@
 package dohyo.workload;
 
 import dohyo.binding.Columns;
-import dohyo.binding.RowSink;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -18,11 +16,7 @@ import site.ycsb.Status;
  * <p>One instance checks the records of one read: each must hold every field that was asked for, once and with its
  * whole value, and no other.
  */
-public final class IntegrityCheck implements RowSink {
-  /** What becomes of a record that was read and is not what was written. */
-  static final Status WRONG = new Status(Status.UNEXPECTED_STATE.getName(),
-      "fields are missing, or do not hold what was written (dataintegrity)");
-
+final class IntegrityCheck implements ReadCheck {
   private final List<byte[]> keys;
   private final Columns columns;
   private final int length;
@@ -66,26 +60,8 @@ public final class IntegrityCheck implements RowSink {
     wrong[row] |= !whole || !right[row].add(column);
   }
 
-  /** The status of each record, {@link #WRONG} where it was read and is not right. */
-  public Status[] checked(Status[] statuses) {
-    Status[] checked = statuses.clone();
-    for (int i = 0; i < checked.length; i++) {
-      checked[i] = checked(i, statuses[i]);
-    }
-    return checked;
-  }
-
-  /** The status of the only record, {@link #WRONG} where it was read and is not right. */
-  public Status checked(Status status) {
-    return checked(0, status);
-  }
-
-  /** Of the statuses of checked records, those of records that were read, be they right or {@link #WRONG}. */
-  public Status[] verified(Status[] checked) {
-    return Arrays.stream(checked).filter(status -> status.isOk() || status == WRONG).toArray(Status[]::new);
-  }
-
-  private Status checked(int row, Status status) {
+  @Override
+  public Status checked(int row, Status status) {
     boolean good = !wrong[row] && right[row].size() == columns.size() && right[row].containsAll(columns.names());
     return !status.isOk() || good ? status : WRONG;
   }

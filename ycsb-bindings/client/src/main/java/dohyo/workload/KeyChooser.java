@@ -198,6 +198,11 @@ final class KeyChooser {
     return drawn.toArray();
   }
 
+  /** Another record of the table, {@code -1} where the thread walks through a range, whose records are all its own. */
+  long again(int table) {
+    return walk != null ? -1 : draw(table);
+  }
+
   private int anyTable() {
     int tables = division.tables();
     return division.firstTable() + (tables == 1 ? 0 : random.nextInt(tables));

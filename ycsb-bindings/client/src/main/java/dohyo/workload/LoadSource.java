@@ -13,20 +13,26 @@ final class LoadSource implements RequestSource {
   private final RecordMaker maker;
   private final int batchSize;
   private final boolean batched;
+  private final boolean stamped;
+  private final int client;
   private final long end;
   private long next;
 
   /**
    * Makes the source of one thread.
    *
-   * @param first first key number
-   * @param end   first key number that is not loaded any more
+   * @param client number of this client, which verify=acknowledged writes into the records
+   * @param first  first key number
+   * @param end    first key number that is not loaded any more
    */
-  LoadSource(Settings settings, RecordLayout layout, SplittableRandom random, int batchSize, long first, long end) {
+  LoadSource(Settings settings, RecordLayout layout, SplittableRandom random, int batchSize, int client, long first,
+      long end) {
     this.layout = layout;
     this.maker = new RecordMaker(settings, layout, random);
     this.batchSize = batchSize;
     this.batched = batchSize > 1;
+    this.stamped = Ledger.isWanted(settings);
+    this.client = client;
     this.next = first;
     this.end = end;
   }
@@ -41,10 +47,14 @@ final class LoadSource implements RequestSource {
     List<byte[]> keys = new ArrayList<>(count);
     byte[][][] values = new byte[count][][];
     for (int i = 0; i < count; i++) {
-      byte[] key = layout.key(next++);
+      byte[] key = layout.key(next);
       keys.add(key);
       values[i] = maker.values(key, layout.allColumns());
+      if (stamped) {
+        Ledger.stampLoaded(next, client, values[i]);
+      }
+      next++;
     }
-    return new Request.Insert(layout.table(table), keys, batched, layout.allColumns(), values, NOT_NEW);
+    return new Request.Insert(layout.table(table), keys, batched, layout.allColumns(), values, null, NOT_NEW);
   }
 }

@@ -13,10 +13,14 @@ import site.ycsb.Status;
  * batch form, has to do.
  */
 final class MixSource implements RequestSource {
+  /** Draws of a record that this client may write now, before the nearest one is taken: as many as few clients need. */
+  private static final int MAX_DRAWS = 16;
+
   private final RecordLayout layout;
   private final RecordMaker maker;
   private final KeyChooser chooser;
   private final KeyChooser.Shared keys;
+  private final Ledger ledger;
   private final Proportions proportions;
   private final Lengths scanLengths;
   private final SplittableRandom random;
@@ -25,12 +29,13 @@ final class MixSource implements RequestSource {
   private final boolean readByName;
   private final boolean verified;
 
-  MixSource(Settings settings, RecordLayout layout, KeyChooser.Shared keys, KeyChooser chooser,
+  MixSource(Settings settings, RecordLayout layout, KeyChooser.Shared keys, Ledger ledger, KeyChooser chooser,
       Proportions proportions, Lengths scanLengths, SplittableRandom random, int batchSize) {
     this.layout = layout;
     this.maker = new RecordMaker(settings, layout, random);
     this.chooser = chooser;
     this.keys = keys;
+    this.ledger = ledger;
     this.proportions = proportions;
     this.scanLengths = scanLengths;
     this.random = random;
@@ -59,8 +64,9 @@ final class MixSource implements RequestSource {
       keynums[i] = keys.keynum(counts[i]);
     }
     List<byte[]> names = names(keynums);
-    return new Request.Insert(table(keynums), names, counts.length > 1, layout.allColumns(),
-        values(names, layout.allColumns()), counts);
+    byte[][][] values = values(names, layout.allColumns());
+    return new Request.Insert(table(keynums), names, counts.length > 1, layout.allColumns(), values,
+        writes(keynums, layout.allColumns(), values), counts);
   }
 
   private Request scan() {
@@ -70,17 +76,44 @@ final class MixSource implements RequestSource {
 
   private Request onExisting(OperationType type) {
     long[] keynums = chooser.next(batchSize);
+    if (ledger != null && type != OperationType.READ) {
+      takeEach(keynums);
+    }
     List<byte[]> names = names(keynums);
     String table = table(keynums);
     boolean batched = batchSize > 1;
     Columns read = type == OperationType.UPDATE ? null : readColumns();
     if (type == OperationType.READ) {
-      return new Request.Read(table, names, batched, read, maker.checkedLength());
+      return new Request.Read(table, names, batched, read, check(keynums, names, read));
     }
     Columns written = maker.updateColumns();
     byte[][][] values = values(names, written);
-    return type == OperationType.UPDATE ? new Request.Update(table, names, batched, written, values)
-        : new Request.ReadModifyWrite(table, names, batched, read, maker.checkedLength(), written, values);
+    return type == OperationType.UPDATE ? new Request.Update(table, names, batched, written, values,
+            writes(keynums, written, values))
+        : new Request.ReadModifyWrite(table, names, batched, read, check(keynums, names, read), written, values,
+            writes(keynums, written, values));
+  }
+
+  /** Puts records in the place of those that another client writes, or that have an open write. */
+  private void takeEach(long[] keynums) {
+    int table = layout.tableOf(keynums[0]);
+    for (int i = 0; i < keynums.length; i++) {
+      long drawn = keynums[i];
+      boolean taken = !Ledger.contains(keynums, i, drawn) && ledger.take(drawn);
+      for (int draws = 0; !taken && draws < MAX_DRAWS && drawn >= 0; draws++) {
+        drawn = chooser.again(table);
+        taken = drawn >= 0 && !Ledger.contains(keynums, i, drawn) && ledger.take(drawn);
+      }
+      keynums[i] = taken ? drawn : ledger.takeNear(keynums[i], keynums, i);
+    }
+  }
+
+  private Ledger.Writes writes(long[] keynums, Columns columns, byte[][][] values) {
+    return ledger == null ? null : ledger.write(keynums, columns, values);
+  }
+
+  private ReadCheck.Maker check(long[] keynums, List<byte[]> names, Columns columns) {
+    return ledger == null ? maker.check(names, columns) : () -> ledger.check(keynums, columns);
   }
 
   private String table(long[] keynums) {
@@ -115,6 +148,9 @@ final class MixSource implements RequestSource {
 
   @Override
   public void finished(Request request, Status... statuses) {
+    if (request instanceof Request.Writing writing && writing.writes() != null) {
+      writing.writes().finished(statuses);
+    }
     if (request instanceof Request.Insert insert) {
       for (int i = 0; i < insert.counts().length; i++) {
         keys.acknowledge(insert.counts()[i], statuses[i].isOk());

@@ -7,7 +7,7 @@ public enum OperationType {
   UPDATE("UPDATE"),
   SCAN("SCAN"),
   READ_MODIFY_WRITE("READ-MODIFY-WRITE"),
-  /** Not sent to the database: the check of what a read returned, with {@code dataintegrity=true}. */
+  /** Not sent to the database: the check of what a read returned ({@code dataintegrity}, {@code verify}). */
   VERIFY("VERIFY");
 
   private final String label;

@@ -4,6 +4,7 @@ import dohyo.binding.Columns;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.IntSupplier;
 import site.ycsb.generator.HistogramGenerator;
@@ -31,6 +32,13 @@ final class RecordMaker {
       throw new SettingException("dataintegrity=true needs fieldlengthdistribution=constant, not " + distribution);
     }
     this.writeAll = settings.flag("writeallfields", false);
+    int least = constantLength >= 0 ? length : distribution.equals("histogram") ? 0
+        : settings.number("minfieldlength", 1, 0, Math.max(1, length));
+    if (Ledger.isWanted(settings) && least < Stamp.LENGTH) {
+      throw new SettingException("verify=acknowledged: a value begins with a stamp of " + Stamp.LENGTH + " bytes, and "
+          + (distribution.equals("histogram") ? "those of fieldlengthdistribution=histogram" : "the shortest, " + least
+          + " bytes,") + " may be shorter; set fieldlength, or minfieldlength, to " + Stamp.LENGTH + " or more");
+    }
   }
 
   private IntSupplier lengths(Settings settings, String distribution, int max) {
@@ -59,9 +67,9 @@ final class RecordMaker {
     return layout.column(random.nextInt(layout.fieldCount()));
   }
 
-  /** Bytes of each value that a read is checked for; -1 where values do not follow from their keys. */
-  int checkedLength() {
-    return deterministic ? constantLength : -1;
+  /** The check of a read of these records; {@code null} where values do not follow from their keys. */
+  ReadCheck.Maker check(List<byte[]> keys, Columns columns) {
+    return deterministic ? () -> new IntegrityCheck(keys, columns, constantLength) : null;
   }
 
   /** New values for these fields of that record. */

@@ -32,6 +32,7 @@ public final class RecordWorkload extends Workload {
   private Seed seed;
   private int batchSize;
   private Division division;
+  private Ledger ledger;
   private boolean transactions;
 
   /**
@@ -61,9 +62,26 @@ public final class RecordWorkload extends Workload {
       keys = new KeyChooser.Shared(settings, layout, division, proportions.share(OperationType.INSERT));
       keys.check(settings, settings.number("threadcount", 1, 1, 100_000), batchSize, seed.of(0));
       scanLengths(seed.of(0));
+      ledger = Ledger.isWanted(settings) ? newLedger() : null;
     }
     // Makes one, so that a bad value is refused here and not in the middle of a thread.
     new RecordMaker(settings, layout, seed.of(0));
+  }
+
+  private Ledger newLedger() {
+    boolean writes = proportions.share(OperationType.UPDATE) + proportions.share(OperationType.READ_MODIFY_WRITE) > 0;
+    return new Ledger(settings, layout, division, !writes ? 0 : (long) settings.number("threadcount", 1, 1, 100_000)
+        * settings.number("inflight", 1, 1, 1_000_000) * batchSize);
+  }
+
+  /** What is accounted for with {@code verify=acknowledged}; {@code null} for a load, and without it. */
+  public Ledger ledger() {
+    return ledger;
+  }
+
+  /** How many records this run has inserted, or may have. */
+  public long insertedInRun() {
+    return keys.inserted() - settings.whole("inserted", 0, 0, Long.MAX_VALUE / 4);
   }
 
   private Lengths scanLengths(SplittableRandom random) {
@@ -121,10 +139,10 @@ public final class RecordWorkload extends Workload {
   public RequestSource source(int thread, int threads) {
     SplittableRandom random = seed.of(thread);
     if (transactions) {
-      return new MixSource(settings, layout, keys, new KeyChooser(settings, keys, random, thread, threads), proportions,
-          scanLengths(random), random, batchSize);
+      return new MixSource(settings, layout, keys, ledger, new KeyChooser(settings, keys, random, thread, threads),
+          proportions, scanLengths(random), random, batchSize);
     }
-    return new LoadSource(settings, layout, random, batchSize,
+    return new LoadSource(settings, layout, random, batchSize, division.number(),
         division.edge(thread, threads), division.edge(thread + 1, threads));
   }
 
@@ -150,6 +168,9 @@ public final class RecordWorkload extends Workload {
     if (batchSize > 1) {
       throw new WorkloadException("batchsize=" + batchSize + ": the stock client has no batches; use batchsize=1 with"
           + " it, or dohyo.client.Client");
+    }
+    if (Ledger.isWanted(settings)) {
+      throw new WorkloadException("verify=acknowledged: the stock client reads nothing back; use dohyo.client.Client");
     }
     return source(mythreadid, threadcount);
   }

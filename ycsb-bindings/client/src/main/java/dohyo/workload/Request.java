@@ -23,13 +23,8 @@ public sealed interface Request {
     /** Fields to read, {@code null} for all. */
     Columns readColumns();
 
-    /** Bytes that each value must have, and that are checked ({@code dataintegrity}); -1 without a check. */
-    int checkedLength();
-
-    /** Makes the check of one answer, {@code null} without a check. */
-    default IntegrityCheck newCheck() {
-      return checkedLength() < 0 ? null : new IntegrityCheck(keys(), readColumns(), checkedLength());
-    }
+    /** Makes the check of one answer ({@code dataintegrity}, {@code verify}); {@code null} without a check. */
+    ReadCheck.Maker check();
   }
 
   /** A request that writes records. */
@@ -39,6 +34,9 @@ public sealed interface Request {
 
     /** Per record one value per field to write. */
     byte[][][] values();
+
+    /** What is accounted for ({@code verify}); {@code null} where nothing is. */
+    Ledger.Writes writes();
 
     /**
      * What is written to one record.
@@ -61,7 +59,7 @@ public sealed interface Request {
   }
 
   /** Reads records. */
-  record Read(String table, List<byte[]> keys, boolean batched, Columns readColumns, int checkedLength)
+  record Read(String table, List<byte[]> keys, boolean batched, Columns readColumns, ReadCheck.Maker check)
       implements Reading {
     @Override
     public OperationType type() {
@@ -84,7 +82,7 @@ public sealed interface Request {
 
   /** Inserts records; {@code counts} holds the count of each that is new, and nothing for those of the load. */
   record Insert(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values,
-      long[] counts) implements Writing {
+      Ledger.Writes writes, long[] counts) implements Writing {
     @Override
     public OperationType type() {
       return OperationType.INSERT;
@@ -97,8 +95,8 @@ public sealed interface Request {
   }
 
   /** Writes some fields of records that are there. */
-  record Update(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values)
-      implements Writing {
+  record Update(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values,
+      Ledger.Writes writes) implements Writing {
     @Override
     public OperationType type() {
       return OperationType.UPDATE;
@@ -106,8 +104,9 @@ public sealed interface Request {
   }
 
   /** Reads records, then writes some of their fields. */
-  record ReadModifyWrite(String table, List<byte[]> keys, boolean batched, Columns readColumns, int checkedLength,
-      Columns writeColumns, byte[][][] values) implements Reading, Writing {
+  record ReadModifyWrite(String table, List<byte[]> keys, boolean batched, Columns readColumns,
+      ReadCheck.Maker check, Columns writeColumns, byte[][][] values, Ledger.Writes writes)
+      implements Reading, Writing {
     @Override
     public OperationType type() {
       return OperationType.READ_MODIFY_WRITE;

@@ -1,0 +1,246 @@
+package dohyo.client;
+
+import dohyo.binding.Binding;
+import dohyo.binding.Columns;
+import dohyo.binding.Row;
+import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import site.ycsb.Status;
+
+/**
+ * A store that acknowledges what it does not do. {@code unfaithful.act} says what it does to every
+ * {@code unfaithful.every}-th update: nothing (none), not store it (lose), store it behind a later write of the same
+ * record (reorder), store it again behind one (duplicate), some operations late (delay), cut (truncate), with a bit
+ * changed (flip), as another record's (swap), remove the record (remove), fail and store it (error), fail and store it
+ * late (late), fail and not store it (refuse). It knows by the bytes what a client must find.
+ */
+public final class UnfaithfulBinding extends Binding {
+  private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
+  private static final ExecutorService DRIVER = Executors.newFixedThreadPool(2, work -> {
+    Thread thread = new Thread(work, "unfaithful-driver");
+    thread.setDaemon(true);
+    return thread;
+  });
+  private static final int LATE = 150;
+
+  private Store store;
+  private String act;
+  private int every;
+  private boolean async;
+
+  /** What is stored, and what was acknowledged. All access is synchronized. */
+  static final class Store {
+    private final TreeMap<String, Map<String, byte[]>> rows = new TreeMap<>();
+    private final Map<String, Map<String, byte[]>> acknowledged = new HashMap<>();
+    private final Set<String> maybes = new HashSet<>();
+    private final Map<String, Row> held = new HashMap<>();
+    private final TreeMap<Long, List<Row>> late = new TreeMap<>();
+    private long operations;
+    private long updates;
+    long acts;
+    long badReads;
+    long failedReads;
+    int unreadable;
+
+    private void apply(Row row) {
+      Map<String, byte[]> stored = rows.computeIfAbsent(name(row), k -> new HashMap<>());
+      for (int i = 0; i < row.values().length; i++) {
+        stored.put(row.columns().names().get(i), row.values()[i]);
+      }
+    }
+
+    private void acknowledge(Row row) {
+      Map<String, byte[]> last = acknowledged.computeIfAbsent(name(row), k -> new HashMap<>());
+      for (int i = 0; i < row.values().length; i++) {
+        last.put(row.columns().names().get(i), row.values()[i]);
+      }
+    }
+
+    private void operation() {
+      operations++;
+      while (!late.isEmpty() && late.firstKey() <= operations) {
+        late.pollFirstEntry().getValue().forEach(this::apply);
+      }
+    }
+
+    /** Whether a record is as it was acknowledged, or as a failed write may have left it. */
+    private boolean isRight(String name) {
+      Map<String, byte[]> stored = rows.getOrDefault(name, Map.of());
+      return acknowledged.getOrDefault(name, Map.of()).entrySet().stream().allMatch(cell -> {
+        byte[] value = stored.get(cell.getKey());
+        return value != null && (Arrays.equals(value, cell.getValue())
+            || maybes.contains(name + cell.getKey() + text(value)));
+      });
+    }
+
+    /** Everything that is still under way is stored. */
+    synchronized void settle() {
+      late.values().forEach(rows -> rows.forEach(this::apply));
+      late.clear();
+    }
+
+    /** How many records are not what they must be. */
+    synchronized long wrong() {
+      return acknowledged.keySet().stream().filter(name -> !isRight(name)).count();
+    }
+  }
+
+  static Store store(String name) {
+    return STORES.computeIfAbsent(name, n -> new Store());
+  }
+
+  private static String text(byte[] bytes) {
+    return new String(bytes, StandardCharsets.ISO_8859_1);
+  }
+
+  private static String name(Row row) {
+    return row.table() + "/" + text(row.key());
+  }
+
+  @Override
+  public String[] loops(Settings settings) {
+    return new String[] {"events", "threads"};
+  }
+
+  @Override
+  protected void connect(Settings settings) {
+    store = store(settings.text("memory.store", "default"));
+    act = settings.text("unfaithful.act", "none");
+    every = settings.number("unfaithful.every", 7, 1, 1_000_000);
+    async = settings.text("client.loop", "threads").equals("events");
+    if (settings.flag("unfaithful.strong", false)) {
+      // What is read back after the run: everything that was under way has arrived.
+      store.settle();
+      act = "read-back";
+    }
+  }
+
+  @Override
+  public Map<String, String> strongestReads(Settings settings) {
+    return Map.of("unfaithful.strong", "true");
+  }
+
+  @Override
+  protected void disconnect() {
+    // The store stays for the test to look at.
+  }
+
+  private CompletableFuture<Status> answer(Status status) {
+    return async ? CompletableFuture.supplyAsync(() -> status, DRIVER) : CompletableFuture.completedFuture(status);
+  }
+
+  @Override
+  public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
+    String name = table + "/" + text(key);
+    synchronized (store) {
+      store.operation();
+      if (act.equals("read-back") && store.failedReads > 0) {
+        store.failedReads--;
+        return answer(new Status("IO", "disk on fire"));
+      }
+      if (act.equals("read-back") && Math.floorMod(name.hashCode(), 100) < store.unreadable) {
+        return answer(new Status("IO", "the server is lost"));
+      }
+      Map<String, byte[]> row = store.rows.get(name);
+      // Read-before-write ignores the fields: nobody compares them.
+      if (!store.isRight(name) && !act.equals("read-back") && sink != RowSink.DISCARD) {
+        store.badReads++;
+      }
+      if (row == null) {
+        return answer(Status.NOT_FOUND);
+      }
+      row.forEach((field, value) -> {
+        if (columns == null || columns.names().contains(field)) {
+          sink.field(0, field, ByteBuffer.wrap(value));
+        }
+      });
+      return answer(Status.OK);
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status> insertRow(Row row) {
+    synchronized (store) {
+      store.operation();
+      store.apply(row);
+      store.acknowledge(row);
+      return answer(Status.OK);
+    }
+  }
+
+  @Override
+  public CompletableFuture<Status> updateRow(Row row) {
+    synchronized (store) {
+      store.operation();
+      boolean acts = ++store.updates % every == 0 && !act.equals("none");
+      store.acts += acts ? 1 : 0;
+      boolean fails = acts && List.of("error", "late", "refuse").contains(act);
+      if (fails) {
+        for (int i = 0; i < row.values().length; i++) {
+          store.maybes.add(name(row) + row.columns().names().get(i) + text(row.values()[i]));
+        }
+      } else {
+        store.acknowledge(row);
+      }
+      if (!acts || act.equals("error") || act.equals("duplicate")) {
+        store.apply(row);
+      }
+      Row held = store.held.remove(name(row));
+      if (held != null) {
+        store.apply(held);
+      }
+      if (acts) {
+        act(row);
+      }
+      return answer(fails ? new Status("IO", "nobody knows") : Status.OK);
+    }
+  }
+
+  private void act(Row row) {
+    switch (act) {
+      case "reorder", "duplicate" -> store.held.put(name(row), row);
+      case "delay", "late" -> store.late.computeIfAbsent(store.operations + LATE, k -> new ArrayList<>()).add(row);
+      case "truncate" -> store.apply(new Row(row.table(), row.key(), row.columns(), changed(row, value ->
+          Arrays.copyOf(value, value.length - 1))));
+      case "flip" -> store.apply(new Row(row.table(), row.key(), row.columns(), changed(row, value -> {
+        byte[] other = value.clone();
+        other[(int) (store.updates % other.length)] ^= (byte) (1 << store.updates % 8);
+        return other;
+      })));
+      case "swap" -> store.rows.get(name(row)).putAll(store.rows.get(
+          name(row).equals(store.rows.firstKey()) ? store.rows.lastKey() : store.rows.firstKey()));
+      case "remove" -> store.rows.remove(name(row));
+      default -> {
+        // lose, refuse, error: done.
+      }
+    }
+  }
+
+  private static byte[][] changed(Row row, java.util.function.UnaryOperator<byte[]> change) {
+    return Arrays.stream(row.values()).map(change).toArray(byte[][]::new);
+  }
+
+  @Override
+  public CompletableFuture<Status> deleteRow(String table, byte[] key) {
+    throw new UnsupportedOperationException("deleteRow");
+  }
+
+  @Override
+  public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    throw new UnsupportedOperationException("scanRows");
+  }
+}
