@@ -102,6 +102,39 @@ class TypeReport(Struct, frozen=True):
     statuses: dict[str, Whole] = {}
 
 
+class AccountingReport(Struct, frozen=True):
+    """What a client found with `verify=acknowledged`; docs/faults.md. Counts are of records.
+
+    :ivar sample: it accounts for one of so many records
+    :ivar reads: of its own records, which it could judge
+    :ivar keys: that were read back
+    :ivar read_back: whether it came to that
+    :ivar by_second: second of the window (the warm-up's are below 0), stale, unwritten and corrupt reads, maybe writes
+    :ivar read_back_with: properties of the strongest read
+    """
+
+    sample: Whole = 1
+    acknowledged: Whole = 0
+    maybe: Whole = 0
+    reads: Whole = 0
+    unknown_reads: Whole = 0
+    stale_reads: Whole = 0
+    unwritten_reads: Whole = 0
+    corrupt_reads: Whole = 0
+    keys: Whole = 0
+    lost: Whole = 0
+    missing: Whole = 0
+    unwritten: Whole = 0
+    corrupt: Whole = 0
+    unreadable: Whole = 0
+    read_back: bool = False
+    read_back_seconds: Number | None = None
+    read_back_with: dict[str, str] = {}
+    read_back_error: str | None = None
+    by_second: list[list[int]] = []
+    examples: list[str] = []
+
+
 class ClientReport(Struct, frozen=True):
     """What a client says of its part of a phase. ycsb-bindings/client writes it (Results)."""
 
@@ -135,6 +168,7 @@ class ClientReport(Struct, frozen=True):
     inserted: Whole | None = None
     unacknowledged_inserts: Whole | None = None
     operations_by_type: dict[str, TypeReport] = {}
+    accounting: AccountingReport | None = None
     first_error: str | None = None
     valid: bool | None = None
     reason: str | None = None

@@ -6,6 +6,9 @@ from dohyo.bad_input import BadInputError
 from dohyo.scenario import key_columns, phases, properties, search, systems
 from dohyo.scenario.scenario import Scenario
 
+# What verify=acknowledged writes at the beginning of each value (Stamp.java).
+STAMP_BYTES = 29
+
 
 def check(scenario: Scenario) -> None:
     """Checks what no single value can tell.
@@ -120,6 +123,8 @@ def _check_records(scenario: Scenario) -> None:
     _check_key(scenario)
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
+    if scenario["verify"] == "acknowledged":
+        _check_accounting(scenario)
     if scenario["fieldlengthdistribution"] == "constant":
         if "fieldlengthhistogram" in scenario.values:
             raise BadInputError("fieldlengthhistogram needs fieldlengthdistribution=histogram")
@@ -127,6 +132,26 @@ def _check_records(scenario: Scenario) -> None:
         raise BadInputError("dataintegrity=true needs fieldlengthdistribution=constant")
     else:
         _at_most(scenario, "minfieldlength", scenario.number("fieldlength"), "fieldlength")
+
+
+def _check_accounting(scenario: Scenario) -> None:
+    """Checks that every value has room for what `verify=acknowledged` writes into it; ycsb-bindings' Stamp.LENGTH."""
+    distribution = scenario["fieldlengthdistribution"]
+    if scenario["dataintegrity"] == "true":
+        raise BadInputError(
+            "verify=acknowledged checks values as dataintegrity=true does, and more; give one of the two"
+        )
+    if distribution == "histogram":
+        raise BadInputError(
+            f"verify=acknowledged: a value begins with a stamp of {STAMP_BYTES} bytes, and one of"
+            " fieldlengthdistribution=histogram may be shorter; use another distribution"
+        )
+    shortest = "fieldlength" if distribution == "constant" else "minfieldlength"
+    if scenario.number(shortest) < STAMP_BYTES:
+        raise BadInputError(
+            f"verify=acknowledged: {shortest}={scenario[shortest]}: a value begins with a stamp of {STAMP_BYTES} bytes;"
+            f" set {shortest} to {STAMP_BYTES} or more"
+        )
 
 
 def _check_fields(scenario: Scenario) -> None:

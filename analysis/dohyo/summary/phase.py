@@ -113,7 +113,14 @@ class Phase:
         return client.problems
 
     def broken(
-        self, warmup: float, timed: bool, target: float | None, not_found_limit: float, cpus: Mapping[str, int]
+        self,
+        warmup: float,
+        timed: bool,
+        target: float | None,
+        not_found_limit: float,
+        cpus: Mapping[str, int],
+        *,
+        strong: bool = False,
     ) -> list[str]:
         """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
 
@@ -121,6 +128,7 @@ class Phase:
         :param target: of all clients, in operations/s
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
+        :param strong: the servers promise that a read sees the last acknowledged write
         """
         warmups = (client.report.warmup_seconds for client in self.clients)
         agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
@@ -139,6 +147,7 @@ class Phase:
             cpus=cpus,
             returns=self.run.returns,
             not_found=self.timeline.seconds.not_found(),
+            strong=strong,
         ).problems(self.name)
 
     @property

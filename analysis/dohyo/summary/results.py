@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.canary import Canary, Comparison
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
@@ -105,6 +106,7 @@ class Trial:
     by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)  # what differs: phase -> condition
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     notes: list[str] = field(default_factory=list)
+    accounting: Accounting | None = None  # what became of acknowledged writes, in the runs that count
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import log
 from typing import Any
 
+from dohyo.evidence import accounting
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.rows import LOAD, Run, rows, sampled
@@ -83,6 +84,7 @@ class Rounds:
                 other_cpu=furthest(each.other_cpu for each in every),
                 stolen_cpu=furthest(each.stolen_cpu for each in every),
             ),
+            accounting=accounting.together(each.accounting for each in self.trials),
             deviations=_each_once(self.trials, "deviations"),
             notes=_each_once(self.trials, "notes"),
             # The rounds in which the system did not fail say nothing of it by themselves.

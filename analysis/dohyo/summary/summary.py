@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from msgspec import UNSET, Struct, structs
 
-from dohyo.evidence import canary, manifest, records, row_count
+from dohyo.evidence import accounting, canary, manifest, records, row_count
 from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import COLLAPSE_SECONDS, Event
@@ -408,6 +408,7 @@ class _Evidence:
                 *host_metrics.notes(),
                 *(hosts.problems if hosts else ()),
             ],
+            accounting=accounting.together(client.report.accounting for phase in counted for client in phase.clients),
             rows=result,
             load_is_measured=self._load_is_measured,
             trends=_trends(valid),
@@ -553,6 +554,7 @@ class _Evidence:
         self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int], taken: Sequence[Taken]
     ) -> list[str]:
         """What is wrong with runs that count, though their clients have ended well."""
+        strong = (self._read("conditions.json", records.ReadBack).consistency or "").startswith("strong")
         found = [
             problem
             for phase in counted
@@ -562,6 +564,7 @@ class _Evidence:
                 self._properties_of(phase.kind).target,
                 self._most_not_found(phase),
                 cpus,
+                strong=strong,
             )
         ]
         found += [problem for phase in counted for problem in self._disturbed(phase, taken)]

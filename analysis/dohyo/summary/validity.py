@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dohyo.evidence import accounting
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.host_metrics import SATURATED, Taken
@@ -48,6 +49,7 @@ class RunFacts:
     :ivar cpus: processors of the hosts, where they are known
     :ivar returns: records by status
     :ivar not_found: operations that found nothing, by second of the measured window
+    :ivar strong: the servers promise that a read sees the last acknowledged write
     """
 
     clients: Sequence[ClientFolder]
@@ -61,6 +63,7 @@ class RunFacts:
     cpus: Mapping[str, int]
     returns: Mapping[str, int]
     not_found: Mapping[int, int]
+    strong: bool = False
 
     @property
     def apart_ms(self) -> float:
@@ -147,6 +150,22 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
     return (
         f"the client's thread {client.report.busiest_thread or 'of an unknown name'} used {share:.0%} of a processor:"
         f" it is the client that was measured; less than {SATURATED:.0%} are allowed"
+    )
+
+
+def lost_writes(_: RunFacts, client: ClientFolder) -> str | None:
+    """Whether a client did not find what the system has acknowledged, or found what nobody has written."""
+    account = client.report.accounting
+    return accounting.losses(account) or None if account is not None else None
+
+
+def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
+    """Whether reads were stale although the conditions promise that none is."""
+    account = client.report.accounting
+    if account is None or not account.stale_reads or not run.strong:
+        return None
+    return f"{account.stale_reads:,} of {account.reads:,} reads were stale, and the servers' consistency is strong" + (
+        f"; first: {account.examples[0]}" if account.examples else ""
     )
 
 
@@ -283,6 +302,10 @@ CHECKS = (
     Check("a client did another scenario than most: its binding, threads, batch size, … in `client.json`",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
+    Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
+          " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes),
+    Check("reads were stale although the servers' consistency is strong, with `verify=acknowledged`",
+          of_client=stale_reads),
     Check("[somebody else](#somebody-else) used the processors of a host of the trial: other processes, or the"
           " hypervisor", f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
           by="max.other.cpu"),

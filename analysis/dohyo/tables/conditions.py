@@ -48,7 +48,8 @@ def _values(conditions: Sequence[Condition]) -> str:
 
 def _of_trial(trial: Trial) -> list[Condition]:
     system = Condition("system", " ".join(filter(None, (trial.title, trial.conditions.version))))
-    return [system, *_known(trial.conditions), *_phases(trial)]
+    accounted = [Condition("accounting", str(trial.accounting), ("accounting",))] if trial.accounting else []
+    return [system, *accounted, *_known(trial.conditions), *_phases(trial)]
 
 
 def _known(of: Conditions) -> Iterator[Condition]:

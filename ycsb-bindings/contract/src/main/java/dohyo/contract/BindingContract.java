@@ -629,6 +629,29 @@ public abstract class BindingContract {
     assertTrue(run.contains("[READ], Return=OK, ") && run.contains("[UPDATE], Return=OK, "), run);
   }
 
+  /** As the former, with every acknowledged write accounted for: nothing is stale, lost or damaged on one server. */
+  @Test
+  void everyAcknowledgedWriteIsThere(@TempDir Path folder) throws Exception {
+    Path file = folder.resolve("client.properties");
+    Path summary = folder.resolve("client.json");
+    Properties properties = server.with(Map.of("table", YCSB_TABLE, "recordcount", "1000", "operationcount", "2000",
+        "threadcount", "4", "batchsize", "5", "readproportion", "0.4", "updateproportion", "0.3",
+        "readmodifywriteproportion", "0.2", "insertproportion", "0.1", "verify", "acknowledged"));
+    properties.putAll(Map.of("fieldnameprefix", NASTY_PREFIX, "client.summary", summary.toString()));
+    properties.putAll(settings());
+    try (var writer = Files.newBufferedWriter(file)) {
+      properties.store(writer, null);
+    }
+    client("dohyo.client.Client", file, "-load");
+    client("dohyo.client.Client", file, "-t");
+    String found = Files.readString(summary);
+    for (String count : List.of("maybe", "unknown_reads", "stale_reads", "unwritten_reads", "corrupt_reads", "lost",
+        "missing", "unwritten", "corrupt", "unreadable")) {
+      assertTrue(found.contains("\"" + count + "\" : 0,"), count + " in " + found);
+    }
+    assertTrue(found.contains("\"read_back\" : true") && !found.contains("\"keys\" : 0"), found);
+  }
+
   private String client(String main, Path properties, String phase) throws Exception {
     Path results = properties.resolveSibling("result.txt");
     Path messages = properties.resolveSibling("status.txt");

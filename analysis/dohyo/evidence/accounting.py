@@ -1,0 +1,85 @@
+"""What became of acknowledged writes (`verify=acknowledged`): the accounts of all clients and runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from dohyo.evidence.records import AccountingReport
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """Records by what became of them; docs/faults.md says what each count means.
+
+    :ivar sample: the clients account for one of so many records
+    :ivar read_back: whether every client has read its records back
+    """
+
+    sample: int
+    acknowledged: int
+    maybe: int
+    reads: int
+    unknown_reads: int
+    stale_reads: int
+    unwritten_reads: int
+    corrupt_reads: int
+    keys: int
+    lost: int
+    missing: int
+    unwritten: int
+    corrupt: int
+    unreadable: int
+    read_back: bool
+
+    def __str__(self) -> str:
+        """In words; what is 0 and rarely anything else is left out."""
+        parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]
+        if self.read_back:
+            parts.append(f"{self.lost + self.missing:,} lost of {self.acknowledged:,} acknowledged")
+        else:
+            parts.append("not read back")
+        unwritten, corrupt = self.unwritten + self.unwritten_reads, self.corrupt + self.corrupt_reads
+        rare = (
+            (unwritten, "never written"),
+            (corrupt, "corrupt"),
+            (self.unreadable, "unreadable"),
+            (self.maybe, "maybe"),
+        )
+        parts += [f"{count:,} {what}" for count, what in rare if count]
+        if self.sample > 1:
+            parts.append(f"1 of {self.sample} records")
+        return ", ".join(parts)
+
+
+def together(accounts: Iterable[Accounting | AccountingReport | None]) -> Accounting | None:
+    """The sums over clients, runs or rounds; None where nothing was accounted for."""
+    known = [account for account in accounts if account is not None]
+    if not known:
+        return None
+    sums = {name: sum(getattr(each, name) for each in known) for name in _SUMS}
+    return Accounting(
+        sample=max(each.sample for each in known), read_back=all(each.read_back for each in known), **sums
+    )
+
+
+_SUMS = [each.name for each in fields(Accounting) if each.name not in ("sample", "read_back")]
+
+
+def losses(of: AccountingReport) -> str:
+    """What no system may do while nothing fails, in words; empty where nothing is wrong."""
+    found = (
+        (of.lost, f"acknowledged writes of {of.lost:,} records were lost"),
+        (of.missing, f"{of.missing:,} acknowledged records were missing"),
+        (of.unwritten, f"{of.unwritten:,} records had what was never written"),
+        (of.unwritten_reads, f"{of.unwritten_reads:,} reads gave what was never written"),
+        (of.corrupt, f"{of.corrupt:,} records were corrupt"),
+        (of.corrupt_reads, f"{of.corrupt_reads:,} reads were corrupt"),
+        (
+            of.unreadable,
+            f"{of.unreadable:,} records could not be read back: {of.read_back_error or 'no answer in time'}",
+        ),
+        (not of.read_back, "the records were not read back"),
+    )
+    words = "; ".join(words for count, words in found if count)
+    return f"{words}; first: {of.examples[0]}" if words and of.examples else words

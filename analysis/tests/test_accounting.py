@@ -1,0 +1,117 @@
+"""What became of acknowledged writes: sums, words, and what makes a run invalid."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import edit_json, rendered, trial
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ROOT
+from dohyo.scenario import loading
+from dohyo.scenario.together import STAMP_BYTES
+from dohyo.summary.results import Trial
+from dohyo.summary.summary import summarise
+
+GOOD = {
+    "sample": 1,
+    "acknowledged": 600_000,
+    "maybe": 0,
+    "reads": 1_500_000,
+    "unknown_reads": 7,
+    "stale_reads": 0,
+    "unwritten_reads": 0,
+    "corrupt_reads": 0,
+    "keys": 10_000,
+    "lost": 0,
+    "missing": 0,
+    "unwritten": 0,
+    "corrupt": 0,
+    "unreadable": 0,
+    "read_back": True,
+    "by_second": [],
+    "examples": [],
+}
+
+
+def of_runs(experiment: Path, consistency: str = "strong", **found: Any) -> Trial:
+    """A trial of two runs, the second of which has found something."""
+    folder = trial(experiment, 1, "cassandra")
+    edit_json(folder / "conditions.json", consistency=consistency)
+    edit_json(folder / "run-1/node1/client.json", accounting=GOOD)
+    edit_json(folder / "run-2/node1/client.json", accounting={**GOOD, **found})
+    (of,) = summarise(experiment).trials
+    return of
+
+
+def test_the_table_and_the_summary_have_the_sums(tmp_path: Path) -> None:
+    of = of_runs(tmp_path, maybe=3)
+    assert (of.status, of.reason) == ("ok", None)
+    words = "0 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged, 3 maybe"
+    assert str(of.accounting) == words
+    summary = summarise(tmp_path)
+    assert f"accounting {words}" in " ".join(rendered(summary).split())
+    (written,) = json.loads(summary.json())["trials"]
+    assert written["accounting"]["unknown_reads"] == 14
+    assert written["accounting"]["read_back"] is True
+
+
+def test_without_accounts_there_are_none(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra")
+    (of,) = summarise(tmp_path).trials
+    assert of.accounting is None
+    assert "accounting" not in rendered(summarise(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ({"lost": 2, "examples": ["record 5 (user5) behind: old"]},
+         "acknowledged writes of 2 records were lost; first: record 5 (user5) behind: old"),
+        ({"missing": 1}, "1 acknowledged records were missing"),
+        ({"unwritten": 1}, "1 records had what was never written"),
+        ({"unwritten_reads": 1}, "1 reads gave what was never written"),
+        ({"corrupt": 1}, "1 records were corrupt"),
+        ({"corrupt_reads": 1}, "1 reads were corrupt"),
+        ({"unreadable": 4, "read_back_error": "UNAVAILABLE: 2 of 3"},
+         "4 records could not be read back: UNAVAILABLE: 2 of 3"),
+        ({"read_back": False}, "the records were not read back"),
+        ({"stale_reads": 1}, "1 of 1,500,000 reads were stale, and the servers' consistency is strong"),
+    ],
+)  # fmt: skip
+def test_what_makes_a_run_invalid(tmp_path: Path, found: dict[str, Any], why: str) -> None:
+    of = of_runs(tmp_path, **found)
+    assert (of.status, of.reason) == ("invalid", f"run-2 on node1: {why}")
+
+
+def test_stale_reads_are_a_figure_where_less_is_promised(tmp_path: Path) -> None:
+    of = of_runs(tmp_path, "eventual", stale_reads=5)
+    assert of.status == "ok"
+    assert str(of.accounting) == "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged"
+
+
+def test_a_sample_is_said_to_be_one(tmp_path: Path) -> None:
+    of = of_runs(tmp_path, sample=40)
+    assert str(of.accounting).endswith("acknowledged, 1 of 40 records")
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ("fieldlength=28", "fieldlength=28: a value begins with a stamp of 29 bytes"),
+        ("dataintegrity=true", "give one of the two"),
+        ("fieldlengthdistribution=uniform\nminfieldlength=28", "set minfieldlength to 29 or more"),
+        ("fieldlengthdistribution=histogram", "use another distribution"),
+    ],
+)
+def test_what_cannot_be_accounted_for_is_refused(tmp_path: Path, properties: str, why: str) -> None:
+    file = tmp_path / "short.properties"
+    file.write_text(f"systems=cassandra\nrecordcount=1000\nduration=5\nverify=acknowledged\n{properties}\n")
+    with pytest.raises(BadInputError, match=why):
+        loading.load(file)
+
+
+def test_the_stamp_is_as_long_as_the_client_writes_it() -> None:
+    java = ROOT / "ycsb-bindings/client/src/main/java/dohyo/workload/Stamp.java"
+    assert f"LENGTH = {STAMP_BYTES};" in java.read_text(encoding="utf-8")
