@@ -74,16 +74,25 @@ def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int]]) 
             f"#[Logging for: {name}, microseconds]\n#[Histogram log format version 1.3]\n",
             f"#[StartTime: {AGREED:.3f} (seconds since epoch), Sat Nov 21 13:08:53 UTC 2026]\n",
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n',
-            *(f"{second}.001,1.000,12.345,{text}\n" for second, (text, _) in enumerate(chosen)),
+            *(
+                f"{second}.001,1.000,12.345,{text}\n"
+                for second, (text, _) in enumerate(chosen)
+            ),
         ]
         (folder / f"{name}.hdr").write_text("".join(lines), encoding="utf-8")
         counts[name] = sum(operations for _, operations in chosen)
     total = sum(counts.values())
-    result = [f"[OVERALL], RunTime(ms), {seconds * 1000}\n[OVERALL], Throughput(ops/sec), {total / seconds}\n"]
+    result = [
+        f"[OVERALL], RunTime(ms), {seconds * 1000}\n[OVERALL], Throughput(ops/sec), {total / seconds}\n"
+    ]
     result.append(f"[OVERALL], Operations, {total}\n[OVERALL], Records, {total}\n")
     for name, number in counts.items():
-        result.append(f"[{name}], Operations, {number}\n[{name}], AverageLatency(us), 1400.0\n")
-        result.append(f"[{name}], MaxLatency(us), 30000\n[{name}], Return=OK, {number}\n")
+        result.append(
+            f"[{name}], Operations, {number}\n[{name}], AverageLatency(us), 1400.0\n"
+        )
+        result.append(
+            f"[{name}], MaxLatency(us), 30000\n[{name}], Return=OK, {number}\n"
+        )
     (folder / "result.txt").write_text("".join(result), encoding="utf-8")
     (folder / "exit").write_text("0\n", encoding="utf-8")
     report = {
@@ -108,12 +117,21 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
                 write_client(client, seconds, histograms)
                 continue
             client.mkdir()
-            for file in (trial / phase / f"client{number % options.distinct:05d}").iterdir():
+            for file in (
+                trial / phase / f"client{number % options.distinct:05d}"
+            ).iterdir():
                 (client / file.name).hardlink_to(file)
-    settings = {"trial_system": "cassandra", "trial_repeats": 1, "trial_properties": {}, "trial_threads": 8}
+    settings = {
+        "trial_system": "cassandra",
+        "trial_repeats": 1,
+        "trial_properties": {},
+        "trial_threads": 8,
+    }
     (trial / "trial.json").write_text(json.dumps(settings), encoding="utf-8")
     (trial / "state.json").write_text(json.dumps({"status": "done"}), encoding="utf-8")
-    (trial / "conditions.json").write_text(json.dumps({"title": "synthetic"}), encoding="utf-8")
+    (trial / "conditions.json").write_text(
+        json.dumps({"title": "synthetic"}), encoding="utf-8"
+    )
 
 
 def write_status(path: Path, megabytes: int) -> None:
@@ -124,7 +142,9 @@ def write_status(path: Path, megabytes: int) -> None:
         for second in count(1):
             each = [random.randint(900, 1100) for _ in range(2)]  # noqa: S311
             operations += sum(each)
-            clock = (datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)).strftime("%Y-%m-%d %H:%M:%S")
+            clock = (
+                datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)
+            ).strftime("%Y-%m-%d %H:%M:%S")
             types = " ".join(
                 f"[{name}: Count={number}, Max={number * 17}, Min=151, Avg={number * 1.5:.2f}, 50=1020, 90=2533,"
                 " 99=7211, 99.9=11935, 99.99=15127]"
@@ -144,10 +164,16 @@ def memory(process: int) -> int:
         try:
             lines = Path(f"/proc/{one}/status").read_text(encoding="utf-8").splitlines()
             tasks = Path(f"/proc/{one}/task").glob("*/children")
-            waiting += [int(child) for task in tasks for child in task.read_text(encoding="utf-8").split()]
+            waiting += [
+                int(child)
+                for task in tasks
+                for child in task.read_text(encoding="utf-8").split()
+            ]
         except OSError:
             continue  # has ended meanwhile
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+        total += sum(
+            int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")
+        )
     return total
 
 
@@ -160,7 +186,9 @@ def cpu() -> float:
 def measured(program: str, path: Path) -> tuple[float, float, float]:
     """Seconds, MB at the worst moment, and seconds of processor time."""
     began, cpu_before = time.monotonic(), cpu()
-    process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], stdout=subprocess.DEVNULL
+    )
     peak, over = [0], threading.Event()
 
     def watch() -> None:
@@ -180,20 +208,41 @@ def measured(program: str, path: Path) -> tuple[float, float, float]:
 
 def show(name: str, values: list[float]) -> None:
     """A row: the median, with the smallest and the largest."""
-    print(f"| {name} | {statistics.median(values):.4g} | [{min(values):.4g}, {max(values):.4g}] |", flush=True)
+    print(
+        f"| {name} | {statistics.median(values):.4g} | [{min(values):.4g}, {max(values):.4g}] |",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Prints the median of every figure, with the smallest and the largest."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clients", type=int, default=1000)
-    parser.add_argument("--times", type=int, default=10, help="so many times the clients are read, too; 1: not")
-    parser.add_argument("--seconds", type=int, default=3600, help="length of each client's logs")
-    parser.add_argument("--distinct", type=int, default=100, help="clients that are written; others are links to them")
+    parser.add_argument(
+        "--times",
+        type=int,
+        default=10,
+        help="so many times the clients are read, too; 1: not",
+    )
+    parser.add_argument(
+        "--seconds", type=int, default=3600, help="length of each client's logs"
+    )
+    parser.add_argument(
+        "--distinct",
+        type=int,
+        default=100,
+        help="clients that are written; others are links to them",
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--status-mb", type=int, default=2000, help="size of the status log; 0: none")
+    parser.add_argument(
+        "--status-mb", type=int, default=2000, help="size of the status log; 0: none"
+    )
     options = parser.parse_args()
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}\n")
+    print(
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}\n"
+    )
     print("| | median | [smallest, largest] |\n|---|---|---|", flush=True)
     figures: list[tuple[list[float], list[float]]] = []
     for clients in dict.fromkeys([options.clients, options.clients * options.times]):
@@ -205,13 +254,19 @@ def main() -> None:
         intervals = clients * options.seconds * 2
         name = f"{clients:,} clients × {options.seconds:,} s × 2 operations"
         show(f"{name}: s", figures[-1][0])
-        show(f"{name}: µs of processor time per interval", [1e6 * each[2] / intervals for each in rounds])
+        show(
+            f"{name}: µs of processor time per interval",
+            [1e6 * each[2] / intervals for each in rounds],
+        )
         show(f"{name}: MB of memory", figures[-1][1])
         show(f"{name}: MB of report.html", [page_mb])
     if len(figures) > 1:
         for which, unit in enumerate(("time", "memory")):
             pairs = zip(figures[0][which], figures[1][which], strict=True)
-            show(f"{options.times} × the clients: × {unit}", [more / less for less, more in pairs])
+            show(
+                f"{options.times} × the clients: × {unit}",
+                [more / less for less, more in pairs],
+            )
     if options.status_mb:
         with tempfile.TemporaryDirectory(prefix="dohyo-logs-") as work:
             log = Path(work) / "status.txt"
@@ -219,8 +274,13 @@ def main() -> None:
             rounds = [measured(READ_STATUS, log) for _ in range(options.rounds)]
             size = log.stat().st_size / 1e6
         show(f"status log of {size:,.0f} MB: MB/s", [size / each[0] for each in rounds])
-        show(f"status log of {size:,.0f} MB: MB per second of processor time", [size / each[2] for each in rounds])
-        show(f"status log of {size:,.0f} MB: MB of memory", [each[1] for each in rounds])
+        show(
+            f"status log of {size:,.0f} MB: MB per second of processor time",
+            [size / each[2] for each in rounds],
+        )
+        show(
+            f"status log of {size:,.0f} MB: MB of memory", [each[1] for each in rounds]
+        )
 
 
 if __name__ == "__main__":

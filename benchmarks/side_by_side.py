@@ -43,7 +43,12 @@ HEAP = 512  # MB; the default of client_heap
 PATIENCE = 120  # seconds that a run may last beyond warm-up and window
 
 # The modules of our bindings, which are also what `-db` takes.
-MODULES = {"cassandra": "cassandra", "hbase": "hbase", "aerospike": "aerospike", "mysql-innodb": "mysql"}
+MODULES = {
+    "cassandra": "cassandra",
+    "hbase": "hbase",
+    "aerospike": "aerospike",
+    "mysql-innodb": "mysql",
+}
 # The batch form that costs a client least. `logged` and `async` exist too; see docs/batches.md.
 OUR_BATCH_MODE = {
     "cassandra": {"cassandra.batchmode": "unlogged", "cassandra.batchread": "in"},
@@ -101,7 +106,9 @@ class Cell:
 
     @property
     def title(self) -> str:
-        return f"{self.system} {self.fields} × 100 B {KINDS[self.kind]}, {self.load.name}"
+        return (
+            f"{self.system} {self.fields} × 100 B {KINDS[self.kind]}, {self.load.name}"
+        )
 
 
 @dataclass(frozen=True)
@@ -164,15 +171,40 @@ def mix(kind: str, records: int, fields: int) -> dict[str, str]:
 
 def java(path: str, *command: str, heap: int = HEAP) -> list[str]:
     """The command of a JVM as a trial's client has it, with so many MB of heap."""
-    defaults = yaml.safe_load((ANSIBLE / "roles" / "client" / "defaults" / "main.yml").read_text())
-    return [str(JAVA), f"-Xms{heap}m", f"-Xmx{heap}m", *defaults["client_java_options"], "-cp", path, *command]
+    defaults = yaml.safe_load(
+        (ANSIBLE / "roles" / "client" / "defaults" / "main.yml").read_text()
+    )
+    return [
+        str(JAVA),
+        f"-Xms{heap}m",
+        f"-Xmx{heap}m",
+        *defaults["client_java_options"],
+        "-cp",
+        path,
+        *command,
+    ]
 
 
-def ycsb(command: Sequence[str], properties: Mapping[str, object], progress: str = OPERATIONS) -> Client:
+def ycsb(
+    command: Sequence[str], properties: Mapping[str, object], progress: str = OPERATIONS
+) -> Client:
     """Our client or the stock one, which take the same options and print the same lines."""
-    bounds = {"operationcount": 2_000_000_000, "maxexecutiontime": 3600, "status.interval": 1}
+    bounds = {
+        "operationcount": 2_000_000_000,
+        "maxexecutiontime": 3600,
+        "status.interval": 1,
+    }
     options = [f"{key}={value}" for key, value in (bounds | dict(properties)).items()]
-    return Client([*command, "-t", "-s", *(part for option in options for part in ("-p", option))], progress, FAILURE)
+    return Client(
+        [
+            *command,
+            "-t",
+            "-s",
+            *(part for option in options for part in ("-p", option)),
+        ],
+        progress,
+        FAILURE,
+    )
 
 
 def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
@@ -188,7 +220,9 @@ def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
         "operationcount": 0,
         **dict(change.split("=", 1) for change in changes),
     }
-    command = java(f"{bundle(cell.system)}/*", "dohyo.client.Client", "-db", MODULES[cell.system])
+    command = java(
+        f"{bundle(cell.system)}/*", "dohyo.client.Client", "-db", MODULES[cell.system]
+    )
     return ycsb(command, properties, RECORDS if load.batch > 1 else OPERATIONS)
 
 
@@ -199,19 +233,28 @@ def playbook(name: str, variables: Mapping[str, object]) -> None:
         SystemExit: with the playbook's own output, if it fails.
     """
     done = subprocess.run(
-        [ROOT / ".venv" / "bin" / "ansible-playbook", name, "-e", json.dumps(variables)],
+        [
+            ROOT / ".venv" / "bin" / "ansible-playbook",
+            name,
+            "-e",
+            json.dumps(variables),
+        ],
         cwd=ANSIBLE,
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode != 0:
-        sys.exit(f"ansible-playbook {name} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
+        sys.exit(
+            f"ansible-playbook {name} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
+        )
 
 
 @contextmanager
 def server(
-    system: str, properties: Mapping[str, str], variables: Mapping[str, object] | None = None
+    system: str,
+    properties: Mapping[str, str],
+    variables: Mapping[str, object] | None = None,
 ) -> Iterator[dict[str, str]]:
     """A fresh server with a loaded and settled table; gives the properties that connect to it.
 
@@ -223,9 +266,15 @@ def server(
     deployment: dict[str, object] = {
         "deploy_systems": [system],
         "trial_system": system,
-        "trial_dir": str(ROOT / "results" / "benchmark" / f"{system}-{properties['fieldcount']}"),
+        "trial_dir": str(
+            ROOT / "results" / "benchmark" / f"{system}-{properties['fieldcount']}"
+        ),
         "trial_until": "settle",
-        "trial_properties": {"batchsize": "100", **OUR_BATCH_MODE[system], **properties},
+        "trial_properties": {
+            "batchsize": "100",
+            **OUR_BATCH_MODE[system],
+            **properties,
+        },
         "trial_threads": 4,
         # The role counts the connections of a trial's client; here there may be more.
         "mysql_settings": {"max_connections": 200},
@@ -234,8 +283,14 @@ def server(
     playbook("deploy.yml", deployment)
     try:
         playbook("trial.yml", deployment)
-        lines = (ROOT / ".dohyo" / "run" / f"{system}.properties").read_text().splitlines()
-        pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
+        lines = (
+            (ROOT / ".dohyo" / "run" / f"{system}.properties").read_text().splitlines()
+        )
+        pairs = (
+            line.partition("=")
+            for line in lines
+            if "=" in line and not line.startswith("#")
+        )
         yield {key.strip(): value.strip() for key, _, value in pairs}
     finally:
         playbook("stop.yml", {})
@@ -250,21 +305,36 @@ def processor_seconds(pid: int) -> float:
 def context_switches(pid: int) -> int:
     switches = 0
     for file in Path(f"/proc/{pid}/task").glob("*/status"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread of the JIT compiler may end meanwhile
-            switches += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", file.read_text())))
+        with suppress(
+            FileNotFoundError, ProcessLookupError
+        ):  # a thread of the JIT compiler may end meanwhile
+            switches += sum(
+                map(int, re.findall(r"ctxt_switches:\s+(\d+)", file.read_text()))
+            )
     return switches
 
 
 def per_second(points: Sequence[tuple[float, int]]) -> float:
     """What came after the first point, over the time since; 0 of a single point."""
-    return sum(count for _, count in points[1:]) / (points[-1][0] - points[0][0]) if len(points) > 1 else 0
+    return (
+        sum(count for _, count in points[1:]) / (points[-1][0] - points[0][0])
+        if len(points) > 1
+        else 0
+    )
 
 
 @contextmanager
-def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subprocess.Popen[str], threading.Timer]]:
+def started(
+    client: Client, folder: str, limit: float
+) -> Iterator[tuple[subprocess.Popen[str], threading.Timer]]:
     """A running client, which is stopped in the end, and what kills it after so many seconds."""
     process = subprocess.Popen(
-        client.command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        client.command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     patience = threading.Timer(limit, process.kill)
     patience.start()
@@ -299,7 +369,9 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
             now = time.monotonic()
             last.append(line)
             if re.search(client.failure, line):
-                raise NotMeasured(f"{' '.join(client.command)}\nhad errors:\n{''.join(last)}")
+                raise NotMeasured(
+                    f"{' '.join(client.command)}\nhad errors:\n{''.join(last)}"
+                )
             if memory := ALLOCATED.search(line):
                 allocations.append((int(memory[2]) / 1000, int(memory[1]) - allocated))
                 allocated = int(memory[1])
@@ -313,15 +385,25 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
             first = first or (now if count else 0)
             if first and not begin and now - first >= arguments.warmup:
                 del allocations[:-1]
-                begin, cpu, switches = now, processor_seconds(process.pid), context_switches(process.pid)
+                begin, cpu, switches = (
+                    now,
+                    processor_seconds(process.pid),
+                    context_switches(process.pid),
+                )
             if begin:
-                at = datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp() if "at" in groups else now
+                at = (
+                    datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp()
+                    if "at" in groups
+                    else now
+                )
                 turns[groups.get("by", "")].append((at, count * client.worth))
             if begin and now - begin >= arguments.window:
                 rate = sum(map(per_second, turns.values()))
                 records = rate * (now - begin)
                 if not records:
-                    raise NotMeasured(f"{' '.join(client.command)}\ncarried no record in its window:\n{''.join(last)}")
+                    raise NotMeasured(
+                        f"{' '.join(client.command)}\ncarried no record in its window:\n{''.join(last)}"
+                    )
                 return Measured(
                     rate,
                     (processor_seconds(process.pid) - cpu) / records * 1e6,
@@ -329,25 +411,40 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                     per_second(allocations) / rate if len(allocations) > 1 else None,
                 )
         if patience.finished.is_set():
-            raise NotMeasured(f"{' '.join(client.command)}\nwas not through its window after {limit:g} s")
-        raise NotMeasured(f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}")
+            raise NotMeasured(
+                f"{' '.join(client.command)}\nwas not through its window after {limit:g} s"
+            )
+        raise NotMeasured(
+            f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}"
+        )
 
 
 def settle(patience: float = 60) -> None:
     """Waits until the servers do next to nothing: what was written is compacted, the client before is forgotten."""
-    pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
+    pids = [
+        int(file.read_text().split()[0])
+        for file in (ROOT / ".dohyo" / "run").glob("*/pid")
+    ]
     until = time.monotonic() + patience
-    while (running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < until:
+    while (
+        running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    ) and time.monotonic() < until:
         before = [processor_seconds(pid) for pid in running]
         time.sleep(2)
-        with suppress(FileNotFoundError, ProcessLookupError):  # one has been stopped meanwhile
+        with suppress(
+            FileNotFoundError, ProcessLookupError
+        ):  # one has been stopped meanwhile
             if sum(map(processor_seconds, running)) - sum(before) < 0.1 * 2:
                 return
 
 
 @contextmanager
 def warm_table(
-    cell: Cell, rows: Properties, variables: Mapping[str, object], arguments: argparse.Namespace, folder: str
+    cell: Cell,
+    rows: Properties,
+    variables: Mapping[str, object],
+    arguments: argparse.Namespace,
+    folder: str,
 ) -> Iterator[Properties]:
     """A server with a table for cells like this one, which our client has warmed up; gives what a client has to know.
 
@@ -360,12 +457,19 @@ def warm_table(
     with server(cell.system, properties, variables) as connection:
         table = connection | properties | CONNECTIONS.get(cell.system, {})
         # The JIT compilation of the server's own is nobody's.
-        run(ours(replace(cell, kind="mix", load=MANY), table, arguments.set), folder, arguments)
+        run(
+            ours(replace(cell, kind="mix", load=MANY), table, arguments.set),
+            folder,
+            arguments,
+        )
         yield table
 
 
 def without_batches(
-    cell: Cell, peer: Callable[[Cell], Client], arguments: argparse.Namespace, folder: str
+    cell: Cell,
+    peer: Callable[[Cell], Client],
+    arguments: argparse.Namespace,
+    folder: str,
 ) -> tuple[str, Client]:
     """The load, and its client, with which a peer that has no batches is faster."""
     rates: dict[str, tuple[float, Client]] = {}
@@ -391,7 +495,14 @@ def verdict(aim: float | None, good: bool) -> str:
     return f"{aim:.3g}" if good else f"{aim:.3g} **missed**"
 
 
-def compare(title: str, peer: Client, our: Client, aims: Aims, arguments: argparse.Namespace, folder: str) -> bool:
+def compare(
+    title: str,
+    peer: Client,
+    our: Client,
+    aims: Aims,
+    arguments: argparse.Namespace,
+    folder: str,
+) -> bool:
     """Runs both sides in turns and prints a row. A side that cannot be measured is not run again, and has dashes.
 
     Returns:
@@ -411,14 +522,25 @@ def compare(title: str, peer: Client, our: Client, aims: Aims, arguments: argpar
                 print(f"{title}: {error}", file=sys.stderr)
 
     def figure(side: int, of: Callable[[Measured], float], form: str) -> str:
-        return "–" if side in failed else f"{middle([of(run) for run in results[side]]):{form}}"
+        return (
+            "–"
+            if side in failed
+            else f"{middle([of(run) for run in results[side]]):{form}}"
+        )
 
-    def row(of: Callable[[Measured], float], form: str, aim: float | None, least: bool = False) -> str:
+    def row(
+        of: Callable[[Measured], float],
+        form: str,
+        aim: float | None,
+        least: bool = False,
+    ) -> str:
         figures = f"{figure(1, of, form)} | {figure(0, of, form)}"
         if failed:
             return f"{figures} | not measured | {verdict(aim, True)}"
         ratios = [of(b) / of(a) for a, b in zip(*results, strict=True)]
-        good = aim is None or (middle(ratios) >= aim if least else middle(ratios) <= aim)
+        good = aim is None or (
+            middle(ratios) >= aim if least else middle(ratios) <= aim
+        )
         return f"{figures} | {spread(ratios)} | {verdict(aim, good)}"
 
     def switches(run: Measured) -> float:
@@ -437,22 +559,55 @@ def compare(title: str, peer: Client, our: Client, aims: Aims, arguments: argpar
 
 def wanted(cells: Sequence[Cell], arguments: argparse.Namespace) -> list[Cell]:
     """The cells that `--only` selects."""
-    return [cell for cell in cells if not arguments.only or any(text in cell.title for text in arguments.only)]
+    return [
+        cell
+        for cell in cells
+        if not arguments.only or any(text in cell.title for text in arguments.only)
+    ]
 
 
 def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Namespace:
     """Reads the command line and prints the head of the table."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
-    parser.add_argument("--pairs", type=int, default=3, help="of runs per cell (default %(default)s)")
-    parser.add_argument("--warmup", type=float, default=15, help="seconds of each run (default %(default)s)")
-    parser.add_argument("--window", type=float, default=30, help="seconds of each run (default %(default)s)")
-    parser.add_argument("--records", type=int, default=100_000, help="rows in the table (default %(default)s)")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="TEXT", help="only cells whose name has it; repeatable"
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a property of ours; repeatable"
+        "what", nargs="*", choices=list(what), help="default: all", default=list(what)
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=3, help="of runs per cell (default %(default)s)"
+    )
+    parser.add_argument(
+        "--warmup",
+        type=float,
+        default=15,
+        help="seconds of each run (default %(default)s)",
+    )
+    parser.add_argument(
+        "--window",
+        type=float,
+        default=30,
+        help="seconds of each run (default %(default)s)",
+    )
+    parser.add_argument(
+        "--records",
+        type=int,
+        default=100_000,
+        help="rows in the table (default %(default)s)",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only cells whose name has it; repeatable",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a property of ours; repeatable",
     )
     arguments = parser.parse_args()
     print(

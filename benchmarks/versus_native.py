@@ -72,7 +72,10 @@ LOADS = (ONE_BY_ONE, MANY, BATCHES)
 # What makes a table that the peer knows, too.
 TABLE = {"insertorder": "ordered"}
 # PerformanceEvaluation's keys are numbers of 26 digits, and its columns have no other names than numbers.
-HBASE_TABLE = TABLE | {"keycolumns": "zeros text(8) 1, number text(18)", "fieldnameprefix": ""}
+HBASE_TABLE = TABLE | {
+    "keycolumns": "zeros text(8) 1, number text(18)",
+    "fieldnameprefix": "",
+}
 
 
 def latte(program: str, cell: Cell, table: Properties) -> Client:
@@ -95,13 +98,20 @@ def sysbench(program: str, cell: Cell, table: Properties) -> Client:
         f" --mysql-host={place.hostname} --mysql-port={place.port} --mysql-db={place.path[1:]}"
         f" --mysql-user={table['mysql.user']} --mysql-password={table.get('mysql.password', '')} run"
     )
-    return Client(command.split(), r"^(?P<new>\d+) events", r"[1-9]\d* errors|^FATAL", cell.load.batch)
+    return Client(
+        command.split(),
+        r"^(?P<new>\d+) events",
+        r"[1-9]\d* errors|^FATAL",
+        cell.load.batch,
+    )
 
 
 def evaluation(path: str, cell: Cell, table: Properties) -> Client:
     threads = cell.load.requests
     rows = int(table["recordcount"]) // threads
-    server = " ".join(f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase."))
+    server = " ".join(
+        f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase.")
+    )
     command = (
         f"-Dlog4j.configuration=file:{NATIVE}/log4j.properties org.apache.hadoop.hbase.PerformanceEvaluation {server}"
         f" --nomapred --oneCon=true --table=usertable --rows={rows} --cycles=1000000 --columns={cell.fields}"
@@ -126,7 +136,12 @@ def aerospike(path: str, cell: Cell, table: Properties, loads: bool = False) -> 
         command += f" -async -C {cell.load.requests} -W 1 -asyncMaxConnsPerNode {cell.load.requests}"
     command += f" -B {cell.load.batch}" if cell.load.batch > 1 else ""
     failure = r"(timeouts|errors|nf)=[1-9]|^Exception|^Error"
-    return Client(java(path, *command.split()), r" total\(tps=(?P<new>\d+)", failure, cell.load.batch)
+    return Client(
+        java(path, *command.split()),
+        r" total\(tps=(?P<new>\d+)",
+        failure,
+        cell.load.batch,
+    )
 
 
 @dataclass(frozen=True)
@@ -142,7 +157,9 @@ class Peer:
     batches: tuple[str, ...] = ()  # the kinds that it can do in batches
 
     def find(self) -> str | None:
-        return os.environ.get(self.variable) or (self.program and shutil.which(self.program))
+        return os.environ.get(self.variable) or (
+            self.program and shutil.which(self.program)
+        )
 
 
 PEERS = {
@@ -165,12 +182,23 @@ PEERS = {
         batches=("read", "write"),
     ),
     "mysql-innodb": Peer(
-        sysbench, "SYSBENCH", "sysbench", "apt-get install sysbench", 1.2, batches=("read", "write", "mix")
+        sysbench,
+        "SYSBENCH",
+        "sysbench",
+        "apt-get install sysbench",
+        1.2,
+        batches=("read", "write", "mix"),
     ),
 }
 
 
-def run_cell(cell: Cell, program: str, table: Properties, arguments: argparse.Namespace, folder: str) -> bool:
+def run_cell(
+    cell: Cell,
+    program: str,
+    table: Properties,
+    arguments: argparse.Namespace,
+    folder: str,
+) -> bool:
     """Finds the peer's client for a cell and compares it with ours."""
     peer = PEERS[cell.system]
 
@@ -181,7 +209,14 @@ def run_cell(cell: Cell, program: str, table: Properties, arguments: argparse.Na
     if cell.load.batch > 1 and cell.kind not in peer.batches:
         load, theirs = without_batches(cell, client, arguments, folder)
         title, rate = f"{title} (peer: {load})", 2.0
-    return compare(title, theirs, ours(cell, table, arguments.set), Aims(rate, peer.cpu_aim), arguments, folder)
+    return compare(
+        title,
+        theirs,
+        ours(cell, table, arguments.set),
+        Aims(rate, peer.cpu_aim),
+        arguments,
+        folder,
+    )
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
@@ -189,17 +224,30 @@ def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
     peer = PEERS[system]
     program = peer.find()
     if not program:
-        print(f"{system}: skipped, there is no {peer.variable}: {peer.source}", file=sys.stderr)
+        print(
+            f"{system}: skipped, there is no {peer.variable}: {peer.source}",
+            file=sys.stderr,
+        )
         return True
     done = True
     for fields in (1, 10):
-        cells = wanted([Cell(system, fields, kind, load) for kind in peer.kinds for load in LOADS], arguments)
+        cells = wanted(
+            [Cell(system, fields, kind, load) for kind in peer.kinds for load in LOADS],
+            arguments,
+        )
         if not cells:
             continue
         rows = HBASE_TABLE if system == "hbase" else TABLE
-        with warm_table(cells[0], rows, {"hbase_family": "info0"}, arguments, folder) as table:
+        with warm_table(
+            cells[0], rows, {"hbase_family": "info0"}, arguments, folder
+        ) as table:
             if system == "aerospike":
-                loading = aerospike(program, Cell(system, fields, "write", ONE_BY_ONE), table, loads=True)
+                loading = aerospike(
+                    program,
+                    Cell(system, fields, "write", ONE_BY_ONE),
+                    table,
+                    loads=True,
+                )
                 subprocess.run(loading.command, check=True, capture_output=True)
             for cell in cells:
                 done &= run_cell(cell, program, table, arguments, folder)

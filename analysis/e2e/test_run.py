@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -154,7 +155,8 @@ def kill(service: str) -> None:
 
 
 def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--details", "--records=2000", *small.options(without="canary"))
+    asked = ["--details", "--records=2000", "--set=verify=acknowledged", *small.options(without="canary")]
+    run = Run(tmp_path / "out", "workloadA", *asked)
     assert run.end() == 0
     trials = run.trials()
     reasons = {system: reason for system, reason in available.ask(None).items() if not all_systems()[system].by_name}
@@ -171,6 +173,10 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert rows["load", "INSERT"]["records"] == 2000
         assert rows["run", "READ"]["errors"] == rows["run", "READ"]["not_found"] == 0
         assert rows["run", "UPDATE"]["operations"] > 0
+        account = trial["accounting"]
+        assert account["acknowledged"] >= rows["run", "UPDATE"]["operations"]
+        assert account["reads"] >= rows["run", "READ"]["operations"]
+        assert (account["keys"], account["unknown_reads"], account["stale_reads"], account["lost"]) == (2000, 0, 0, 0)
         assert all_systems()[system].title.split()[-1] in run.text
         names = {"cpu_one", "cpu_all", "memory", "disk_write", "disk_fsync", "disk_read"}
         assert {figure["name"] for figure in trial["canary"]["figures"]} == names
@@ -186,6 +192,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         # Figures never depend on the checkout that reads them.
         kept = run.out / "raw" / trial["name"] / "server/figures.yml"
         assert kept.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
+    assert re.search(r"accounting +0 stale of [\d,]+ reads, 0 lost of [\d,]+ acknowledged", run.text)
     assert "hosts before each trial: " in run.text
     assert f"dohyo show {run.out}" in run.text.splitlines()[-1]
     assert (run.out / "summary.csv").exists()

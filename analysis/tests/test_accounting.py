@@ -36,7 +36,7 @@ GOOD = {
 
 
 def of_runs(experiment: Path, consistency: str = "strong", **found: Any) -> Trial:
-    """A trial of two runs, the second of which has found something."""
+    """A trial of two runs; the second one has found something."""
     folder = trial(experiment, 1, "cassandra")
     edit_json(folder / "conditions.json", consistency=consistency)
     edit_json(folder / "run-1/node1/client.json", accounting=GOOD)

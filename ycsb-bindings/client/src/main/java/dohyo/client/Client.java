@@ -194,7 +194,9 @@ public final class Client {
         reporter.tick();
       }
       if (run.workload().ledger() != null) {
-        run.workload().ledger().tick(Math.floorDiv(now - window.measure(), TimeUnit.SECONDS.toNanos(1)));
+        // It is called shortly after the end of a second.
+        long middle = now - window.measure() - TimeUnit.SECONDS.toNanos(TICK_SECONDS) / 2;
+        run.workload().ledger().tick(Math.floorDiv(middle, TimeUnit.SECONDS.toNanos(1)));
       }
       if (givenUp == 0 && abort.isSet()) {
         givenUp = now;

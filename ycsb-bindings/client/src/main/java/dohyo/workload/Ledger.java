@@ -194,7 +194,9 @@ public final class Ledger {
   }
 
   private int[] numbers(Columns columns) {
-    return numbers.computeIfAbsent(columns, c -> c.names().stream().mapToInt(fields::get).toArray());
+    int[] known = numbers.get(columns);
+    return known != null ? known
+        : numbers.computeIfAbsent(columns, c -> c.names().stream().mapToInt(fields::get).toArray());
   }
 
   // ---- Writes ----
@@ -480,14 +482,16 @@ public final class Ledger {
   public void tick(long second) {
     long[] now = {reads.of(Finding.BEHIND, Finding.MISSING), reads.of(Finding.UNWRITTEN), reads.of(Finding.CORRUPT),
         maybe.sum()};
-    if (!Arrays.equals(now, lastSecond)) {
-      long[] line = {second, 0, 0, 0, 0};
-      for (int i = 0; i < now.length; i++) {
-        line[i + 1] = now[i] - lastSecond[i];
-      }
-      bySecond.add(line);
-      lastSecond = now;
+    if (Arrays.equals(now, lastSecond)) {
+      return;
     }
+    if (bySecond.isEmpty() || bySecond.get(bySecond.size() - 1)[0] != second) {
+      bySecond.add(new long[] {second, 0, 0, 0, 0});
+    }
+    for (int i = 0; i < now.length; i++) {
+      bySecond.get(bySecond.size() - 1)[i + 1] += now[i] - lastSecond[i];
+    }
+    lastSecond = now;
   }
 
   /** The figures of the run, as client.json has them: of the writes, of the reads, and of what was read back. */

@@ -1,0 +1,118 @@
+"""What accounting for acknowledged writes (verify=acknowledged) costs: the rate with it, by the rate without it.
+
+    .venv/bin/python benchmarks/accounting.py [cassandra] [mysql-innodb] [--rounds 3] [--duration 15] [--records 100000]
+
+An experiment of run.sh with workloadA and both values of `verify`. Each round measures a system once with each, on fresh
+servers. The table has the rates, their ratio as the median over the rounds with the least and the largest, and the
+processor time of client and servers per record. The aim is at least 0.95 of the rate.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+AIM = 0.95
+
+
+def measure(
+    systems: list[str], rounds: int, duration: int, records: int, folder: Path
+) -> list[dict[str, Any]]:
+    """Measures, and returns the trials of the summary.
+
+    :raises CalledProcessError: when run.sh fails
+    """
+    settings = [
+        "matrix.verify=none,acknowledged",
+        f"recordcount={records}",
+        "max.other.cpu=100%",
+        "seed=1",
+    ]
+    command = [
+        ROOT / "run.sh",
+        "workloadA",
+        "--systems",
+        ",".join(systems),
+        "--rounds",
+        str(rounds),
+    ]
+    command += ["--duration", f"{duration}s", "--out", folder]
+    command += [word for setting in settings for word in ("--set", setting)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    trials: list[dict[str, Any]] = json.loads((folder / "summary.json").read_text())[
+        "trials"
+    ]
+    return trials
+
+
+def overall(
+    trials: list[dict[str, Any]], system: str, verify: str
+) -> list[dict[str, Any]]:
+    """The row of all operations of each valid round."""
+    return [
+        row
+        for trial in trials
+        if (trial["system"], trial["point"]["verify"], trial["status"])
+        == (system, verify, "ok")
+        for row in trial["rows"]
+        if (row["phase"], row["operation"]) == ("run", "OVERALL")
+    ]
+
+
+def main() -> None:
+    """Measures and prints."""
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    words.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
+    words.add_argument("--rounds", type=int, default=3)
+    words.add_argument("--duration", type=int, default=15)
+    words.add_argument("--records", type=int, default=100_000)
+    asked = words.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        trials = measure(
+            asked.systems,
+            asked.rounds,
+            asked.duration,
+            asked.records,
+            Path(folder) / "out",
+        )
+    print(
+        "| system | op/s without | with | with / without | aim | client CPU µs/rec | with | server CPU µs/rec | with |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    for system in asked.systems:
+        without, having = (
+            overall(trials, system, verify) for verify in ("none", "acknowledged")
+        )
+        ratios = [
+            b["ops_per_second"] / a["ops_per_second"]
+            for a, b in zip(without, having, strict=False)
+        ]
+        if not ratios:
+            print(f"| {system} | no valid round |")
+            continue
+        ratio = statistics.median(ratios)
+        figures = [
+            statistics.median(row[name] for row in rows)
+            for name in (
+                "ops_per_second",
+                "client_cpu_us_per_record",
+                "server_cpu_us_per_record",
+            )
+            for rows in (without, having)
+        ]
+        missed = "" if ratio >= AIM else " **missed**"
+        print(
+            f"| {system} | {figures[0]:,.0f} | {figures[1]:,.0f} | **{ratio:.2f}** [{min(ratios):.2f},"
+            f" {max(ratios):.2f}] | {AIM}{missed} | {figures[2]:.1f} | {figures[3]:.1f} | {figures[4]:.1f} |"
+            f" {figures[5]:.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
