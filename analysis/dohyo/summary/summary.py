@@ -370,7 +370,8 @@ class _Evidence:
         self._check_samples(uses, counted)
         cpus = {use.host: use.cpus for use in uses if use.cpus}
         taken = [each for each in host_metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
-        status, reason = self._judged(phases, measured_phases, servers, cpus, taken)
+        strong = str(facts.consistency or "").startswith("strong")
+        status, reason = self._judged(phases, measured_phases, servers, cpus, taken, strong=strong)
 
         shown = [phase for phase in measured_phases if status == "ok"]
         if not any(phase.problems for phase in aside):
@@ -518,18 +519,21 @@ class _Evidence:
         servers: Servers,
         cpus: Mapping[str, int],
         taken: Sequence[Taken],
+        *,
+        strong: bool,
     ) -> tuple[Status, str | None]:
         """The trial's status, and why it is not "ok".
 
         :param measured: the runs, or the load where there are none to be
         :param cpus: processors of the hosts, where they are known
         :param taken: what somebody else took of them in the runs that count
+        :param strong: the servers promise that a read sees the last acknowledged write
         """
         status, reason = self._state()
         problems = self._lost(phases) if status == "ok" else []
         problems += [problem for phase in phases for problem in phase.problems]
         counted = [phase for phase in measured if not phase.discarded and not phase.problems]
-        problems += self._broken(counted, servers, cpus, taken)
+        problems += self._broken(counted, servers, cpus, taken, strong=strong)
         wanted = self._settings.repeats
         if status == "ok" and self._load_is_measured and not measured:
             problems.append("the load has left no results")
@@ -551,10 +555,15 @@ class _Evidence:
         return status, reason or (_first(problems) if problems else None)
 
     def _broken(
-        self, counted: Sequence[Phase], servers: Servers, cpus: Mapping[str, int], taken: Sequence[Taken]
+        self,
+        counted: Sequence[Phase],
+        servers: Servers,
+        cpus: Mapping[str, int],
+        taken: Sequence[Taken],
+        *,
+        strong: bool,
     ) -> list[str]:
         """What is wrong with runs that count, though their clients have ended well."""
-        strong = (self._read("conditions.json", records.ReadBack).consistency or "").startswith("strong")
         found = [
             problem
             for phase in counted
