@@ -10,15 +10,8 @@ import dohyo.jdbc.admin.JdbcServer;
 import dohyo.postgresql.PostgresqlDialect;
 import dohyo.postgresql.PostgresqlLogin;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,12 +25,6 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   /** Views of the server that have one row, or one for the database; not every version has all of them. */
   private static final List<String> COUNTERS =
       List.of("pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal");
-  /**
-   * Folders whose files a backup leaves out, and files that belong to the running server (PostgreSQL's manual, "Making
-   * a Non-Exclusive Low-Level Backup").
-   */
-  private static final String NOT_COPIED = "^\\./(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots"
-      + "|pg_stat_tmp|pg_subtrans)/|^\\./postmaster\\.|/pgsql_tmp";
 
   private PostgresqlAdmin(Settings arguments) throws SQLException {
     super(arguments, DIALECT, new JdbcServer(login(arguments)));
@@ -50,58 +37,9 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     return new PostgresqlLogin(connection(arguments));
   }
 
-  /** Runs one verb: copy, schema, settle, count or stats. */
+  /** Runs one verb: schema, settle, count or stats. */
   public static void main(String[] words) {
-    Map<String, Admin.Verb> verbs = new HashMap<>(verbs(PostgresqlAdmin::new));
-    verbs.put("copy", PostgresqlAdmin::copy);
-    Admin.main("PostgreSQL", verbs, words);
-  }
-
-  /**
-   * Copies a running primary into the empty {@code folder} of a standby, as pg_basebackup does, which the binaries on
-   * Maven Central lack. The standby receives what was written meanwhile when it starts.
-   */
-  private static Map<String, ?> copy(Settings arguments) throws Exception {
-    Path folder = Admin.folder(arguments);
-    try (Connection primary = login(arguments).connect(); Statement sql = primary.createStatement()) {
-      sql.execute("SELECT pg_backup_start('dohyo', true)");
-      try (PreparedStatement list = primary.prepareStatement("WITH RECURSIVE files(path, isdir) AS (SELECT '.', true"
-          + " UNION ALL SELECT path || '/' || name, (pg_stat_file(path || '/' || name, true)).isdir"
-          + " FROM files, pg_ls_dir(path, true, false) name WHERE isdir)"
-          + " SELECT path, isdir FROM files WHERE isdir IS NOT NULL AND path !~ ?")) {
-        list.setString(1, NOT_COPIED);
-        try (ResultSet files = list.executeQuery()) {
-          while (files.next()) {
-            copy(primary, files.getString(1), files.getBoolean(2), folder);
-          }
-        }
-      }
-      try (ResultSet label = sql.executeQuery("SELECT labelfile FROM pg_backup_stop(false)")) {
-        label.next();
-        Files.writeString(folder.resolve("backup_label"), label.getString(1));
-      }
-      // Last: a folder with this file is whole.
-      Files.createFile(folder.resolve("standby.signal"));
-    }
-    return Map.of();
-  }
-
-  private static void copy(Connection primary, String path, boolean isFolder, Path to)
-      throws SQLException, IOException {
-    if (isFolder) {
-      Files.createDirectories(to.resolve(path));
-      return;
-    }
-    try (PreparedStatement read = primary.prepareStatement("SELECT pg_read_binary_file(?, 0, 1073741819, true)")) {
-      read.setString(1, path);
-      try (ResultSet found = read.executeQuery()) {
-        found.next();
-        byte[] content = found.getBytes(1);
-        if (content != null) {
-          Files.write(to.resolve(path), content);
-        }
-      }
-    }
+    Admin.main("PostgreSQL", verbs(PostgresqlAdmin::new), words);
   }
 
   @Override
