@@ -32,15 +32,10 @@ listens_privately
 ok 'nobody listens on all interfaces'
 
 # One replica of two is enough for a write, and none is not: the primary goes on waiting.
-inserts() {
-    testbed ssh 1 "cd /opt/dohyo && java -cp 'bundle/mysql/*' site.ycsb.Client -load -db dohyo.mysql.MysqlBinding \
-        -P run/mysql-innodb.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
-        -p operationtimeout=$1 -p insertstart=4500 -p insertcount=1 2>&1" | grep '\[INSERT\], Return=OK, 1'
-}
 testbed freeze 2
-inserts 20000 || fail 'one replica of two is not enough'
+inserts mysql-innodb mysql MysqlBinding 20000 || fail 'one replica of two is not enough'
 testbed freeze 3
-! inserts 3000 || fail 'a write was acknowledged without a replica'
+! inserts mysql-innodb mysql MysqlBinding 3000 || fail 'a write was acknowledged without a replica'
 testbed thaw 2
 testbed thaw 3
 ok 'a write waits for one replica, and does not go on without'

@@ -26,14 +26,9 @@ listens_privately
 ok 'nobody listens on all interfaces'
 
 # Every standby is asked for: without one of them no write is acknowledged.
-inserts() {
-    testbed ssh 1 "cd /opt/dohyo && java -cp 'bundle/postgresql/*' site.ycsb.Client -load -db dohyo.postgresql.PostgresqlBinding \
-        -P run/postgresql.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
-        -p operationtimeout=$1 -p insertstart=4500 -p insertcount=1 2>&1" | grep '\[INSERT\], Return=OK, 1'
-}
-inserts 20000 || fail 'a write was not acknowledged by two standbys'
+inserts postgresql postgresql PostgresqlBinding 20000 || fail 'a write was not acknowledged by two standbys'
 testbed freeze 3
-! inserts 3000 || fail 'a write was acknowledged without a standby'
+! inserts postgresql postgresql PostgresqlBinding 3000 || fail 'a write was acknowledged without a standby'
 testbed thaw 3
 ok 'a write waits for both standbys'
 

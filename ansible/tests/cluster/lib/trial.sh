@@ -98,3 +98,10 @@ wiped() {
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
 }
+
+# inserts SYSTEM MODULE BINDING MILLISECONDS: a client on host1 has one record acknowledged within that time.
+inserts() {
+    testbed ssh 1 "cd /opt/dohyo && java -cp 'bundle/$2/*' site.ycsb.Client -load -db dohyo.$2.$3 \
+        -P run/$1.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
+        -p operationtimeout=$4 -p insertstart=4500 -p insertcount=1 2>&1" | grep '\[INSERT\], Return=OK, 1'
+}
