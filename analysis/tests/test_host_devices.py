@@ -167,6 +167,11 @@ def test_the_table_names_the_disks_that_the_data_is_on(tmp_path: Path) -> None:
         "1 folder ": host(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False),
         "JBOD, data on 1 of 2 disks": host(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b"),
         "data on 1 of 2 folders": host(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b"),
+        "RAID0 of 2 disks, log on a disk of its own": {
+            **host(["/dohyo/data"], "raid0", "/dohyo/data"),
+            "system_name": "cassandra",
+            "cassandra_commitlog_folder": "/mnt/log",
+        },
     }
     given = yaml.safe_load((ANSIBLE / "roles/system/defaults/main.yml").read_text(encoding="utf-8"))
     given |= {"system_name": "mysql-innodb"}
