@@ -8,14 +8,18 @@ import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.Settings;
 import dohyo.binding.Transport;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import site.ycsb.Status;
@@ -107,6 +111,29 @@ public abstract class JdbcContract extends BindingContract {
       connection.setAutoCommit(true);
     }
     assertEquals(Status.OK, db.update(TABLE, key, Map.of("field0", new StringByteIterator("b"))));
+  }
+
+  @Test
+  void whoeverWaitsForAConnectionIsServedBeforeThoseWhoHadOne() throws Exception {
+    Binding db = open(Map.of(name + ".connections", "2"));
+    byte[] key = db.keys().encode("none".getBytes(StandardCharsets.UTF_8));
+    AtomicBoolean hasEnded = new AtomicBoolean();
+    try {
+      for (int i = 0; i < 2; i++) {
+        deleteUntil(hasEnded, db, key);
+      }
+      assertEquals(Status.OK, db.deleteRow(TABLE, key).get(5, TimeUnit.SECONDS));
+    } finally {
+      hasEnded.set(true);
+    }
+  }
+
+  private static void deleteUntil(AtomicBoolean hasEnded, Binding db, byte[] key) {
+    db.deleteRow(TABLE, key).whenComplete((status, error) -> {
+      if (!hasEnded.get()) {
+        deleteUntil(hasEnded, db, key);
+      }
+    });
   }
 
   @AfterAll

@@ -56,6 +56,11 @@ public abstract class JdbcBinding extends Binding {
   protected abstract Login login(Settings settings);
 
   @Override
+  public String[] loops(Settings settings) {
+    return JdbcConnections.count(dialect, settings) > 1 ? new String[] {"events", "threads"} : new String[] {"threads"};
+  }
+
+  @Override
   protected final void connect(Settings settings) throws DBException {
     connections = new JdbcConnections(dialect, login(settings), settings);
   }

@@ -9,8 +9,8 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedDeque;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -28,7 +28,28 @@ final class JdbcConnections implements Transport {
   private final long timeoutMillis;
   private final List<JdbcConnection> all;
   private final Deque<JdbcConnection> idle;
-  private final ExecutorService threads;
+  private final ThreadPoolExecutor threads;
+
+  /** Does one thing at a time. What that asks for is done next, so that no other thread is woken. */
+  private final class ConnectionThread extends Thread {
+    private Runnable next;
+
+    private ConnectionThread(Runnable body) {
+      super(body, "jdbc-connection");
+      setDaemon(true);
+    }
+
+    private JdbcConnections connections() {
+      return JdbcConnections.this;
+    }
+
+    private void work(Runnable first) {
+      for (Runnable work = first; work != null; work = next) {
+        next = null;
+        work.run();
+      }
+    }
+  }
 
   /**
    * Opens all connections.
@@ -37,8 +58,7 @@ final class JdbcConnections implements Transport {
    */
   JdbcConnections(Dialect dialect, Login login, Settings settings) throws DBException {
     timeoutMillis = Binding.operationTimeout(settings);
-    int inFlight = settings.number("inflight", 1, 1, 1_000_000);
-    int count = settings.number(dialect.name() + ".connections", Math.min(inFlight, MOST), 1, 1000);
+    int count = count(dialect, settings);
     all = IntStream.range(0, count).mapToObj(i -> new JdbcConnection(dialect, login, settings)).toList();
     for (JdbcConnection connection : all) {
       try {
@@ -50,11 +70,14 @@ final class JdbcConnections implements Transport {
       }
     }
     idle = new ConcurrentLinkedDeque<>(all);
-    threads = count == 1 ? null : Executors.newFixedThreadPool(count, work -> {
-      Thread thread = new Thread(work, "jdbc-connection");
-      thread.setDaemon(true);
-      return thread;
-    });
+    threads = count == 1 ? null : new ThreadPoolExecutor(count, count, 0, TimeUnit.SECONDS,
+        new LinkedBlockingQueue<>(), ConnectionThread::new);
+  }
+
+  /** How many connections a client thread has. */
+  static int count(Dialect dialect, Settings settings) {
+    int inFlight = settings.number("inflight", 1, 1, 1_000_000);
+    return settings.number(dialect.name() + ".connections", Math.min(inFlight, MOST), 1, 1000);
   }
 
   /**
@@ -79,7 +102,17 @@ final class JdbcConnections implements Transport {
       } finally {
         idle.push(connection);
       }
-    }, threads);
+    }, this::execute);
+  }
+
+  private void execute(Runnable work) {
+    // Where others wait for a connection, it is their turn.
+    if (Thread.currentThread() instanceof ConnectionThread thread && thread.connections() == this
+        && thread.next == null && threads.getQueue().isEmpty()) {
+      thread.next = work;
+    } else {
+      threads.execute(() -> ((ConnectionThread) Thread.currentThread()).work(work));
+    }
   }
 
   @Override
