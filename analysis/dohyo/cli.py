@@ -25,7 +25,7 @@ from dohyo.foreign.tabulate import tabulate as tabulate_folders
 from dohyo.places import LOCAL_HOME, RESULTS, shown
 from dohyo.planning import sizing
 from dohyo.report import files, measured, page, site
-from dohyo.running import comparing, doctor, runner
+from dohyo.running import attach, comparing, doctor, runner
 from dohyo.running.experiment import reopen
 from dohyo.scenario import loading, properties, systems
 from dohyo.scenario.hosts import Hosts, here
@@ -36,7 +36,7 @@ from dohyo.tables import screen, table
 from dohyo.terminal import Console
 
 # What may be given with --resume; everything else of `run` would change what is measured.
-_WITH_RESUME = ("name", "list_", "keep", "experiment", "open_", "details")
+_WITH_RESUME = ("name", "list_", "keep", "experiment", "open_", "details", "yes")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -64,6 +64,14 @@ def cli() -> None:
               help="Set a property (docs/properties.md) or a variable of a system; repeatable.")  # fmt: skip
 @click.option("--fetch", "fetch_", metavar="A,B",
               help="Download these systems' servers from their vendors; names the licence and asks first.")  # fmt: skip
+@click.option("--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True,
+              help="Measure servers that run already, in a place of its own there; repeatable.")  # fmt: skip
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="What lets us in there: a file of mode 0600.")
+@click.option("--attach-may", "may", metavar="settle", multiple=True, type=click.Choice(["settle"]),
+              help="Flush and compact our own tables there.")  # fmt: skip
+@click.option("--target", metavar="N", help="Operations per second that neither load nor runs exceed.")
+@click.option("--max-data", "max_data", metavar="SIZE", help="Refuse to write more records to attached servers: 10GB.")
+@click.option("--yes", is_flag=True, help="Do not ask before something is written to attached servers.")
 @click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
@@ -89,6 +97,12 @@ def run(
     inventory: str | None,
     assignments: tuple[str, ...],
     fetch_: str | None,
+    attach_: tuple[str, ...],
+    secrets: str | None,
+    may: tuple[str, ...],
+    target: str | None,
+    max_data: str | None,
+    yes: bool,
     rounds: str | None,
     repeats: str | None,
     duration: str | None,
@@ -112,6 +126,7 @@ def run(
     ./run.sh workloadA --set threadcount=32 --set cassandra_heap=2g
     ./run.sh workloadA --set datasize=40GB --plan
     ./run.sh workloadA --set target=20000 --doctor
+    ./run.sh workloadA --attach cassandra=10.0.0.1,10.0.0.2 --attach-secrets secrets.yml --target 5000 --max-data 1GB
 
     A system whose servers are not available is skipped, with the reason.
 
@@ -128,14 +143,17 @@ def run(
         options = [each for each in context.command.params if each.name not in _WITH_RESUME]
         if given := [option.opts[0] for option in options if context.params[option.name or ""]]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
+        attach.agree(reopen(experiment)[0].scenario, agreed=yes)
         output.make_last()
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details)
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
+    attached = attach.overrides(attach_, secrets, may, chosen_inventory)
     changes = loading.overrides(
         (*assignments, *(systems.fetching(fetch_) if fetch_ else ())),
         {
-            "systems": systems_,
+            **attached,
+            "systems": systems_ or attached.get("systems"),
             "rounds": rounds,
             "repeats": repeats,
             "duration": duration,
@@ -144,9 +162,11 @@ def run(
             "strict_conditions": "true" if strict else None,
         },
     )
+    changes |= attach.bounded(target, changes)
     chosen = loading.load(loading.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
     if fetch_:
         systems.check_fetching(fetch_, chosen.systems)
+    attach.check(chosen, target, max_data)
     asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,
@@ -159,12 +179,36 @@ def run(
     if doctor_:
         if plan_:
             raise BadInputError("--plan and --doctor exclude each other; give one of them")
+        if attach.of(chosen) and (code := attach.examine(chosen, chosen_inventory)):
+            return code
         return doctor.examine(chosen, chosen_inventory, Console())
     if plan_:
+        for line in attach.describe(chosen):
+            terminal.say(line)
         return runner.show_plan(chosen, asked, Console())
     agree(chosen)
+    attach.agree(chosen, agreed=yes)
     output.make_last()
     return runner.run(chosen, asked, Console())
+
+
+@cli.command("doctor", context_settings=_CONTEXT)
+@click.argument("name", metavar="[SCENARIO]", default="workloadA")
+@click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
+@click.option(
+    "--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True, help="Servers that run already; repeatable."
+)
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="What lets us in there: a file of mode 0600.")
+@click.pass_context
+def doctor_command(
+    context: click.Context, name: str, inventory: str | None, attach_: tuple[str, ...], secrets: str | None
+) -> int:
+    """Asks attached servers what they are, how far away, and what we may do there; and whether the client is the limit.
+
+    It is ./run.sh SCENARIO --attach … --doctor, which takes all other options, too. Nothing is written to them.
+    """
+    code: int = context.invoke(run, name=name, inventory=inventory, attach_=attach_, secrets=secrets, doctor_=True)
+    return code
 
 
 @cli.command(context_settings=_CONTEXT)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -310,6 +311,21 @@ def check_inventory(inventory: Path) -> Hosts:
     :returns: what it says of the database hosts
     :raises BadInputError: saying what is wrong with it
     """
+    groups = _groups(inventory)
+
+    def hosts(group: str) -> list[str]:
+        members = groups.get(group, {})
+        return [*members.get("hosts", []), *(host for child in members.get("children", []) for host in hosts(child))]
+
+    for group in ("database", "client"):
+        if not hosts(group):
+            raise BadInputError(f"the inventory {inventory} has no host in the group '{group}'")
+    return of_inventory(inventory, groups, hosts("database"), hosts("client"))
+
+
+@cache
+def _groups(inventory: Path) -> dict[str, Any]:
+    """What ansible-inventory says of an inventory."""
     check_path(inventory, f"the inventory {inventory}")
     if not inventory.exists():
         raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ has examples")
@@ -328,15 +344,19 @@ def check_inventory(inventory: Path) -> Hosts:
         reason = dict(reasons).get("yaml") or answer.stderr.strip().rpartition("\n")[2]
         raise BadInputError(f"Ansible cannot read the inventory {inventory}: {reason}")
     groups: dict[str, Any] = json.loads(answer.stdout)
+    return groups
 
-    def hosts(group: str) -> list[str]:
-        members = groups.get(group, {})
-        return [*members.get("hosts", []), *(host for child in members.get("children", []) for host in hosts(child))]
 
-    for group in ("database", "client"):
-        if not hosts(group):
-            raise BadInputError(f"the inventory {inventory} has no host in the group '{group}'")
-    return of_inventory(inventory, groups, hosts("database"), hosts("client"))
+def variable(inventory: Path | None, name: str) -> Any:
+    """A variable that an inventory has for the first database host; None without an inventory, or where it has none.
+
+    :raises BadInputError: as :func:`check_inventory`
+    """
+    if inventory is None:
+        return None
+    groups = _groups(inventory)
+    of_hosts = groups.get("_meta", {}).get("hostvars", {}).values()
+    return next((each[name] for each in of_hosts if name in each), None)
 
 
 def _environment(events: str) -> dict[str, str]:

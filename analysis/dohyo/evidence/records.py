@@ -263,6 +263,7 @@ class ReadBack(Struct, frozen=True):
 
     title: str | None = None
     version: Said | None = None
+    attached: Said | None = None
     replication: Said | None = None
     write_acks: Said | None = None
     read_acks: Said | None = None

@@ -34,7 +34,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 }
 # What it may have besides.
 OPTIONAL = (
-    *("archive", "asks_ready", "available", "binaries", "by_name", "capabilities", "certificates"),
+    *("archive", "asks_ready", "attach", "available", "binaries", "by_name", "capabilities", "certificates"),
     *("client_certificates", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
     *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "log_folders", "login", "look"),
     *(
@@ -53,6 +53,8 @@ OPTIONAL = (
     *("raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
     *("settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
 )
+# What it says of servers that are not ours.
+_OF_ATTACH = ("admin", "words", "client_properties", "schema_words")
 # What a variable may have; the first two it must have.
 _OF_VARIABLE = ("default", "description", "type", "elements", "choices", "pattern", "no_log")
 # And a value of the profile "tuned".
@@ -75,6 +77,8 @@ class System:
     by_name: bool = False
     # What to agree to before its vendor's own archive is downloaded; "" if it cannot be.
     licence: str = ""
+    # Servers that run already can be measured (docs/attach.md).
+    attaches: bool = False
 
     def installed(self) -> bool:
         """Whether its server was put on this machine before."""
@@ -126,6 +130,14 @@ class RoleVariable:
         return typed
 
 
+# As ansible/group_vars/all.yml has them; docs/attach.md.
+ATTACHED = {
+    "attached": RoleVariable("attached", "dict", ()),
+    "attached_secrets": RoleVariable("attached_secrets", "str", ()),
+    "attached_may": RoleVariable("attached_may", "list", (), "settle"),
+}
+
+
 def _texts(value: Any) -> Iterator[str]:
     """Everything in a value, as text: of a dict also its keys."""
     if isinstance(value, dict):
@@ -157,6 +169,7 @@ def check_description(role: str, content: Any) -> None:
         )
     if not isinstance(content.get("order", 0), int):
         raise BadInputError(f"order: {content['order']!r}: must be a whole number")
+    _check_keys("attach: ", content.get("attach", dict.fromkeys(_OF_ATTACH)), _OF_ATTACH[:3], _OF_ATTACH)
     variants = content.get("variants", {})
     _check_keys("variants: ", variants)
     for name, variant in variants.items():
@@ -269,6 +282,7 @@ def all_systems() -> dict[str, System]:
             tuple(variant.get("variant", ())),
             each.get("by_name", False),
             each.get("archive", {}).get("licence", "").strip(),
+            "attach" in each,
         )
         for role, each in _descriptions().items()
         for name, variant in each.get("variants", {role: {}}).items()
@@ -293,8 +307,8 @@ def profiles() -> str:
 
 @cache
 def role_variables() -> dict[str, RoleVariable]:
-    """The variables that the systems' descriptions declare for users."""
-    return {
+    """The variables that the systems' descriptions declare for users, and those of systems that are attached."""
+    return ATTACHED | {
         name: RoleVariable(
             name,
             option.get("type", "str"),

@@ -33,9 +33,11 @@ Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skippe
 Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
 # The conditions that the running server has stated, in its own words.
 READ_BACK = (
-    "version", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "version", "attached", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
     "profile", "disks", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
 )  # fmt: skip
+# What a condition of a system that is attached is where it cannot be read.
+NOT_KNOWN = "not known"
 # A tie whose interval reaches beyond this factor, either way, is none: nobody can tell.
 WIDEST_TIE = 1.5
 
@@ -46,6 +48,7 @@ class Conditions:
 
     version: str | None = None
     nodes: int | None = None
+    attached: str | None = None  # where the servers are, if Dohyo has not started them
     replication: str | None = None
     write_acks: str | None = None
     read_acks: str | None = None

@@ -44,7 +44,7 @@ from dohyo.summary.comparison import at_points, comparisons, target_of
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
-from dohyo.summary.results import READ_BACK, Conditions, Ended, Status, Summary, Trial
+from dohyo.summary.results import NOT_KNOWN, READ_BACK, Conditions, Ended, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
 
 R = TypeVar("R", bound=Struct)
@@ -169,10 +169,16 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
     result: dict[str, dict[str, str]] = {}
     for name in FAIR:
         for at_point in points:
-            values = {trial.name: _stated(trial, name) for trial in at_point}
+            values = {trial.name: _stated(trial, name) for trial in at_point if not _is_unknown(trial, name)}
             if len(set(values.values())) > 1:
                 result.setdefault(name, {}).update(values)
     return result
+
+
+def _is_unknown(trial: Trial, name: str) -> bool:
+    """Whether nobody can tell: of servers that are not ours. Their deviations say so; that it differs is not known."""
+    value = getattr(trial.conditions, name)
+    return value == NOT_KNOWN or (value is None and name in READ_BACK and bool(trial.conditions.attached))
 
 
 def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> Trial:

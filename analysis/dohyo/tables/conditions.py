@@ -65,6 +65,7 @@ def _phases(trial: Trial) -> Iterator[Condition]:
 
 
 def _all(of: Conditions) -> Iterator[Condition]:
+    yield Condition("attached", f"{of.attached}", ("attached",))
     yield Condition("replication", f"{of.replication}", ("replication",))
     yield Condition("acks", f"write {of.write_acks or '?'}, read {of.read_acks or '?'}", ("write_acks", "read_acks"))
     yield Condition("consistency", f"{of.consistency}{_overlap(of)}", ("consistency",))

@@ -362,6 +362,7 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
             own = {key: value for key, value in trial.point.items() if key not in shared}
             alone = trial.name if systems.count(trial.system) > 1 else trial.system
             name = f"{trial.system} {point_name(own)}" if own else alone
+            name += " (attached)" if trial.conditions.attached else ""
             places.append(_place(summary, trial, phase, name, found))
     places.sort(key=lambda place: -place.rate.mean)
     best, *_ = [place.trial.name for place in places] or [""]

@@ -244,11 +244,12 @@ def findings(summary: Summary) -> list[str]:
 
 def label(trial: Trial, summary: Summary) -> str:
     """The system's name, with its point of the matrix and its round; several trials of one system have names else."""
+    mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
         which = f"round {trial.round}" if trial.round else ""
-        return " ".join(filter(None, (trial.system, point_name(trial.point), which)))
+        return " ".join(filter(None, (trial.system, mark, point_name(trial.point), which)))
     systems = Counter(each.system for each in summary.compared)
-    return trial.system if systems[trial.system] == 1 else trial.name
+    return " ".join(filter(None, (trial.system if systems[trial.system] == 1 else trial.name, mark)))
 
 
 def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str]:

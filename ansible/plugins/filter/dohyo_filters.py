@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import os
 import re
 import socket
 import sys
@@ -183,8 +185,14 @@ def copies(acks: str, replication: int) -> int:
     return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
 
 
-def consistency(write_copies: int, read_copies: int, replication: int) -> str:
+# What a condition of a system that is attached is where nobody can read it (Attached.UNKNOWN in Java).
+UNKNOWN = "not known"
+
+
+def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
     """Whether a read is sure to see the last acknowledged write."""
+    if write_copies is None or read_copies is None or replication == UNKNOWN:
+        return UNKNOWN
     return "strong" if write_copies + read_copies > replication else "eventual"
 
 
@@ -202,7 +210,8 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
             copies(asked["write_acks"], replication), copies(asked["read_acks"], replication), replication
         )
     differences = [
-        f"{name}: asked for {value}, the server has {result.get(name, 'not said which')}"
+        f"{name}: asked for {value}, "
+        + (UNKNOWN if result.get(name) == UNKNOWN else f"the server has {result.get(name, 'not said which')}")
         for name, value in wanted.items()
         if str(result.get(name)) != str(value)
     ]
@@ -473,6 +482,33 @@ def answered(state: Any, system: str, verb: str, answers: Mapping[str, Any]) -> 
     return {**state, system: {**state.get(system, {}), **found}}
 
 
+def attached_properties(file: str, system: str) -> dict[str, str]:
+    """What lets the clients into a system that is attached, by the binding's names; nothing where no file is named.
+
+    Raises AnsibleFilterError where others may read the file, or it is of another form.
+
+    :param file: of the control machine, YAML: by system its properties. The file that ``….ca`` names is taken in, in
+        Base64, so that clients and administration need no file of it.
+    """
+    if not file:
+        return {}
+    path = os.path.expanduser(file)
+    try:
+        if os.stat(path).st_mode & 0o077:
+            raise AnsibleFilterError(f"attached_secrets={file}: others may read it; type chmod 600 {file}")
+        with open(path, encoding="utf-8") as opened:
+            found = (yaml.safe_load(opened) or {}).get(system, {}).items()
+        properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found}
+        for key in [key for key in properties if key.endswith(".ca")]:
+            with open(os.path.expanduser(properties[key]), "rb") as certificates:
+                properties[key] = base64.b64encode(certificates.read()).decode()
+    except (OSError, AttributeError, yaml.YAMLError) as error:
+        # YAML's own error would quote the line.
+        known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML, docs/attach.md"
+        raise AnsibleFilterError(f"attached_secrets={file}: {known}") from None
+    return properties
+
+
 def answer(state: Any, system: str, name: str) -> Any:
     """One answer; raises AnsibleFilterError where no verb has given it."""
     found = state.get(system, {})
@@ -493,6 +529,7 @@ class FilterModule:
             as_properties,
             as_sections,
             as_yaml,
+            attached_properties,
             budget_mb,
             by_sentence,
             cost,

@@ -17,7 +17,8 @@ short_description: What systems/NAME/system.yml says of each system under test
 description:
   - C(systems) has the content of each file by the name of the system, with C(role), the name of the folder, and
     C(verbs), the file of the role C(system) that does each verb; C(systems/NAME/tasks/VERB.yml) takes the place of the
-    role's own. A file with C(variants) is one system for each of them, which differ in the keys that the variant has.
+    role's own, and the role's C(attached/VERB.yml) that of both for a system that is attached. A file with C(variants)
+    is one system for each of them, which differ in the keys that the variant has.
   - The default of each of C(variables), and what C(vars) says, are variables of their own. Every inventory overrides
     them, as they rank with group_vars/all.yml beside the playbooks.
   - With C(dohyo_profile=tuned) the default of a variable is its value in C(tuned), if it has one there. C(profiles) of
@@ -31,6 +32,13 @@ PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | defau
 
 SYSTEMS = Path(__file__).resolve().parents[2] / "systems"
 VERBS = Path(__file__).resolve().parents[2] / "roles" / "system" / "tasks"
+
+
+def _either(system: str, verb: str, file: str) -> str:
+    """The file that does a verb: another one where the system's servers are not ours."""
+    other = f"attached/{verb if (VERBS / 'attached' / f'{verb}.yml').is_file() else 'nothing'}.yml"
+    chosen: str = trust_as_template(f"{{{{ {other!r} if {system!r} in attached else {file!r} }}}}")
+    return chosen
 
 
 def all_variables(loader: DataLoader) -> dict[str, Any]:
@@ -60,10 +68,11 @@ def all_variables(loader: DataLoader) -> dict[str, Any]:
             if name not in aside and not option.get("no_log") and not name.endswith(("_address", "_port"))
         }
         settings = trust_as_template(f"{{{{ {role}_settings }}}}") if f"{role}_settings" in defaults else {}
-        more = {"role": role, "verbs": verbs, "profiles": profiles, "settings": settings}
+        more = {"role": role, "profiles": profiles, "settings": settings}
         variants = text.get("variants", {role: {}})
         for name, variant in variants.items():
-            found["systems"][name] = {**text, **variant, **more}
+            of_name = {verb: _either(name, verb, file) for verb, file in verbs.items()} if "attach" in text else verbs
+            found["systems"][name] = {**text, **variant, **more, "verbs": of_name}
         of_profile = f"systems['{next(iter(variants))}'].profiles.variables"
         found |= defaults | {
             name: trust_as_template(f"{{{{ {of_profile}.{name}[dohyo_profile] }}}}") for name in profiles["variables"]

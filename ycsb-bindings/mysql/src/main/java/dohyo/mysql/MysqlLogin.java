@@ -4,8 +4,10 @@ import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.jdbc.Login;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.Base64;
 import java.util.Map;
 import java.util.Properties;
 import org.mariadb.jdbc.Driver;
@@ -19,7 +21,8 @@ public final class MysqlLogin implements Login {
   private final Properties options = new Properties();
 
   /**
-   * Reads {@code mysql.url}, {@code mysql.user} and {@code mysql.password}; does not connect.
+   * Reads {@code mysql.url}, {@code mysql.user} and {@code mysql.password}; {@code mysql.useSSL}, and {@code mysql.ca},
+   * the certificates to trust, as PEM in Base64 on one line; without it those that this JVM trusts. Does not connect.
    *
    * @throws SettingException if the URL is not one of the driver's
    */
@@ -51,6 +54,14 @@ public final class MysqlLogin implements Login {
         "sessionVariables", "sql_mode='STRICT_ALL_TABLES'",
         // For MySQL's own way of logging in without TLS.
         "allowPublicKeyRetrieval", "true"));
+    if (settings.flag("mysql.useSSL", false)) {
+      options.put("sslMode", "verify-full");
+      if (settings.has("mysql.ca")) {
+        // The driver takes the text of a PEM file in the place of its name.
+        options.put("serverSslCert", new String(Base64.getDecoder().decode(settings.required("mysql.ca")),
+            StandardCharsets.US_ASCII));
+      }
+    }
   }
 
   @Override

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import org.postgresql.Driver;
+import org.postgresql.ssl.DefaultJavaSSLFactory;
 
 /** Where the server is, and how to open a connection to it. */
 public final class PostgresqlLogin implements Login {
@@ -21,7 +22,9 @@ public final class PostgresqlLogin implements Login {
   private final Properties options = new Properties();
 
   /**
-   * Reads {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}; does not connect.
+   * Reads {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}; {@code postgresql.useSSL},
+   * and {@code postgresql.ca}, the certificates to trust, as PEM in Base64 on one line; without it those that this JVM
+   * trusts. Does not connect.
    *
    * @throws SettingException if the URL is not one of the driver's
    */
@@ -46,6 +49,15 @@ public final class PostgresqlLogin implements Login {
         "prepareThreshold", "1",
         // The binding keeps the statements, by something quicker to compare than their text.
         "preparedStatementCacheQueries", "0"));
+    if (settings.flag("postgresql.useSSL", false)) {
+      options.put("sslmode", "verify-full");
+      if (settings.has("postgresql.ca")) {
+        options.put("sslfactory", Authority.class.getName());
+        options.put("sslfactoryarg", settings.required("postgresql.ca"));
+      } else {
+        options.put("sslfactory", DefaultJavaSSLFactory.class.getName());
+      }
+    }
   }
 
   @Override

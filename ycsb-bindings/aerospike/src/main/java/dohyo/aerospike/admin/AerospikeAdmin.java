@@ -128,44 +128,49 @@ public final class AerospikeAdmin {
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
-      Node node = client.getNodes()[0];
       requireEqualNodes(client.getNodes(), arguments.required("namespace"));
       for (String table : Admin.tables(arguments)) {
         claim(client, arguments.required("namespace"), table, Admin.mark(arguments));
       }
-      Map<String, String> namespace = pairs(info(node, "namespace/" + arguments.required("namespace")), ";");
-      Map<String, String> config = namespaceConfig(node, arguments.required("namespace"));
-      int replication = Integer.parseInt(namespace.get("effective_replication_factor"));
-      boolean strong = Boolean.parseBoolean(config.get("strong-consistency"));
-      boolean commits = Boolean.parseBoolean(config.getOrDefault("storage-engine.commit-to-device", "false"));
-
-      Map<String, Object> conditions = new LinkedHashMap<>();
-      conditions.put("version", info(node, "build"));
-      conditions.put("nodes", client.getNodes().length);
-      conditions.put("replication", replication);
-      conditions.put("write_acks", arguments.required("write_acks"));
-      conditions.put("read_acks", arguments.required("read_acks"));
-      conditions.put("write_copies", arguments.required("write_acks").equals("one") && !strong ? 1 : replication);
-      // Only while partitions migrate may a read ask further copies.
-      conditions.put("read_copies", 1);
-      if (!strong && client.getNodes().length > 1) {
-        // The parts of a partitioned cluster continue to write, each to its own copies.
-        conditions.put("consistency", "available, not strongly consistent");
-      }
-      conditions.put("durability", commits ? "disk" : "memory");
-      conditions.put("compression", config.getOrDefault("storage-engine.compression", "none"));
-      conditions.put("memory", memory(namespace, config));
-      conditions.put("endpoints", Arrays.stream(client.getNodes()).map(Node::getHost)
-          .map(host -> host.name + ":" + host.port).sorted().toList());
-      conditions.put("notes", List.of(
-          info(node, "edition"),
-          "record layout: " + arguments.text("layout", "bins"),
-          "storage engine: " + storage(config),
-          "index: " + index(config),
-          "namespace mode: " + (strong ? "SC" : "AP"),
-          "commit to device: " + (commits ? "on" : "off")));
-      return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pid"));
+      return Map.of("conditions", conditions(client, arguments), "pid", Admin.pid(arguments, "pid"));
     }
+  }
+
+  /** The conditions under which a namespace works, as all nodes state them. */
+  static Map<String, Object> conditions(AerospikeClient client, Settings arguments) throws IOException {
+    Node node = client.getNodes()[0];
+    Map<String, String> namespace = pairs(info(node, "namespace/" + arguments.required("namespace")), ";");
+    Map<String, String> config = namespaceConfig(node, arguments.required("namespace"));
+    int replication = Integer.parseInt(namespace.get("effective_replication_factor"));
+    boolean strong = Boolean.parseBoolean(config.get("strong-consistency"));
+    boolean commits = Boolean.parseBoolean(config.getOrDefault("storage-engine.commit-to-device", "false"));
+
+    Map<String, Object> conditions = new LinkedHashMap<>();
+    conditions.put("version", info(node, "build"));
+    conditions.put("nodes", client.getNodes().length);
+    conditions.put("replication", replication);
+    conditions.put("write_acks", arguments.required("write_acks"));
+    conditions.put("read_acks", arguments.required("read_acks"));
+    conditions.put("write_copies", arguments.required("write_acks").equals("one") && !strong ? 1 : replication);
+    // Only while partitions migrate may a read ask further copies.
+    conditions.put("read_copies", 1);
+    if (!strong && client.getNodes().length > 1) {
+      // The parts of a partitioned cluster continue to write, each to its own copies.
+      conditions.put("consistency", "available, not strongly consistent");
+    }
+    conditions.put("durability", commits ? "disk" : "memory");
+    conditions.put("compression", config.getOrDefault("storage-engine.compression", "none"));
+    conditions.put("memory", memory(namespace, config));
+    conditions.put("endpoints", Arrays.stream(client.getNodes()).map(Node::getHost)
+        .map(host -> host.name + ":" + host.port).sorted().toList());
+    conditions.put("notes", List.of(
+        info(node, "edition"),
+        "record layout: " + arguments.text("layout", "bins"),
+        "storage engine: " + storage(config),
+        "index: " + index(config),
+        "namespace mode: " + (strong ? "SC" : "AP"),
+        "commit to device: " + (commits ? "on" : "off")));
+    return conditions;
   }
 
   private static void claim(AerospikeClient client, String namespace, String table, String mark) throws IOException {
@@ -182,7 +187,7 @@ public final class AerospikeAdmin {
   }
 
   /** Fails unless all nodes report the same settings; their files and sizes may differ. */
-  private static void requireEqualNodes(Node[] nodes, String namespace) throws IOException {
+  static void requireEqualNodes(Node[] nodes, String namespace) throws IOException {
     Map<String, List<String>> answers = new LinkedHashMap<>();
     for (Node node : nodes) {
       Map<String, String> counters = pairs(info(node, "statistics") + ";" + info(node, "namespace/" + namespace), ";");
@@ -251,7 +256,7 @@ public final class AerospikeAdmin {
   }
 
   /** Rows by table; with packed records the blocks are read, because the server does not count rows. */
-  private static Map<String, Long> countRows(AerospikeClient client, Settings arguments) throws IOException {
+  static Map<String, Long> countRows(AerospikeClient client, Settings arguments) throws IOException {
     String namespace = arguments.required("namespace");
     if (arguments.text("layout", "bins").startsWith("packed")) {
       return Admin.countRows(arguments, table -> packedRows(client, namespace, table));
@@ -269,7 +274,7 @@ public final class AerospikeAdmin {
     return rows.sum();
   }
 
-  private static long objects(AerospikeClient client, String namespace, String table) throws IOException {
+  static long objects(AerospikeClient client, String namespace, String table) throws IOException {
     long copies = 0;
     for (Node node : client.getNodes()) {
       copies += Long.parseLong(pairs(info(node, "sets/" + namespace + "/" + table).replace(";", ""), ":")
@@ -300,7 +305,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  private static AerospikeClient connect(Settings arguments) throws IOException {
+  static AerospikeClient connect(Settings arguments) throws IOException {
     return client(access(arguments));
   }
 
@@ -327,7 +332,7 @@ public final class AerospikeAdmin {
     return access;
   }
 
-  private static String info(Node node, String command) throws IOException {
+  static String info(Node node, String command) throws IOException {
     String answer = Info.request(node, command);
     if (answer == null || answer.startsWith("ERROR") || answer.startsWith("FAIL")) {
       throw new IOException(node + " answers " + answer + " to " + command);

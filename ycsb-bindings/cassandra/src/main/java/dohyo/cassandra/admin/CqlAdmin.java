@@ -19,9 +19,11 @@ import dohyo.cassandra.Query;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
@@ -63,7 +65,7 @@ public final class CqlAdmin implements AutoCloseable {
   CqlAdmin(Settings arguments, Settings access) {
     this.arguments = arguments;
     key = KeyColumns.of(arguments, Query.KEY);
-    Cluster.Builder driver = Cluster.builder().addContactPoint(arguments.required("host"))
+    Cluster.Builder driver = Cluster.builder().addContactPoints(arguments.required("host").split(","))
         .withPort(arguments.number("port", 9042, 1, 65535)).withoutMetrics().withoutJMXReporting()
         .withNettyOptions(new EventLoops(1))
         .withSocketOptions(
@@ -92,14 +94,22 @@ public final class CqlAdmin implements AutoCloseable {
    */
   public void createTables(UnaryOperator<String> compression) throws IOException {
     String mark = Admin.mark(arguments);
-    Map<String, String> there = session.execute(
-        "SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace()).all().stream()
-        .collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
+    Map<String, String> there = comments();
     requireOwn(there, mark);
     if (there.isEmpty()) {
-      session.execute("CREATE KEYSPACE %s WITH replication = %s".formatted(Query.quoted(keyspace()),
-          replication(arguments.required("strategy"), arguments.number("replication", 1, 1, Integer.MAX_VALUE))));
+      createKeyspace();
     }
+    createTables(compression, there.keySet(), mark, "");
+  }
+
+  /** Creates the keyspace; the driver's AlreadyExistsException where it exists. */
+  void createKeyspace() {
+    session.execute("CREATE KEYSPACE %s WITH replication = %s".formatted(Query.quoted(keyspace()),
+        replication(arguments.required("strategy"), arguments.number("replication", 1, 1, Integer.MAX_VALUE))));
+  }
+
+  /** Creates the tables but those that are there; {@code options} follow the table's other options. */
+  void createTables(UnaryOperator<String> compression, Set<String> there, String mark, String options) {
     String prefix = arguments.text("fieldnameprefix", "field");
     String type = arguments.choice("columntype", "blob", "text");
     String columns = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
@@ -107,13 +117,24 @@ public final class CqlAdmin implements AutoCloseable {
     String keyColumns = key.columns().stream().map(column -> Query.quoted(column.name()) + " " + cqlType(column))
         .collect(Collectors.joining(", "));
     for (String table : Admin.tables(arguments)) {
-      if (!there.containsKey(table)) {
+      if (!there.contains(table)) {
         session.execute("CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
             .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression.apply(compressor()))
             + " AND compaction = {'class': %s} AND comment = %s".formatted(
-                Query.literal(arguments.required("compaction")), Query.literal(mark)));
+                Query.literal(arguments.required("compaction")), Query.literal(mark)) + options);
       }
     }
+  }
+
+  /** The comments of the keyspace's tables, by name; empty also where there is no keyspace. */
+  Map<String, String> comments() {
+    return session.execute("SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace())
+        .all().stream().collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
+  }
+
+  /** Whether there is the keyspace. */
+  boolean hasKeyspace() {
+    return value("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace()).isPresent();
   }
 
   private void requireOwn(Map<String, String> comments, String mark) throws IOException {
@@ -123,8 +144,7 @@ public final class CqlAdmin implements AutoCloseable {
         throw Admin.foreign("the table " + keyspace() + "." + table + " exists, and", another);
       }
     }
-    if (!comments.containsValue(mark)
-        && value("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace()).isPresent()) {
+    if (!comments.containsValue(mark) && hasKeyspace()) {
       throw Admin.foreign("the keyspace " + keyspace() + " exists, and", another);
     }
   }
@@ -157,7 +177,7 @@ public final class CqlAdmin implements AutoCloseable {
     int replication = metadata.getKeyspace(Query.quoted(keyspace())).getReplication().entrySet().stream()
         .filter(entry -> !entry.getKey().equals("class")).mapToInt(entry -> Integer.parseInt(entry.getValue())).sum();
     Map<String, Object> conditions = new LinkedHashMap<>();
-    conditions.put("version", value("SELECT release_version FROM system.local").orElseThrow());
+    conditions.put("version", version());
     conditions.put("nodes", metadata.getAllHosts().size());
     conditions.put("replication", replication);
     conditions.put("write_acks", arguments.required("write_acks"));
@@ -169,6 +189,11 @@ public final class CqlAdmin implements AutoCloseable {
         .map(host -> host.getEndPoint().resolve()).map(InetSocketAddress.class::cast)
         .map(address -> address.getAddress().getHostAddress() + ":" + address.getPort()).sorted().toList());
     return conditions;
+  }
+
+  /** What the driver knows of the cluster. */
+  Metadata metadata() {
+    return cluster.getMetadata();
   }
 
   /** The replication of a keyspace in CQL. */
@@ -238,6 +263,27 @@ public final class CqlAdmin implements AutoCloseable {
         .map(Object::toString);
   }
 
+  /** The first column of all rows of an answer, as texts. */
+  List<String> values(String query, Object... variables) {
+    return session.execute(query, variables).all().stream().map(row -> String.valueOf(row.getObject(0))).toList();
+  }
+
+  /** What the server calls its version. */
+  String version() {
+    return value("SELECT release_version FROM system.local").orElseThrow();
+  }
+
+  /** Whether a user may do everything. */
+  boolean isSuperuser(String user) {
+    return session.execute("LIST ROLES OF " + Query.quoted(user)).all().stream().anyMatch(row -> row.getBool("super"));
+  }
+
+  /** What a user may do in every keyspace. */
+  Stream<String> permissions(String user) {
+    return session.execute("LIST ALL PERMISSIONS OF " + Query.quoted(user)).all().stream()
+        .filter(row -> row.getString("resource").equals("<all keyspaces>")).map(row -> row.getString("permission"));
+  }
+
   /**
    * Counts the rows, and does nothing else: the verb {@code count} of servers that speak CQL.
    *
@@ -303,7 +349,7 @@ public final class CqlAdmin implements AutoCloseable {
     return name.replaceAll(".*\\.", "");
   }
 
-  private String keyspace() {
+  String keyspace() {
     return arguments.required("keyspace");
   }
 }

@@ -58,7 +58,7 @@ public final class HBaseAdmin implements AutoCloseable {
   private static final long CALL_MILLIS = 120_000;
   private static final int ROWS_PER_CALL = 10_000;
   /** The value of a table's description that says which trial made it. */
-  private static final String MARK = "DOHYO";
+  static final String MARK = "DOHYO";
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
   /** Reading ahead begins a second after a file was opened; the page shows values that are up to two seconds old. */
   private static final Duration FILLED_AFTER = Duration.ofSeconds(6);
@@ -79,6 +79,10 @@ public final class HBaseAdmin implements AutoCloseable {
   @Override
   public void close() throws IOException {
     connection.close();
+  }
+
+  org.apache.hadoop.hbase.client.Admin admin() {
+    return admin;
   }
 
   /** Runs one verb: schema, settle, count, drop or stats. */
@@ -272,7 +276,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return distinct(Stream.of(one, other));
   }
 
-  private static String families(List<TableDescriptor> tables, Function<ColumnFamilyDescriptor, Object> property) {
+  static String families(List<TableDescriptor> tables, Function<ColumnFamilyDescriptor, Object> property) {
     return distinct(tables.stream().flatMap(table -> Arrays.stream(table.getColumnFamilies())).map(property));
   }
 
@@ -281,7 +285,7 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** The number of a table's regions, on all servers and on each of them. */
-  private String regionCounts(TableName table) {
+  String regionCounts(TableName table) {
     try (RegionLocator locator = connection.getRegionLocator(table)) {
       Map<ServerName, Long> regions = locator.getAllRegionLocations().stream()
           .collect(Collectors.groupingBy(HRegionLocation::getServerName, TreeMap::new, Collectors.counting()));
@@ -297,7 +301,7 @@ public final class HBaseAdmin implements AutoCloseable {
    * Flushes and compacts; afterwards all records are in files, one per region. What is so already, as in the copy of a
    * load that has settled, is not written anew; in HDFS it is, as a start may have moved regions to other hosts.
    */
-  private Stored compact(Wait wait) throws Exception {
+  Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {
       Stored before = Stored.of(regions(List.of(table)));
       admin.flush(table);
@@ -378,7 +382,7 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /** Rows by table; none where more were loaded than is worth counting. */
-  private Map<String, Long> countRows() throws IOException {
+  Map<String, Long> countRows() throws IOException {
     return Admin.countRows(arguments, table -> countRows(TableName.valueOf(table)));
   }
 
@@ -394,7 +398,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return count;
   }
 
-  private List<TableName> tables() {
+  List<TableName> tables() {
     return Admin.tables(arguments).stream().map(TableName::valueOf).toList();
   }
 }

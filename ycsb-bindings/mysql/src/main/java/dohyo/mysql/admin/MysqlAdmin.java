@@ -159,7 +159,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
    * Whether an acknowledged write is on disk wherever it was acknowledged. MyISAM has no log, so the data themselves
    * must be; a primary with a binary log looks there, after a crash, which transactions it had committed.
    */
-  private static boolean durable(Map<String, String> engines, List<MysqlServer> servers) throws SQLException {
+  static boolean durable(Map<String, String> engines, List<MysqlServer> servers) throws SQLException {
     for (MysqlServer server : servers) {
       Map<String, String> variables = server.variables();
       boolean log = variables.get("log_bin").equals("ON");
@@ -178,7 +178,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /** In the words of the scenarios; MariaDB has the algorithm in a variable, MySQL in the table's options. */
-  private static String compression(String options, Map<String, String> variables) {
+  static String compression(String options, Map<String, String> variables) {
     String algorithm = options.toLowerCase(Locale.ROOT);
     if (algorithm.contains("page_compressed")) {
       algorithm = variables.get("innodb_compression_algorithm");

@@ -108,7 +108,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     Map<String, Object> conditions = conditionsOf(replication, 1 + waitsFor);
     conditions.put("version", settings.get("server_version").replaceAll(" .*", ""));
     conditions.put("durability", isDurable(commit, waitsFor) ? "disk" : "memory");
-    conditions.put("compression", compression(settings));
+    conditions.put("compression", compression(primary(), settings));
     conditions.put("memory", "shared buffers %d MiB, and the cache of the operating system".formatted(
         number("SELECT pg_size_bytes(current_setting('shared_buffers')) / 1048576")));
     List<String> notes = new ArrayList<>(notesOfReplicas());
@@ -146,8 +146,8 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   }
 
   /** In the words of the scenarios; PostgreSQL compresses only rows of more than 2 kB (TOAST). */
-  private String compression(Map<String, String> settings) throws SQLException {
-    List<String> methods = primary().rows("SELECT DISTINCT attstorage = 'x' AS compressed, attcompression AS method"
+  static String compression(JdbcServer server, Map<String, String> settings) throws SQLException {
+    List<String> methods = server.rows("SELECT DISTINCT attstorage = 'x' AS compressed, attcompression AS method"
         + " FROM pg_attribute JOIN pg_class ON attrelid = pg_class.oid"
         + " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
         + " AND atttypid = 'bytea'::regtype AND attnum > 0 AND NOT attnotnull").stream()

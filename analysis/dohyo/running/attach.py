@@ -1,0 +1,294 @@
+"""Systems whose servers run already (docs/attach.md): what was asked for, what a run does to them, and the question."""
+
+import json
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from dohyo import terminal
+from dohyo.ansible.playbook import Signals, play, variable
+from dohyo.bad_input import BadInputError, unknown
+from dohyo.figures import size
+from dohyo.planning import plan
+from dohyo.running.experiment import only_one, read_json
+from dohyo.running.runner import build_client
+from dohyo.scenario import properties, systems
+from dohyo.scenario.phases import INSERT
+from dohyo.scenario.scenario import Scenario
+
+# What of the bindings' properties the file with secrets may have.
+_ACCESS = r".*\.(user|username|password|useSSL|ca|localdc)"
+# Addresses with ports and, where a system has it, what stands behind a slash or a colon; no blank, no shell character.
+_PLACES = r"[0-9A-Za-z\[][0-9A-Za-z.:,_/\[\]-]*"
+
+
+def overrides(
+    given: Sequence[str], secrets: str | None, may: Sequence[str], inventory: Path | None
+) -> dict[str, str | None]:
+    """What the options and the inventory say, as properties of the scenario; the options come first.
+
+    :param given: each NAME=HOSTS
+    :param secrets: file with what lets us in
+    :param may: what may be done beyond a place of our own
+    :raises BadInputError: naming the option and what is wrong with it
+    """
+    attached = dict(variable(inventory, "attached") or {})
+    for each in given:
+        name, equals, places = each.partition("=")
+        if not equals or name in dict(one.split("=", 1) for one in given[: given.index(each)]):
+            raise BadInputError(f"--attach {each}: must read --attach SYSTEM=HOSTS, once for each system")
+        attached[name] = places
+    secrets = secrets or variable(inventory, "attached_secrets")
+    may = may or variable(inventory, "attached_may") or ()
+    if not attached:
+        if secrets or may:
+            raise BadInputError("--attach-secrets and --attach-may are for systems that --attach SYSTEM=HOSTS names")
+        return {}
+    can = [system.name for system in systems.all_systems().values() if system.attaches]
+    roles: dict[str, str] = {}
+    for name, places in attached.items():
+        if name not in can:
+            raise unknown("system", name, can, f"those that can be attached are {', '.join(can)}")
+        if not isinstance(places, str) or not re.fullmatch(_PLACES, places):
+            raise BadInputError(f"attached {name}={places}: must be hosts, as docs/attach.md has them for each system")
+        role = systems.all_systems()[name].role
+        if role in roles:
+            raise BadInputError(f"attached {roles[role]} and {name}: are one product; measure them one after the other")
+        roles[role] = name
+    if secrets:
+        check_secrets(Path(secrets).expanduser().absolute(), list(attached))
+    return {
+        "attached": json.dumps(attached),
+        "attached_secrets": str(Path(secrets).expanduser().absolute()) if secrets else None,
+        "attached_may": json.dumps(list(may)) if may else None,
+        "systems": ",".join(attached),
+    }
+
+
+def check_secrets(file: Path, names: Sequence[str]) -> None:
+    """Checks the file with what lets us in; nothing of what it says is in a message.
+
+    :raises BadInputError: if it cannot be read, others may read it, or it is of another form
+    """
+    try:
+        about = file.stat()
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"--attach-secrets {file}: {getattr(error, 'strerror', '') or 'is no text'}") from None
+    if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
+        raise BadInputError(f"--attach-secrets {file}: must be a file that nobody else may read; type chmod 600 {file}")
+    if text.startswith("$ANSIBLE_VAULT;"):
+        return
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
+        raise BadInputError(f"--attach-secrets {file}: line {line} is no YAML; docs/attach.md has an example") from None
+    if not isinstance(found, dict):
+        raise BadInputError(f"--attach-secrets {file}: must have SYSTEM: and below it its properties (docs/attach.md)")
+    for name, of_system in found.items():
+        if name not in systems.all_systems():
+            raise unknown("system", str(name), systems.all_systems(), f"--attach-secrets {file} names systems")
+        for key, value in of_system.items() if isinstance(of_system, dict) else [("", None)]:
+            known = properties.find(str(key))
+            binding = systems.all_systems()[name].bindings
+            if known is None or known.by not in binding or not re.fullmatch(_ACCESS, str(key)) or not _is_single(value):
+                raise BadInputError(
+                    f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property of its binding with a"
+                    " single value, such as user, password, useSSL, ca (docs/attach.md)"
+                )
+            if str(key).endswith(".ca") and not Path(str(value)).expanduser().is_file():
+                raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is no file with certificates")
+    for name in names:
+        if name not in found:
+            terminal.warn(f"--attach-secrets {file} says nothing of {name}: it is asked without a user")
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, str | int | bool) and "\n" not in str(value)
+
+
+def of(scenario: Scenario) -> dict[str, str]:
+    """The systems to be measured that are attached, and where they are."""
+    attached = scenario.role_variables.get("attached", {})
+    return {name: attached[name] for name in scenario.systems if name in attached}
+
+
+def check(scenario: Scenario, target: str | None, most: str | None) -> None:
+    """Refuses what a run must not do to servers that are not ours.
+
+    :param target: operations per second that no phase may exceed, as given
+    :param most: bytes of records that may be written, as given
+    :raises BadInputError: naming what is too much, or cannot be bounded
+    """
+    attached = of(scenario)
+    if not attached:
+        if most is not None:
+            raise BadInputError(f"--max-data {most}: bounds what is written to a system that --attach names")
+        return
+    bytes_most = properties.size_bytes(most) if most is not None else None
+    if most is not None and bytes_most is None:
+        raise BadInputError(f"--max-data {most}: must be a size, such as 10GB")
+    for trial in plan.trials(scenario):
+        if trial.system not in attached:
+            continue
+        point = trial.scenario
+        if point["settle.cache"] == "drop":
+            raise BadInputError(f"settle.cache=drop: the caches of {trial.system} are not ours to empty; leave it out")
+        written = _written(point)
+        if bytes_most is not None and written is None:
+            raise BadInputError(
+                f"--max-data {most}: how much the inserts of {point.name} write is not bounded; give --target, or an"
+                " operationcount"
+            )
+        if bytes_most is not None and written is not None and written > bytes_most:
+            raise BadInputError(
+                f"--max-data {most}: {trial.name} would write {size(written)} of records; load fewer"
+                " (--records), or allow more"
+            )
+        if target is None:
+            continue
+        if point["search"] != "none" and point["search"]:
+            raise BadInputError(f"--target {target}: the search for the highest rate goes beyond it; leave one out")
+        for name in (INSERT, *point.phases):
+            rate = float(point.of(name)["target"])
+            if not 0 < rate <= float(target):
+                raise BadInputError(
+                    f"--target {target}: phase {name} has {f'target={rate:g}' if rate else 'none'}; say"
+                    f" --set {name}.target={target}"
+                )
+
+
+def _written(point: Scenario) -> float | None:
+    """Bytes of records that a trial inserts at most, without copies; None if nothing bounds it."""
+    total = float(point.data_bytes)
+    for name in point.phases:
+        phase = point.of(name)
+        if float(phase["insertproportion"]) == 0:
+            continue
+        rate = float(phase["target"])
+        count = rate * (phase.warmup + phase.duration) if phase.duration else float(phase.number("operationcount"))
+        if not count:
+            return None
+        total += point.repeats * count * phase.number("batchsize") * point.record_bytes
+    return total
+
+
+def describe(scenario: Scenario) -> list[str]:
+    """What a run does to the attached systems, in sentences."""
+    attached = of(scenario)
+    if not attached:
+        return []
+    mine = [trial for trial in plan.trials(scenario) if trial.system in attached]
+    points = [trial.scenario for trial in mine]
+    most = max(points, key=lambda point: point.data_bytes * point.number("replication"))
+    written = [_written(point) for point in points]
+    bytes_ = (
+        "a number of bytes that nothing bounds"
+        if None in written
+        else size(max(map(float, filter(None, written)), default=0))
+    )
+    rates = [float(point.of(name)["target"]) for point in points for name in (INSERT, *point.phases)]
+    rate = (
+        f"at most {max(rates):,.0f} operations per second" if all(rates) else "as many operations as the servers take"
+    )
+    named = " and ".join(f"{name} at {places}" for name, places in attached.items())
+    may = scenario.role_variables.get("attached_may", [])
+    return [
+        f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
+        f"Each of {len(mine)} trial(s) makes a place of its own there, dohyo_<id>, loads"
+        f" {most.number('recordcount'):,} records ({size(most.data_bytes)}, with {most['replication']} copies"
+        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} in all, and removes the place.",
+        f"It sends {rate}: so much processor time, disk and network others on these servers will miss.",
+        "Nothing outside the place is written, and nothing is started, stopped or changed; "
+        + ("our tables are flushed and compacted." if "settle" in may else "nothing is flushed or compacted."),
+    ]
+
+
+def agree(scenario: Scenario, *, agreed: bool) -> None:
+    """Says what a run does to attached systems, and asks.
+
+    :param agreed: --yes was given
+    :raises BadInputError: if the answer is no, or nobody can answer
+    """
+    said = describe(scenario)
+    for line in said:
+        terminal.say(line, err=True)
+    if not said or agreed:
+        return
+    if not sys.stdin.isatty():
+        raise BadInputError("nobody is here to say yes, and nothing was started; add --yes")
+    if not click.confirm("Go on?", err=True):
+        raise BadInputError("nothing was started")
+
+
+def bounded(target: str | None, changes: Mapping[str, str]) -> dict[str, str]:
+    """The rate that --target bounds everything by, the load too, as properties.
+
+    :raises BadInputError: if it is no rate
+    """
+    if target is None:
+        return {}
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", target) or float(target) == 0:
+        raise BadInputError(f"--target {target}: must be operations per second, above 0")
+    return {key: target for key in ("target", f"{INSERT}.target") if key not in changes}
+
+
+def examine(scenario: Scenario, inventory: Path | None) -> int:
+    """Asks the attached systems what they are and what we may do there, and says it; returns the exit code.
+
+    :raises BadInputError: if the client cannot be built
+    """
+    attached = of(scenario)
+    with only_one() as measuring, tempfile.TemporaryDirectory() as name:
+        measuring(Path(name))
+        signals = Signals()
+        build_client(signals)
+        point = plan.trials(scenario)[0].scenario
+        asked = {
+            "deploy_systems": list(attached),
+            "doctor_systems": list(attached),
+            "doctor_results": name,
+            "trial_conditions": point.conditions,
+            "trial_properties": {**point.client_properties, "recordcount": "1"},
+            "trial_client_heap": point["client_heap"],
+            **point.role_variables,
+        }
+        for playbook in ("deploy.yml", "attached.yml"):
+            failure = play(playbook, inventory, Path(name), check=signals.check, variables=asked)
+            if failure is not None:
+                terminal.say(f"ERROR: {failure}", err=True)
+                return 1
+        threads = point.number("threadcount")
+        return max(_show(system, read_json(Path(name) / f"{system}.json"), threads) for system in attached)
+
+
+def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
+    """Prints what one system says; returns 1 if it cannot be measured."""
+    missing, known = said["missing"], "not known"
+    terminal.say(f"{system}: {said.get('version', known)}, {said.get('nodes', known)} node(s); {said['what']}")
+    most = threads * 1000 / said["median_ms"]
+    terminal.say(
+        f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms, so that {threads}"
+        f" threads one by one do at most {most:,.0f} operations/s: raise threadcount, inflight or batchsize for more"
+    )
+    clock = said["clock_ms"]
+    off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {said['clock_error_ms']} ms" if clock is not None else known
+    terminal.say(f"  the server's clock to that of the first database host: {off}")
+    for key in ("replication", "write_acks", "durability", "compression"):
+        if key in said and said[key] == known:
+            terminal.say(f"  {key}: {known}")
+    for note in said.get("notes", []):
+        terminal.say(f"  {note}")
+    if missing:
+        terminal.say(f"  rights that a run needs and this account lacks: {', '.join(missing)}")
+    else:
+        terminal.say("  rights: none that is known to lack")
+    return 1 if missing else 0

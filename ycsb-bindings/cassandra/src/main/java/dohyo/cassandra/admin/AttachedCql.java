@@ -1,0 +1,186 @@
+package dohyo.cassandra.admin;
+
+import com.datastax.driver.core.TableMetadata;
+import com.datastax.driver.core.exceptions.AlreadyExistsException;
+import com.datastax.driver.core.exceptions.DriverException;
+import dohyo.admin.Admin;
+import dohyo.admin.Attached;
+import dohyo.binding.Settings;
+import dohyo.cassandra.Query;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * A keyspace of our own in somebody else's cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces.
+ * Arguments: those of {@link CqlAdmin}, of which host is a list, and those of {@link Attached}.
+ */
+public final class AttachedCql implements Attached {
+  /** A column of system_schema.tables since Cassandra 5.0: a table that is dropped leaves no snapshot. */
+  private static final String SNAPSHOT = "allow_auto_snapshot";
+  /** Where a server shows its settings: ScyllaDB's table, whose values are JSON, and that of Cassandra since 4.0. */
+  private static final List<String> SETTINGS = List.of("system.config", "system_views.settings");
+  private static final List<String> RIGHTS = List.of("CREATE", "ALTER", "DROP", "SELECT", "MODIFY");
+
+  private final Settings arguments;
+  private final CqlAdmin cql;
+
+  private AttachedCql(Settings arguments) {
+    arguments.properties().setProperty("keyspace", arguments.required("place"));
+    this.arguments = arguments;
+    cql = new CqlAdmin(arguments);
+  }
+
+  /** Runs one verb of {@link Attached}. */
+  public static void main(String[] args) {
+    Admin.main("CQL", Attached.verbs(AttachedCql::new), args);
+  }
+
+  @Override
+  public void close() {
+    cql.close();
+  }
+
+  @Override
+  public String what() {
+    return "the keyspace " + cql.keyspace() + " on " + arguments.required("host");
+  }
+
+  @Override
+  public boolean exists() {
+    return cql.hasKeyspace();
+  }
+
+  @Override
+  public boolean make() throws IOException {
+    int copies = arguments.number("replication", 1, 1, Integer.MAX_VALUE);
+    int nodes = cql.metadata().getAllHosts().size();
+    if (copies > nodes) {
+      throw new IOException("replication %d needs as many nodes, and %s has %d; lower replication"
+          .formatted(copies, arguments.required("host"), nodes));
+    }
+    try {
+      cql.createKeyspace();
+      return true;
+    } catch (AlreadyExistsException e) {
+      return false;
+    }
+  }
+
+  @Override
+  public void createTables() {
+    boolean scylla = isScylla();
+    cql.createTables(name -> scylla ? "{'sstable_compression': '" + name + "'}"
+        : name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'}",
+        Set.of(), Admin.mark(arguments), leavesSnapshots() ? "" : " AND " + SNAPSHOT + " = false");
+  }
+
+  private boolean isScylla() {
+    return cql.metadata().getKeyspace("system_schema").getTable("scylla_tables") != null;
+  }
+
+  private boolean leavesSnapshots() {
+    TableMetadata tables = cql.metadata().getKeyspace("system_schema").getTable("tables");
+    return tables == null || tables.getColumn(SNAPSHOT) == null;
+  }
+
+  @Override
+  public List<String> foreign() {
+    String mark = Admin.mark(arguments);
+    List<String> found = new ArrayList<>(cql.comments().entrySet().stream()
+        .filter(table -> !mark.equals(table.getValue())).map(table -> "the table " + table.getKey()).toList());
+    // A run makes none of these.
+    Map<String, String> others = new LinkedHashMap<>();
+    others.put("views", "view_name");
+    others.put("types", "type_name");
+    others.put("functions", "function_name");
+    others.put("aggregates", "aggregate_name");
+    others.forEach((table, column) -> found.addAll(
+        cql.values("SELECT " + column + " FROM system_schema." + table + " WHERE keyspace_name = ?", cql.keyspace())));
+    return found;
+  }
+
+  @Override
+  public String remove() {
+    cql.execute("DROP KEYSPACE " + Query.quoted(cql.keyspace()));
+    return leavesSnapshots() ? "nodes with auto_snapshot keep a snapshot of the dropped tables; on each node:"
+        + " nodetool clearsnapshot --all -- " + cql.keyspace() : "";
+  }
+
+  @Override
+  public Map<String, Object> conditions() {
+    Map<String, String> settings = settings();
+    boolean made = exists();
+    Map<String, Object> conditions = new LinkedHashMap<>(made ? cql.conditions()
+        : Map.of("version", cql.version(), "nodes", cql.metadata().getAllHosts().size(), "notes", List.of()));
+    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // a strategy that does not count, as Keyspaces'
+      conditions.put("replication", UNKNOWN);
+      conditions.put("write_copies", null);
+      conditions.put("read_copies", null);
+    }
+    String sync = settings.getOrDefault("commitlog_sync", "");
+    conditions.put("durability", sync.isEmpty() ? UNKNOWN : CqlAdmin.durability(sync));
+    conditions.put("notes", Stream.concat(
+        CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
+            settings.getOrDefault("client_encryption_options.enabled", "").equals("true"),
+            settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all")),
+        Stream.of("commit log: " + (sync.isEmpty() ? UNKNOWN : sync),
+            made ? "compaction: " + cql.compaction() : "",
+            leavesSnapshots() ? "nodes with auto_snapshot keep a snapshot of our tables when they are dropped" : "")
+            .filter(note -> !note.isEmpty())).toList());
+    return conditions;
+  }
+
+  /** The server's settings; none where it has no table of them, or this user may not read it. */
+  private Map<String, String> settings() {
+    for (String table : SETTINGS) {
+      try {
+        Map<String, String> settings = cql.settings(table);
+        settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
+        return settings;
+      } catch (DriverException e) {
+        continue; // the next one, if there is one
+      }
+    }
+    return Map.of();
+  }
+
+  @Override
+  public Map<String, Long> countRows() {
+    return cql.countRows();
+  }
+
+  @Override
+  public void ping() {
+    cql.version();
+  }
+
+  @Override
+  public long clock() {
+    return Long.parseLong(cql.value("SELECT toUnixTimestamp(now()) FROM system.local").orElse("-1"));
+  }
+
+  /** What LIST PERMISSIONS does not show of this user, who needs all of it on a keyspace that is still to be made. */
+  @Override
+  public List<String> missingRights() {
+    Settings access = Admin.properties(arguments, "connection");
+    if (!access.has("cassandra.username")) {
+      return List.of();
+    }
+    String user = access.required("cassandra.username");
+    try {
+      if (cql.values("LIST ROLES OF " + Query.quoted(user)).isEmpty() || cql.isSuperuser(user)) {
+        return List.of();
+      }
+      Set<String> has = cql.permissions(user).collect(Collectors.toSet());
+      return RIGHTS.stream().filter(right -> !has.contains(right)).map(right -> right + " ON ALL KEYSPACES").toList();
+    } catch (DriverException e) {
+      return List.of("the server does not say: " + e.getMessage());
+    }
+  }
+}

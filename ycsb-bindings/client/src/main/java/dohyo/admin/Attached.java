@@ -1,0 +1,108 @@
+package dohyo.admin;
+
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Administration of a cluster that is somebody else's: one place of our own (a keyspace, a database, …) is made,
+ * filled and removed, and nothing outside it is written. Arguments of all verbs: {@code place}, its name, and {@code
+ * made}, a file of this host that is there from just before the place is made until it is removed.
+ */
+public interface Attached extends AutoCloseable {
+  /** What a condition is that cannot be read. */
+  String UNKNOWN = "not known";
+
+  /** Connects. */
+  @FunctionalInterface
+  interface Opening {
+    Attached with(Settings arguments) throws Exception;
+  }
+
+  /** The place and where it is, for messages: {@code the keyspace k on h}. */
+  String what();
+
+  /** Whether the place is there, whoever has made it. */
+  boolean exists() throws Exception;
+
+  /**
+   * Makes the place.
+   *
+   * @return false if somebody has made it meanwhile; then it is theirs
+   */
+  boolean make() throws Exception;
+
+  /** Makes the tables in the place, with the trial's mark. */
+  void createTables() throws Exception;
+
+  /** What in the place does not carry the trial's mark, by name. */
+  List<String> foreign() throws Exception;
+
+  /**
+   * Removes the place with all that is in it.
+   *
+   * @return what the server may have kept nevertheless, and how to remove it; "" for nothing
+   */
+  String remove() throws Exception;
+
+  /** The conditions as far as they can be read; others are {@link #UNKNOWN}. */
+  Map<String, Object> conditions() throws Exception;
+
+  /** Rows by table; see {@link Admin#countRows}. */
+  Map<String, Long> countRows() throws Exception;
+
+  /**
+   * Writes to disk, and compacts, what is in the place; nothing if the protocol has no request for that.
+   *
+   * @return whether it was done
+   */
+  default boolean flush() throws Exception {
+    return false;
+  }
+
+  /** One small read that changes nothing, for its latency. */
+  void ping() throws Exception;
+
+  /** What the account may not do that a run needs, as far as the server says so without being changed. */
+  List<String> missingRights() throws Exception;
+
+  /** Milliseconds since 1970 by the server's clock; negative if it does not say. */
+  default long clock() throws Exception {
+    return -1;
+  }
+
+  @Override
+  void close() throws IOException;
+
+  /** The verbs schema, settle, count, remove and doctor. */
+  static Map<String, Admin.Verb> verbs(Opening opening) {
+    return Map.of(
+        "schema", arguments -> answer(opening, arguments, AttachedVerbs::schema),
+        "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
+        "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
+        // Without the file nothing was made, and nobody need be asked.
+        "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
+            : Map.of("removed", false),
+        "doctor", arguments -> answer(opening, arguments, AttachedVerbs::doctor));
+  }
+
+  /** The file that says that the place may have been made. */
+  static Path made(Settings arguments) {
+    return Path.of(arguments.required("made"));
+  }
+
+  private static Map<String, ?> answer(Opening opening, Settings arguments, AttachedVerbs.Work work) throws Exception {
+    try (Attached attached = opening.with(arguments)) {
+      return work.on(attached, arguments);
+    }
+  }
+
+  /** The error for a place that is there. */
+  static IOException taken(Attached attached) {
+    return new IOException(attached.what() + " exists, and this run has not made it; nothing was written."
+        + " Measure again, which takes a new name, or remove it yourself if it is left from a run of yours");
+  }
+}

@@ -1,0 +1,91 @@
+package dohyo.admin;
+
+import dohyo.binding.Settings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The verbs of {@link Attached}, the same for all systems. */
+final class AttachedVerbs {
+  private static final int PINGS = 21;
+  private static final double NANOS_PER_MILLI = 1e6;
+
+  private AttachedVerbs() {
+  }
+
+  /** What a verb does. */
+  @FunctionalInterface
+  interface Work {
+    Map<String, ?> on(Attached attached, Settings arguments) throws Exception;
+  }
+
+  static Map<String, ?> schema(Attached attached, Settings arguments) throws Exception {
+    if (attached.exists()) {
+      throw Attached.taken(attached);
+    }
+    // Before the place: if we are killed in between, remove finds nothing, or a place of ours.
+    Files.writeString(Attached.made(arguments), attached.what() + "\n");
+    if (!attached.make()) {
+      Files.delete(Attached.made(arguments));
+      throw Attached.taken(attached);
+    }
+    attached.createTables();
+    return Map.of("conditions", attached.conditions());
+  }
+
+  static Map<String, ?> settle(Attached attached, Settings arguments) throws Exception {
+    long began = System.nanoTime();
+    boolean may = arguments.flag("flush", false);
+    boolean flushed = may && attached.flush();
+    String note = flushed ? "settled: our tables alone were flushed and compacted"
+        : may ? "not settled: this system has no request to flush over its protocol"
+            : "not settled: the servers are not ours to flush or compact (--attach-may settle)";
+    Map<String, Object> answer = new LinkedHashMap<>();
+    answer.put("seconds", (System.nanoTime() - began) / 1_000_000_000L);
+    answer.put("flushed", flushed);
+    answer.put("notes", List.of(note));
+    answer.put("rows", attached.countRows());
+    return answer;
+  }
+
+  static Map<String, ?> remove(Attached attached, Settings arguments) throws Exception {
+    boolean there = attached.exists();
+    String left = "";
+    if (there) {
+      List<String> foreign = attached.foreign();
+      if (!foreign.isEmpty()) {
+        throw new IOException("%s contains %s, which this run has not made; nothing was removed"
+            .formatted(attached.what(), String.join(", ", foreign)));
+      }
+      left = attached.remove();
+    }
+    Files.delete(Attached.made(arguments));
+    return Map.of("removed", there, "what", attached.what(), "left", left);
+  }
+
+  static Map<String, ?> doctor(Attached attached, Settings arguments) throws Exception {
+    long[] nanos = new long[PINGS];
+    for (int i = 0; i < PINGS; i++) {
+      long began = System.nanoTime();
+      attached.ping();
+      nanos[i] = System.nanoTime() - began;
+    }
+    Arrays.sort(nanos);
+    long before = System.currentTimeMillis();
+    long clock = attached.clock();
+    long after = System.currentTimeMillis();
+    Map<String, Object> answer = new LinkedHashMap<>(attached.conditions());
+    answer.put("what", attached.what());
+    answer.put("exists", attached.exists());
+    answer.put("missing", attached.missingRights());
+    answer.put("median_ms", nanos[PINGS / 2] / NANOS_PER_MILLI);
+    answer.put("slowest_ms", nanos[PINGS - 1] / NANOS_PER_MILLI);
+    // Of the server's clock to this host's, which is anywhere in the time that the question took.
+    answer.put("clock_ms", clock < 0 ? null : clock - (before + after) / 2);
+    answer.put("clock_error_ms", (after - before) / 2);
+    return answer;
+  }
+}

@@ -1,0 +1,22 @@
+package dohyo.postgresql;
+
+import dohyo.binding.Tls;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.security.GeneralSecurityException;
+import java.util.Base64;
+import org.postgresql.ssl.WrappedFactory;
+
+/** TLS that trusts the given certificates alone; the driver makes it by its name. */
+public final class Authority extends WrappedFactory {
+  /**
+   * Reads the certificates.
+   *
+   * @param certificates PEM in Base64
+   * @throws GeneralSecurityException if there is none in it
+   * @throws IOException if they cannot be read
+   */
+  public Authority(String certificates) throws GeneralSecurityException, IOException {
+    factory = Tls.trusting(new ByteArrayInputStream(Base64.getDecoder().decode(certificates))).getSocketFactory();
+  }
+}

@@ -1,0 +1,156 @@
+package dohyo.postgresql.admin;
+
+import dohyo.admin.Admin;
+import dohyo.admin.Attached;
+import dohyo.binding.Settings;
+import dohyo.jdbc.admin.AttachedJdbc;
+import dohyo.jdbc.admin.JdbcServer;
+import dohyo.postgresql.PostgresqlDialect;
+import dohyo.postgresql.PostgresqlLogin;
+import java.io.IOException;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * A database of our own on somebody else's PostgreSQL. Further argument: database, the one to connect to before ours is
+ * there, in which nothing is read or written but the server's own catalogue.
+ */
+public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
+  /** duplicate_database. */
+  private static final String EXISTS = "42P04";
+  /** The first version that ends the connections of a database that is dropped. */
+  private static final int FORCES = 13;
+
+  /** Connected to our database; null before. */
+  private JdbcServer inside;
+
+  private AttachedPostgresql(Settings arguments) throws SQLException {
+    super(arguments, new PostgresqlDialect(), to(arguments, arguments.text("database", "postgres")));
+  }
+
+  private static JdbcServer to(Settings arguments, String database) throws SQLException {
+    return new JdbcServer(new PostgresqlLogin(connection(arguments, "postgresql.url",
+        "jdbc:postgresql://" + arguments.required("server") + "/" + database)));
+  }
+
+  /** Runs one verb of {@link Attached}. */
+  public static void main(String[] args) {
+    Admin.main("PostgreSQL", Attached.verbs(AttachedPostgresql::new), args);
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      leave();
+    } catch (SQLException e) {
+      throw new IOException(e);
+    } finally {
+      super.close();
+    }
+  }
+
+  private void leave() throws SQLException {
+    if (inside != null) {
+      inside.close();
+      inside = null;
+    }
+  }
+
+  @Override
+  protected JdbcServer inside() throws SQLException {
+    if (inside == null) {
+      inside = to(arguments(), place());
+    }
+    return inside;
+  }
+
+  @Override
+  public boolean exists() throws SQLException {
+    return !server().value("SELECT count(*) FROM pg_database WHERE datname = " + PostgresqlDialect.literal(place()))
+        .equals("0");
+  }
+
+  @Override
+  public boolean make() throws SQLException {
+    try {
+      server().execute("CREATE DATABASE " + quoted());
+      return true;
+    } catch (SQLException e) {
+      if (EXISTS.equals(e.getSQLState())) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public void createTables() throws SQLException {
+    boolean lz4 = arguments().text("compression", "none").equals("lz4") && !inside().value(
+        "SELECT count(*) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)")
+        .equals("0");
+    for (String table : Admin.tables(arguments())) {
+      inside().execute(PostgresqlAdmin.statements(arguments(), table, lz4));
+    }
+  }
+
+  @Override
+  public List<String> foreign() throws SQLException {
+    String mark = Admin.mark(arguments());
+    // Ours are in the schema public; a template database may have brought others, which are as much ours to remove.
+    return inside().pairs("SELECT n.nspname || '.' || relname, obj_description(c.oid, 'pg_class') FROM pg_class c"
+        + " JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
+        + " AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'").entrySet()
+        .stream().filter(table -> !mark.equals(table.getValue())).map(table -> "the table " + table.getKey()).toList();
+  }
+
+  @Override
+  public String remove() throws SQLException {
+    leave();
+    int version = Integer.parseInt(server().value("SELECT current_setting('server_version_num')"));
+    boolean forces = version / 10_000 >= FORCES;
+    server().execute("DROP DATABASE " + quoted() + (forces ? " WITH (FORCE)" : ""));
+    return "";
+  }
+
+  /** Vacuums our tables alone; a checkpoint would be the whole server's. */
+  @Override
+  public boolean flush() throws SQLException {
+    for (String table : Admin.tables(arguments())) {
+      inside().execute("VACUUM (ANALYZE) " + new PostgresqlDialect().quoted(table));
+    }
+    return true;
+  }
+
+  @Override
+  public Map<String, Object> conditions() throws SQLException {
+    Map<String, String> settings = server().pairs("SELECT name, setting FROM pg_settings");
+    String commit = settings.getOrDefault("synchronous_commit", "");
+    // Some settings are shown to members of pg_read_all_settings only.
+    String standbys = settings.get("synchronous_standby_names");
+    boolean waits = standbys == null || !standbys.isEmpty() && !commit.matches("off|local");
+    Map<String, Object> conditions = conditionsOf(1);
+    conditions.put("version", settings.get("server_version").replaceAll(" .*", ""));
+    conditions.put("durability", commit.isEmpty() || waits && commit.equals("remote_write") ? UNKNOWN
+        : !commit.equals("off") && "on".equals(settings.get("fsync"))
+            && "on".equals(settings.get("full_page_writes")) ? "disk" : "memory");
+    conditions.put("compression", exists() ? PostgresqlAdmin.compression(inside(), settings) : UNKNOWN);
+    conditions.put("notes", List.of(Stream.of("fsync", "synchronous_commit", "full_page_writes", "wal_level",
+        "synchronous_standby_names", "shared_buffers").map(name -> name + " " + settings.getOrDefault(name, UNKNOWN))
+        .collect(Collectors.joining(", "))));
+    return conditions;
+  }
+
+  @Override
+  public long clock() throws SQLException {
+    return Long.parseLong(server().value("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"));
+  }
+
+  @Override
+  public List<String> missingRights() throws SQLException {
+    return server().value("SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user").equals("t")
+        ? List.of() : List.of("CREATEDB");
+  }
+}
