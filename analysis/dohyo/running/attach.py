@@ -24,7 +24,7 @@ from dohyo.scenario.phases import INSERT
 from dohyo.scenario.scenario import Scenario
 
 # What of the bindings' properties the file with secrets may have.
-_ACCESS = r".*\.(user|username|password|useSSL|ca|localdc)"
+_ACCESS = r".*\.(user|username|password|useSSL|ca|localdc|tlsname|tlsca)"
 # Addresses with ports and, where a system has it, what stands behind a slash or a colon; no blank, no shell character.
 _PLACES = r"[0-9A-Za-z\[][0-9A-Za-z.:,_/\[\]-]*"
 

@@ -130,7 +130,7 @@ class RoleVariable:
         return typed
 
 
-# As ansible/group_vars/all.yml has them; docs/attach.md.
+# As ansible/plugins/vars/systems.py has them; docs/attach.md.
 ATTACHED = {
     "attached": RoleVariable("attached", "dict", ()),
     "attached_secrets": RoleVariable("attached_secrets", "str", ()),

@@ -18,7 +18,7 @@ import java.util.stream.Stream;
 
 /**
  * A keyspace of our own in somebody else's cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces.
- * Arguments: those of {@link CqlAdmin}, of which host is a list, and those of {@link Attached}.
+ * Arguments: those of {@link CqlAdmin}, with a list as host, and those of {@link Attached}.
  */
 public final class AttachedCql implements Attached {
   /** A column of system_schema.tables since Cassandra 5.0: a table that is dropped leaves no snapshot. */

@@ -1,0 +1,245 @@
+"""A server that something else has started: MariaDB with passwords, TLS and a table, which logs every statement."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dohyo.ansible.playbook import play
+from dohyo.places import ROOT
+
+PASSWORD = "s3cret-nobody-sees"  # noqa: S105
+HOME = ROOT / ".dohyo"
+SMALL = ("--records", "1000", "--duration", "2s", "--rounds", "1", "--set", "warmuptime=1s", "--set", "canary=false")
+# What others do on the machine meanwhile is not what is tested.
+QUIET = ("--set", "max.other.cpu=100%", "--set", "client_heap=128m")
+INIT = """CREATE DATABASE theirs;
+CREATE TABLE theirs.t (a INT PRIMARY KEY);
+INSERT INTO theirs.t VALUES (1);
+CREATE USER benchuser@'%' IDENTIFIED BY 'PASSWORD';
+GRANT ALL ON `dohyo\\_%`.* TO benchuser@'%';
+CREATE USER reader@'%' IDENTIFIED BY 'PASSWORD';
+GRANT SELECT ON *.* TO reader@'%';
+"""
+WRITES = re.compile(
+    r"\b(CREATE|ALTER|DROP|INSERT|UPDATE|DELETE|REPLACE|GRANT|SET GLOBAL|FLUSH|TRUNCATE|RENAME)\b", re.I
+)
+
+
+@dataclass
+class Theirs:
+    """The server, and what is said of it."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def places(self) -> list[str]:
+        """Databases of runs that are there."""
+        return sorted(each.name for each in (self.folder / "data").glob("dohyo_*"))
+
+    @property
+    def log(self) -> str:
+        """Every statement so far."""
+        return (self.folder / "general.log").read_text(errors="replace")
+
+    def secrets(self, user: str = "benchuser", password: str = PASSWORD, mode: int = 0o600) -> Path:
+        """A file for --attach-secrets."""
+        file = self.folder / f"{user}.yml"
+        file.touch(mode=mode)
+        file.chmod(mode)
+        tls = f"  mysql.useSSL: true\n  mysql.ca: {self.folder}/ca.pem\n"
+        file.write_text(f"mysql-innodb:\n  mysql.user: {user}\n  mysql.password: {password}\n{tls}")
+        return file
+
+    def start(self) -> None:
+        """Starts it on the data that are there, and waits."""
+        with (self.folder / "server.log").open("wb") as output:
+            options = [f"--port={self.port}", "--bind-address=127.0.0.1", f"--socket={self.folder}/socket"]
+            log = ["--general-log=1", f"--general-log-file={self.folder}/general.log"]
+            tls = [f"--ssl-{name}={self.folder}/{name}.pem" for name in ("ca", "cert", "key")]
+            command = [*_mariadbd(self.folder), *options, *log, *tls]
+            self.process = subprocess.Popen(command, stdout=output, stderr=output)
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.1)
+        raise AssertionError((self.folder / "server.log").read_text())
+
+
+def _mariadbd(folder: Path) -> list[str]:
+    (server,) = (HOME / "install/mysql").glob("*/server")
+    change = ["setpriv", "--reuid=nobody", "--clear-groups"] if os.geteuid() == 0 else []
+    sizes = ["--innodb-buffer-pool-size=32m", "--innodb-log-file-size=16m"]
+    places = [f"--basedir={server}", f"--lc-messages-dir={server}/share/english", f"--datadir={folder}/data"]
+    return [*change, str(server / "bin/mariadbd"), "--no-defaults", *places, *sizes]
+
+
+def _certificates(folder: Path) -> None:
+    def openssl(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    new = ("-newkey", "rsa:2048", "-nodes")
+    openssl("req", "-x509", *new, "-days", "2", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl("req", *new, "-subj", "/CN=server", "-keyout", "key.pem", "-out", "server.csr")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
+    openssl("x509", "-req", "-in", "server.csr", *signed, "-out", "cert.pem")
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
+    log = tmp_path_factory.mktemp("deploy")
+    asked = {"deploy_systems": ["mysql-innodb"]}
+    assert play("deploy.yml", None, log, variables=asked, check=lambda: None, timeout=300) is None
+    # The server's user cannot reach pytest's folders.
+    folder = Path(tempfile.mkdtemp(prefix="foreign-", dir=HOME))
+    folder.chmod(0o755)
+    (folder / "data").mkdir()
+    _certificates(folder)
+    (folder / "key.pem").chmod(0o644)
+    if os.geteuid() == 0:
+        for each in (folder, folder / "data"):
+            shutil.chown(each, "nobody")
+    (server,) = (HOME / "install/mysql").glob("*/server")
+    tables = [(server / f"share/mariadb_{kind}_tables.sql").read_text() for kind in ("system", "performance")]
+    script = "".join(("CREATE DATABASE mysql;\nUSE mysql;\n", *tables))
+    subprocess.run([*_mariadbd(folder), "--bootstrap"], input=script.encode(), check=True, capture_output=True)
+    (folder / "init.sql").write_text(INIT.replace("PASSWORD", PASSWORD))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    init = [f"--init-file={folder}/init.sql", "--skip-networking", f"--socket={folder}/socket"]
+    first = subprocess.Popen([*_mariadbd(folder), *init], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (folder / "socket").exists():
+        assert first.poll() is None
+        time.sleep(0.1)
+    time.sleep(1)
+    first.terminate()
+    first.wait(60)
+    server_ = Theirs(folder, port, first)
+    server_.start()
+    yield server_
+    server_.process.kill()
+    server_.process.wait(60)
+    assert play("stop.yml", None, log, check=lambda: None, timeout=120) is None
+    shutil.rmtree(folder)
+
+
+def begin(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -> "subprocess.Popen[str]":
+    where = ("--attach", f"mysql-innodb=127.0.0.1:{theirs.port}", "--attach-secrets", str(secrets or theirs.secrets()))
+    command = [Path(sys.executable).with_name("dohyo"), "run", "workloadA", *where, *SMALL, *QUIET, "--out", str(out)]
+    return subprocess.Popen(
+        [*command, *more], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def attach(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -> tuple[int, str]:
+    run = begin(theirs, out, *more, secrets=secrets)
+    said, _ = run.communicate(timeout=300)
+    return run.returncode, " ".join(said.split())
+
+
+def test_a_run_leaves_nothing_and_touches_nothing_else(theirs: Theirs, tmp_path: Path) -> None:
+    code, said = attach(theirs, tmp_path / "no")
+    assert (code, "add --yes" in said, "dohyo_<id>" in said) == (2, True, True)
+    code, said = attach(theirs, tmp_path / "no", "--yes", "--max-data", "999kB")
+    assert (code, "--max-data 999kB" in said) == (2, True)
+    code, said = attach(theirs, tmp_path / "no", "--yes", secrets=theirs.secrets("open", mode=0o640))
+    assert (code, "chmod 600" in said) == (2, True)
+    assert "benchuser" not in theirs.log
+
+    before = (theirs.folder / "data/theirs/t.ibd").read_bytes()
+    out = tmp_path / "out"
+    code, said = attach(theirs, out, "--yes", "--target", "300", "--max-data", "10MB")
+    assert code == 0, said
+    assert "mysql-innodb (attached)" in said
+    assert "replication: asked for 1, not known" in said
+    written = [file for file in out.rglob("*") if file.is_file()]
+    assert [
+        file for file in written if PASSWORD.encode() in file.read_bytes() or b"benchuser" in file.read_bytes()
+    ] == []
+    assert json.loads((out / "raw/01-mysql-innodb/settled.json").read_text())["rows"] == {"usertable": 1000}
+
+    assert theirs.places == []
+    assert list(HOME.glob("attached/*")) == []
+    assert (theirs.folder / "data/theirs/t.ibd").read_bytes() == before
+    assert "theirs" not in theirs.log
+    connections = dict(re.findall(r"(\d+) Connect\t\S+ on (\S*)", theirs.log))
+    outside = [
+        statement
+        for number, statement in re.findall(r"(\d+) Query\t(.*)", theirs.log)
+        if WRITES.match(statement) and not connections.get(number, "").startswith("dohyo_")
+    ]
+    assert all(
+        re.match(r"(CREATE|DROP) DATABASE `dohyo_[0-9a-f]{16}`$|CREATE TABLE `usertable`", each) for each in outside
+    )
+    assert outside
+
+
+def test_who_may_not_is_told_so(theirs: Theirs, tmp_path: Path) -> None:
+    for name, secrets in (("wrong", theirs.secrets("wrong")), ("reader", theirs.secrets("reader"))):
+        code, said = attach(theirs, tmp_path / name, "--yes", secrets=secrets)
+        assert (code, "Access denied" in said) == (1, True), said
+    # A database of the trial's very name.
+    out = tmp_path / "there"
+    name = hashlib.sha256(str(out / "raw/01-mysql-innodb").encode()).hexdigest()[:16]
+    (theirs.folder / f"data/dohyo_{name}").mkdir()
+    if os.geteuid() == 0:
+        shutil.chown(theirs.folder / f"data/dohyo_{name}", "nobody")
+    code, said = attach(theirs, out, "--yes")
+    assert (code, "this run has not made it; nothing was written" in said) == (1, True), said
+    assert theirs.places == [f"dohyo_{name}"]
+    (theirs.folder / f"data/dohyo_{name}").rmdir()
+
+
+@pytest.mark.parametrize("step", ["load", "run-1"])
+def test_ctrl_c_removes_what_was_made(theirs: Theirs, tmp_path: Path, step: str) -> None:
+    out = tmp_path / "out"
+    slow = {"load": ("--target", "20"), "run-1": ("--duration", "60s")}[step]
+    run = begin(theirs, out, "--yes", *slow)
+    for _ in range(1200):
+        if (out / f"raw/01-mysql-innodb/{step}").is_dir():
+            break
+        assert run.poll() is None
+        time.sleep(0.1)
+    time.sleep(1)
+    assert len(theirs.places) == 1
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 130, said
+    assert theirs.places == []
+
+
+def test_the_command_is_named_that_removes_it_from_a_server_that_died(theirs: Theirs, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run = begin(theirs, out, "--yes", "--duration", "20s")
+    while not (out / "raw/01-mysql-innodb/run-1").is_dir():
+        assert run.poll() is None
+        time.sleep(0.1)
+    time.sleep(2)
+    theirs.process.kill()
+    theirs.process.wait(60)
+    said = " ".join(run.communicate(timeout=200)[0].split())
+    assert run.returncode == 1, said
+    command = re.search(r"Remove it with: (sh \S+/attached/mysql/remove)", said)
+    assert command, said
+    theirs.start()
+    assert len(theirs.places) == 1
+    subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
+    assert theirs.places == []
+    shutil.rmtree(HOME / "attached/mysql")
