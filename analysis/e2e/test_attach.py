@@ -58,7 +58,7 @@ class Theirs:
 
     def secrets(self, user: str = "benchuser", password: str = PASSWORD, mode: int = 0o600) -> Path:
         """A file for --attach-secrets."""
-        file = self.folder / f"{user}.yml"
+        file = self.folder / f"secrets-{len(user)}.yml"  # without the name of the user
         file.touch(mode=mode)
         file.chmod(mode)
         tls = f"  mysql.useSSL: true\n  mysql.ca: {self.folder}/ca.pem\n"
