@@ -31,7 +31,8 @@ description:
 PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | default('vanilla') }}")
 
 # Systems whose servers run already, by their names, and where they are, as in {cassandra: "10.0.0.1,10.0.0.2"}; what
-# lets us in, a file of the control machine; what a trial may do beyond a place of its own, such as [settle]. docs/attach.md
+# lets us in, a file of the control machine; what a trial may do beyond a place of its own, such as [settle]:
+# docs/attach.md.
 NOT_OURS: dict[str, Any] = {"attached": {}, "attached_secrets": "", "attached_may": []}
 
 SYSTEMS = Path(__file__).resolve().parents[2] / "systems"
