@@ -142,7 +142,16 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
 
 def begin(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -> "subprocess.Popen[str]":
     where = ("--attach", f"mysql-innodb=127.0.0.1:{theirs.port}", "--attach-secrets", str(secrets or theirs.secrets()))
-    command = [Path(sys.executable).with_name("dohyo"), "run", "workloadA", *where, *SMALL, *QUIET, "--out", str(out)]
+    command = [
+        str(Path(sys.executable).with_name("dohyo")),
+        "run",
+        "workloadA",
+        *where,
+        *SMALL,
+        *QUIET,
+        "--out",
+        str(out),
+    ]
     return subprocess.Popen(
         [*command, *more], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

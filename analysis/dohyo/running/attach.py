@@ -22,9 +22,13 @@ from dohyo.running.runner import build_client
 from dohyo.scenario import properties, systems
 from dohyo.scenario.phases import INSERT
 from dohyo.scenario.scenario import Scenario
+from dohyo.sizes import size_bytes
 
 # What of the bindings' properties the file with secrets may have.
-_ACCESS = r".*\.(user|username|password|useSSL|ca|localdc|tlsname|tlsca)"
+_ACCESS = (
+    r"(.*\.)?(user|username|password|useSSL|ca|localdc|tlsname|tlsca|principal|keytab|krb5conf)"
+    r"|hbase\.(security\.authentication|rpc\.protection|client\.netty\.tls\.enabled|rpc\.tls\..*)"
+)
 # Addresses with ports and, where a system has it, what stands behind a slash or a colon; no blank, no shell character.
 _PLACES = r"[0-9A-Za-z\[][0-9A-Za-z.:,_/\[\]-]*"
 
@@ -133,7 +137,7 @@ def check(scenario: Scenario, target: str | None, most: str | None) -> None:
         if most is not None:
             raise BadInputError(f"--max-data {most}: bounds what is written to a system that --attach names")
         return
-    bytes_most = properties.size_bytes(most) if most is not None else None
+    bytes_most = size_bytes(most) if most is not None else None
     if most is not None and bytes_most is None:
         raise BadInputError(f"--max-data {most}: must be a size, such as 10GB")
     for trial in plan.trials(scenario):
