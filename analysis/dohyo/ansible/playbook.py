@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -323,7 +322,6 @@ def check_inventory(inventory: Path) -> Hosts:
     return of_inventory(inventory, groups, hosts("database"), hosts("client"))
 
 
-@cache
 def _groups(inventory: Path) -> dict[str, Any]:
     """What ansible-inventory says of an inventory."""
     check_path(inventory, f"the inventory {inventory}")
@@ -347,16 +345,14 @@ def _groups(inventory: Path) -> dict[str, Any]:
     return groups
 
 
-def variable(inventory: Path | None, name: str) -> Any:
-    """A variable that an inventory has for the first database host; None without an inventory, or where it has none.
+def variables(inventory: Path | None) -> dict[str, Any]:
+    """What an inventory says of its first host; nothing without an inventory.
 
     :raises BadInputError: as :func:`check_inventory`
     """
-    if inventory is None:
-        return None
-    groups = _groups(inventory)
-    of_hosts = groups.get("_meta", {}).get("hostvars", {}).values()
-    return next((each[name] for each in of_hosts if name in each), None)
+    hosts = _groups(inventory).get("_meta", {}).get("hostvars", {}) if inventory else {}
+    found: dict[str, Any] = next(iter(hosts.values()), {})
+    return found
 
 
 def _environment(events: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ import click
 import yaml
 
 from dohyo import terminal
-from dohyo.ansible.playbook import Signals, play, variable
+from dohyo.ansible.playbook import Signals, play, variables
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import size
 from dohyo.planning import plan
@@ -43,14 +43,15 @@ def overrides(
     :param may: what may be done beyond a place of our own
     :raises BadInputError: naming the option and what is wrong with it
     """
-    attached = dict(variable(inventory, "attached") or {})
+    of_inventory = variables(inventory)
+    attached = dict(of_inventory.get("attached") or {})
     for each in given:
         name, equals, places = each.partition("=")
         if not equals or name in dict(one.split("=", 1) for one in given[: given.index(each)]):
             raise BadInputError(f"--attach {each}: must read --attach SYSTEM=HOSTS, once for each system")
         attached[name] = places
-    secrets = secrets or variable(inventory, "attached_secrets")
-    may = may or variable(inventory, "attached_may") or ()
+    secrets = secrets or of_inventory.get("attached_secrets")
+    may = may or of_inventory.get("attached_may") or ()
     if not attached:
         if secrets or may:
             raise BadInputError("--attach-secrets and --attach-may are for systems that --attach SYSTEM=HOSTS names")
