@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/accounting.py [cassandra] [mysql-innodb] [--rounds 3] [--duration 15] [--records 100000]
 
-An experiment of run.sh with workloadA and both values of `verify`. Each round measures a system once with each, on fresh
-servers. The table has the rates, their ratio as the median over the rounds with the least and the largest, and the
+An experiment of run.sh with workloadA and both values of `verify`. Each round measures a system once with each, on
+fresh servers. The table has the rates, their ratio as the median over the rounds with the least and the largest, and the
 processor time of client and servers per record. The aim is at least 0.95 of the rate.
 """
 
@@ -19,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 AIM = 0.95
 
 
-def measure(
-    systems: list[str], rounds: int, duration: int, records: int, folder: Path
-) -> list[dict[str, Any]]:
+def measure(systems: list[str], rounds: int, duration: int, records: int, folder: Path) -> list[dict[str, Any]]:
     """Measures, and returns the trials of the summary.
 
     :raises CalledProcessError: when run.sh fails
@@ -43,21 +41,16 @@ def measure(
     command += ["--duration", f"{duration}s", "--out", folder]
     command += [word for setting in settings for word in ("--set", setting)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    trials: list[dict[str, Any]] = json.loads((folder / "summary.json").read_text())[
-        "trials"
-    ]
+    trials: list[dict[str, Any]] = json.loads((folder / "summary.json").read_text())["trials"]
     return trials
 
 
-def overall(
-    trials: list[dict[str, Any]], system: str, verify: str
-) -> list[dict[str, Any]]:
+def overall(trials: list[dict[str, Any]], system: str, verify: str) -> list[dict[str, Any]]:
     """The row of all operations of each valid round."""
     return [
         row
         for trial in trials
-        if (trial["system"], trial["point"]["verify"], trial["status"])
-        == (system, verify, "ok")
+        if (trial["system"], trial["point"]["verify"], trial["status"]) == (system, verify, "ok")
         for row in trial["rows"]
         if (row["phase"], row["operation"]) == ("run", "OVERALL")
     ]
@@ -65,9 +58,7 @@ def overall(
 
 def main() -> None:
     """Measures and prints."""
-    words = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
     words.add_argument("--rounds", type=int, default=3)
     words.add_argument("--duration", type=int, default=15)
@@ -86,13 +77,8 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for system in asked.systems:
-        without, having = (
-            overall(trials, system, verify) for verify in ("none", "acknowledged")
-        )
-        ratios = [
-            b["ops_per_second"] / a["ops_per_second"]
-            for a, b in zip(without, having, strict=False)
-        ]
+        without, having = (overall(trials, system, verify) for verify in ("none", "acknowledged"))
+        ratios = [b["ops_per_second"] / a["ops_per_second"] for a, b in zip(without, having, strict=False)]
         if not ratios:
             print(f"| {system} | no valid round |")
             continue

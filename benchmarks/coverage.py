@@ -93,9 +93,7 @@ def bursts(generator: np.random.Generator, seconds: int) -> Floats:
 
 def drift(generator: np.random.Generator, seconds: int) -> Floats:
     """From 1 - RISE / 2 to 1 + RISE / 2."""
-    return independent(generator, seconds) * np.linspace(
-        1 - RISE / 2, 1 + RISE / 2, seconds
-    )
+    return independent(generator, seconds) * np.linspace(1 - RISE / 2, 1 + RISE / 2, seconds)
 
 
 def stalls(generator: np.random.Generator, seconds: int) -> Floats:
@@ -118,15 +116,9 @@ KINDS: dict[str, Draw] = {
 }
 
 
-def run(
-    draw: Draw, generator: np.random.Generator, seconds: int, rate: float
-) -> Floats:
+def run(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Floats:
     """The seconds of a run of a round."""
-    return (
-        rate
-        * math.exp(generator.normal(-(ROUNDS**2) / 2, ROUNDS))
-        * np.maximum(0, draw(generator, seconds))
-    )
+    return rate * math.exp(generator.normal(-(ROUNDS**2) / 2, ROUNDS)) * np.maximum(0, draw(generator, seconds))
 
 
 def batch_means(series: Floats) -> Estimate | None:
@@ -134,42 +126,29 @@ def batch_means(series: Floats) -> Estimate | None:
     length = len(series) // BATCHES
     if not length:
         return None
-    means = [
-        float(each.mean())
-        for each in series[-length * BATCHES :].reshape(BATCHES, length)
-    ]
+    means = [float(each.mean()) for each in series[-length * BATCHES :].reshape(BATCHES, length)]
     mean, deviation = fmean(means), stdev(means)
     r = 0.0
     if deviation:
-        r = sum((a - mean) * (b - mean) for a, b in pairwise(means)) / (
-            (BATCHES - 1) * deviation**2
-        )
+        r = sum((a - mean) * (b - mean) for a, b in pairwise(means)) / ((BATCHES - 1) * deviation**2)
         r = min(max(0.0, r + (1 + 4 * r) / BATCHES), MOST_CORRELATED)
     worth = max(2.0, BATCHES * (1 - r) / (1 + r))
     return Estimate(BATCHES, mean, deviation / math.sqrt(worth), worth - 1)
 
 
-def of_one(
-    draw: Draw, generator: np.random.Generator, seconds: int, rate: float
-) -> Estimate | None:
+def of_one(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
     """A single run, whose seconds know nothing of what differs between rounds."""
     return batch_means(run(draw, generator, seconds, rate))
 
 
-def of_itself(
-    draw: Draw, generator: np.random.Generator, seconds: int, rate: float
-) -> Estimate | None:
+def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
     """A single run of a rate that never differs: what its interval claims to be."""
     return batch_means(rate * np.maximum(0, draw(generator, seconds)))
 
 
-def of_rounds(
-    draw: Draw, generator: np.random.Generator, seconds: int, rate: float, rounds: int
-) -> Estimate | None:
+def of_rounds(draw: Draw, generator: np.random.Generator, seconds: int, rate: float, rounds: int) -> Estimate | None:
     """Several rounds of one run each."""
-    return statistics.independent(
-        [fmean(run(draw, generator, seconds, rate)) for _ in range(rounds)]
-    )
+    return statistics.independent([fmean(run(draw, generator, seconds, rate)) for _ in range(rounds)])
 
 
 def share(found: Sequence[bool]) -> str:
@@ -207,23 +186,17 @@ def heads(first: str, names: Sequence[str]) -> str:
 
 def main() -> None:
     """Prints three tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=60, help="of a run")
     options = parser.parse_args()
     count, seconds = options.experiments, options.seconds
     generator = np.random.default_rng(18)
     designs: dict[str, Callable[[Draw, float], Estimate | None]] = {
-        "seconds of one run, of itself": lambda draw, rate: of_itself(
-            draw, generator, seconds, rate
-        ),
+        "seconds of one run, of itself": lambda draw, rate: of_itself(draw, generator, seconds, rate),
         "seconds of one run": lambda draw, rate: of_one(draw, generator, seconds, rate),
         **{
-            f"{rounds} rounds": lambda draw, rate, rounds=rounds: of_rounds(
-                draw, generator, seconds, rate, rounds
-            )
+            f"{rounds} rounds": lambda draw, rate, rounds=rounds: of_rounds(draw, generator, seconds, rate, rounds)
             for rounds in (3, 5, 10)
         },
     }
@@ -239,24 +212,14 @@ def main() -> None:
         ("Of identical pairs", 1.0),
         *((f"Of pairs that differ by {by} %", 1 - by / 100) for by in (5, 10, 20)),
     ):
-        print(
-            f"\n{said}, in %: called different by the table · regression or improvement by `compare`\n"
-        )
+        print(f"\n{said}, in %: called different by the table · regression or improvement by `compare`\n")
         print(heads("", list(designs)))
         for name, draw in KINDS.items():
             cells = []
             for design, make in designs.items():
-                ratios = [
-                    ratio(make(draw, factor), make(draw, 1.0)) for _ in range(count)
-                ]
-                decides = (
-                    "–"
-                    if design.startswith("seconds")
-                    else share([compared(each) for each in ratios])
-                )
-                cells.append(
-                    f"{share([not each.is_tie for each in ratios])} · {decides}"
-                )
+                ratios = [ratio(make(draw, factor), make(draw, 1.0)) for _ in range(count)]
+                decides = "–" if design.startswith("seconds") else share([compared(each) for each in ratios])
+                cells.append(f"{share([not each.is_tie for each in ratios])} · {decides}")
             print(line(name, cells), flush=True)
 
 

@@ -74,25 +74,16 @@ def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int]]) 
             f"#[Logging for: {name}, microseconds]\n#[Histogram log format version 1.3]\n",
             f"#[StartTime: {AGREED:.3f} (seconds since epoch), Sat Nov 21 13:08:53 UTC 2026]\n",
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n',
-            *(
-                f"{second}.001,1.000,12.345,{text}\n"
-                for second, (text, _) in enumerate(chosen)
-            ),
+            *(f"{second}.001,1.000,12.345,{text}\n" for second, (text, _) in enumerate(chosen)),
         ]
         (folder / f"{name}.hdr").write_text("".join(lines), encoding="utf-8")
         counts[name] = sum(operations for _, operations in chosen)
     total = sum(counts.values())
-    result = [
-        f"[OVERALL], RunTime(ms), {seconds * 1000}\n[OVERALL], Throughput(ops/sec), {total / seconds}\n"
-    ]
+    result = [f"[OVERALL], RunTime(ms), {seconds * 1000}\n[OVERALL], Throughput(ops/sec), {total / seconds}\n"]
     result.append(f"[OVERALL], Operations, {total}\n[OVERALL], Records, {total}\n")
     for name, number in counts.items():
-        result.append(
-            f"[{name}], Operations, {number}\n[{name}], AverageLatency(us), 1400.0\n"
-        )
-        result.append(
-            f"[{name}], MaxLatency(us), 30000\n[{name}], Return=OK, {number}\n"
-        )
+        result.append(f"[{name}], Operations, {number}\n[{name}], AverageLatency(us), 1400.0\n")
+        result.append(f"[{name}], MaxLatency(us), 30000\n[{name}], Return=OK, {number}\n")
     (folder / "result.txt").write_text("".join(result), encoding="utf-8")
     (folder / "exit").write_text("0\n", encoding="utf-8")
     report = {
@@ -117,9 +108,7 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
                 write_client(client, seconds, histograms)
                 continue
             client.mkdir()
-            for file in (
-                trial / phase / f"client{number % options.distinct:05d}"
-            ).iterdir():
+            for file in (trial / phase / f"client{number % options.distinct:05d}").iterdir():
                 (client / file.name).hardlink_to(file)
     settings = {
         "trial_system": "cassandra",
@@ -129,9 +118,7 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
     }
     (trial / "trial.json").write_text(json.dumps(settings), encoding="utf-8")
     (trial / "state.json").write_text(json.dumps({"status": "done"}), encoding="utf-8")
-    (trial / "conditions.json").write_text(
-        json.dumps({"title": "synthetic"}), encoding="utf-8"
-    )
+    (trial / "conditions.json").write_text(json.dumps({"title": "synthetic"}), encoding="utf-8")
 
 
 def write_status(path: Path, megabytes: int) -> None:
@@ -142,9 +129,7 @@ def write_status(path: Path, megabytes: int) -> None:
         for second in count(1):
             each = [random.randint(900, 1100) for _ in range(2)]  # noqa: S311
             operations += sum(each)
-            clock = (
-                datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)
-            ).strftime("%Y-%m-%d %H:%M:%S")
+            clock = (datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)).strftime("%Y-%m-%d %H:%M:%S")
             types = " ".join(
                 f"[{name}: Count={number}, Max={number * 17}, Min=151, Avg={number * 1.5:.2f}, 50=1020, 90=2533,"
                 " 99=7211, 99.9=11935, 99.99=15127]"
@@ -164,16 +149,10 @@ def memory(process: int) -> int:
         try:
             lines = Path(f"/proc/{one}/status").read_text(encoding="utf-8").splitlines()
             tasks = Path(f"/proc/{one}/task").glob("*/children")
-            waiting += [
-                int(child)
-                for task in tasks
-                for child in task.read_text(encoding="utf-8").split()
-            ]
+            waiting += [int(child) for task in tasks for child in task.read_text(encoding="utf-8").split()]
         except OSError:
             continue  # has ended meanwhile
-        total += sum(
-            int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")
-        )
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
     return total
 
 
@@ -186,9 +165,7 @@ def cpu() -> float:
 def measured(program: str, path: Path) -> tuple[float, float, float]:
     """Seconds, MB at the worst moment, and seconds of processor time."""
     began, cpu_before = time.monotonic(), cpu()
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(path)], stdout=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.DEVNULL)
     peak, over = [0], threading.Event()
 
     def watch() -> None:
@@ -216,9 +193,7 @@ def show(name: str, values: list[float]) -> None:
 
 def main() -> None:
     """Prints the median of every figure, with the smallest and the largest."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=1000)
     parser.add_argument(
         "--times",
@@ -226,9 +201,7 @@ def main() -> None:
         default=10,
         help="so many times the clients are read, too; 1: not",
     )
-    parser.add_argument(
-        "--seconds", type=int, default=3600, help="length of each client's logs"
-    )
+    parser.add_argument("--seconds", type=int, default=3600, help="length of each client's logs")
     parser.add_argument(
         "--distinct",
         type=int,
@@ -236,13 +209,9 @@ def main() -> None:
         help="clients that are written; others are links to them",
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--status-mb", type=int, default=2000, help="size of the status log; 0: none"
-    )
+    parser.add_argument("--status-mb", type=int, default=2000, help="size of the status log; 0: none")
     options = parser.parse_args()
-    print(
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}\n"
-    )
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}\n")
     print("| | median | [smallest, largest] |\n|---|---|---|", flush=True)
     figures: list[tuple[list[float], list[float]]] = []
     for clients in dict.fromkeys([options.clients, options.clients * options.times]):
@@ -278,9 +247,7 @@ def main() -> None:
             f"status log of {size:,.0f} MB: MB per second of processor time",
             [size / each[2] for each in rounds],
         )
-        show(
-            f"status log of {size:,.0f} MB: MB of memory", [each[1] for each in rounds]
-        )
+        show(f"status log of {size:,.0f} MB: MB of memory", [each[1] for each in rounds])
 
 
 if __name__ == "__main__":

@@ -36,9 +36,7 @@ JAVA = "-Xms8m -Xmx24m -Xss256k -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:Res
 WARMUP = 2
 
 
-def agents(
-    home: Path, count: int, seconds: int, rate: int
-) -> dict[str, dict[str, Any]]:
+def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
     """The first message to each agent, as roles/client makes it for a host."""
     java = JDK / "bin" / "java" if JDK.exists() else Path("java")
     told = {}
@@ -72,9 +70,7 @@ def agents(
         client = {
             "name": f"client-{host}",
             "folder": str(folder),
-            "properties": "".join(
-                f"{key}={value}\n" for key, value in properties.items()
-            ),
+            "properties": "".join(f"{key}={value}\n" for key, value in properties.items()),
             "secrets": str(home / "secret" / host),
             "secret_properties": "",
             "command": [*command, "-P", "client.properties", "-t", "-s"],
@@ -93,9 +89,7 @@ def follow(folders: list[Path], over: Any, answer: Any) -> None:
     shown = []
     while not over.wait(1):
         shown += tail.poll()
-    answer.put(
-        (len(shown), sum(second.operations for second in shown), time.process_time())
-    )
+    answer.put((len(shown), sum(second.operations for second in shown), time.process_time()))
 
 
 def cpu(who: int) -> float:
@@ -170,20 +164,14 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     outcome = report(conductor, options.skew_limit, measured=True)
     if outcome["failure"]:
         raise SystemExit(outcome["failure"])
-    collect, _ = timed(
-        lambda: shutil.copytree(home / "client" / "run-1", work / "collected")
-    )
+    collect, _ = timed(lambda: shutil.copytree(home / "client" / "run-1", work / "collected"))
     merge, total = timed(lambda: merged([work / "collected" / host for host in told]))
     counted = sum(
-        json.loads(
-            (work / "collected" / host / "client.json").read_text(encoding="utf-8")
-        )["operations"]
+        json.loads((work / "collected" / host / "client.json").read_text(encoding="utf-8"))["operations"]
         for host in told
     )
     if sum(total[name].count for name in ("READ", "UPDATE")) != counted:
-        raise SystemExit(
-            "the merged histograms do not hold what the clients have counted"
-        )
+        raise SystemExit("the merged histograms do not hold what the clients have counted")
     for host in told:
         for log in (work / "collected" / host).glob("*.hdr"):
             if log.read_bytes() != (results / host / log.name).read_bytes():
@@ -195,9 +183,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         "start skew ms": outcome["start_skew_ms"],
         "latest start ms": max(row["start_ms"] for row in outcome["clients"].values()),
         "end skew ms": outcome["end_skew_ms"],
-        "clock known to ± ms": max(
-            row["offset_error_ms"] for row in outcome["clients"].values()
-        ),
+        "clock known to ± ms": max(row["offset_error_ms"] for row in outcome["clients"].values()),
         "last word after the end s": ended - conductor.agreed - window,
         "controller % of a core": 100 * controller / all_seconds,
         "agent % of a core": 100 * on_hosts / all_seconds / options.clients,
@@ -212,15 +198,11 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
 
 def main() -> None:
     """Prints the median of every figure, with the smallest and the largest."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=10, help="measured window")
-    parser.add_argument(
-        "--rate", type=int, default=10, help="operations per second of each client"
-    )
+    parser.add_argument("--rate", type=int, default=10, help="operations per second of each client")
     parser.add_argument(
         "--launch-interval",
         type=float,
@@ -233,9 +215,7 @@ def main() -> None:
         default=5,
         help="seconds from all ready to the start",
     )
-    parser.add_argument(
-        "--skew-limit", type=float, default=1000, help="ms; wide, for few cores"
-    )
+    parser.add_argument("--skew-limit", type=float, default=1000, help="ms; wide, for few cores")
     options = parser.parse_args()
     rounds = []
     for number in range(options.rounds):
@@ -245,15 +225,11 @@ def main() -> None:
             f"round {number + 1}: start skew {rounds[-1]['start skew ms']:.1f} ms",
             flush=True,
         )
-    print(
-        f"\n{options.clients} clients, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}\n"
-    )
+    print(f"\n{options.clients} clients, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}\n")
     print("| | median | [smallest, largest] |\n|---|---|---|")
     for name in rounds[0]:
         values = [figures[name] for figures in rounds]
-        print(
-            f"| {name} | {statistics.median(values):.3g} | [{min(values):.3g}, {max(values):.3g}] |"
-        )
+        print(f"| {name} | {statistics.median(values):.3g} | [{min(values):.3g}, {max(values):.3g}] |")
 
 
 if __name__ == "__main__":

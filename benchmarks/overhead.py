@@ -69,10 +69,7 @@ def is_module(action: str) -> bool:
     """Does a task start a Python on the host?"""
     name = action.removeprefix("ansible.builtin.")
     folder = ROOT / "ansible" / "plugins"
-    return (
-        name not in ON_THE_CONTROLLER
-        and not (folder / "action" / f"{name}.py").exists()
-    )
+    return name not in ON_THE_CONTROLLER and not (folder / "action" / f"{name}.py").exists()
 
 
 def window(trial: Path) -> tuple[float, float]:
@@ -85,9 +82,7 @@ def window(trial: Path) -> tuple[float, float]:
 
 def events_of(trial: Path) -> list[dict[str, Any]]:
     """The events of a trial's playbook."""
-    return [
-        json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()
-    ]
+    return [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
 
 
 def gap(before: Path, after: Path) -> Gap:
@@ -100,22 +95,16 @@ def gap(before: Path, after: Path) -> Gap:
         *events_of(after),
         {"event": "over", "time": until},
     ]:
-        entered = {"end": "next", "over": "over", "phase": str(event.get("phase"))}.get(
-            event["event"]
-        )
+        entered = {"end": "next", "over": "over", "phase": str(event.get("phase"))}.get(event["event"])
         if entered == "run" and step != "run":
             entered = "client"
-        if event["event"] == "task" and min(event["time"], until) > max(
-            event["began"], since
-        ):
+        if event["event"] == "task" and min(event["time"], until) > max(event["began"], since):
             took = min(event["time"], until) - max(event["began"], since)
             found.steps[step].tasks += 1
             found.steps[step].modules += is_module(event["action"])
             found.steps[step].inside += took
             if step != "load":
-                found.tasks[
-                    f"{step}: {event['task']} ({event['action'].removeprefix('ansible.builtin.')})"
-                ] += took
+                found.tasks[f"{step}: {event['task']} ({event['action'].removeprefix('ansible.builtin.')})"] += took
         if entered is not None and event["time"] >= since:
             found.steps[step].seconds += min(event["time"], until) - began
             step, began = entered, event["time"]
@@ -157,31 +146,20 @@ def measure(system: str, records: int, rounds: int, folder: Path) -> float:
 def sum_of(steps: Iterable[Step]) -> Step:
     """Several steps as one."""
     each = list(steps)
-    return Step(
-        *(sum(getattr(one, what.name) for one in each) for what in fields(Step))
-    )
+    return Step(*(sum(getattr(one, what.name) for one in each) for what in fields(Step)))
 
 
 def print_row(name: str, steps: list[Step]) -> None:
     """Prints the medians of one step in several gaps, and the least and the most of its seconds."""
-    middle = Step(
-        *(
-            statistics.median(getattr(one, what.name) for one in steps)
-            for what in fields(Step)
-        )
-    )
+    middle = Step(*(statistics.median(getattr(one, what.name) for one in steps) for what in fields(Step)))
     seconds = [one.seconds for one in steps]
     spread = f" [{min(seconds):.1f}, {max(seconds):.1f}]" if len(steps) > 1 else ""
-    print(
-        f"| {name} | {middle.tasks:g} | {middle.modules:g} | {middle.inside:.1f} | {middle.seconds:.1f}{spread} |"
-    )
+    print(f"| {name} | {middle.tasks:g} | {middle.modules:g} | {middle.inside:.1f} | {middle.seconds:.1f}{spread} |")
 
 
 def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
     """Prints the medians of several gaps."""
-    print(
-        f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|"
-    )
+    print(f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|")
     for step in STEPS:
         print_row(step, [one.steps[step] for one in gaps])
     print_row("**all but the load**", [sum_of(one.steps.values()) for one in gaps])
@@ -194,11 +172,7 @@ def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
 
 def gaps_of(folder: Path) -> dict[str, list[Gap]]:
     """What lies between the windows of the successive trials of an experiment, by the system of the later one."""
-    measured = sorted(
-        trial
-        for trial in (folder / "raw").iterdir()
-        if any(trial.glob("run-*/*/client.json"))
-    )
+    measured = sorted(trial for trial in (folder / "raw").iterdir() if any(trial.glob("run-*/*/client.json")))
     gaps: defaultdict[str, list[Gap]] = defaultdict(list)
     for before, after in pairwise(measured):
         gaps[after.name.partition("-")[2]].append(gap(before, after))
@@ -207,9 +181,7 @@ def gaps_of(folder: Path) -> dict[str, list[Gap]]:
 
 def main() -> None:
     """Reads the arguments, measures, prints."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--records", type=int, default=1000)
@@ -225,9 +197,7 @@ def main() -> None:
             try:
                 processor = measure(system, options.records, options.times + 1, folder)
             except subprocess.CalledProcessError as error:
-                sys.exit(
-                    f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}"
-                )
+                sys.exit(f"ERROR: {system} was not measured; try {' '.join(map(str, error.cmd))}")
             print_table(system, gaps_of(folder)[system], tasks=options.tasks)
         print(
             f"\nProcessor seconds of the experiment, deploy.yml and {SHARE}: {processor:.0f}",

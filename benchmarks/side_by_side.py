@@ -106,9 +106,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        return (
-            f"{self.system} {self.fields} × 100 B {KINDS[self.kind]}, {self.load.name}"
-        )
+        return f"{self.system} {self.fields} × 100 B {KINDS[self.kind]}, {self.load.name}"
 
 
 @dataclass(frozen=True)
@@ -171,9 +169,7 @@ def mix(kind: str, records: int, fields: int) -> dict[str, str]:
 
 def java(path: str, *command: str, heap: int = HEAP) -> list[str]:
     """The command of a JVM as a trial's client has it, with so many MB of heap."""
-    defaults = yaml.safe_load(
-        (ANSIBLE / "roles" / "client" / "defaults" / "main.yml").read_text()
-    )
+    defaults = yaml.safe_load((ANSIBLE / "roles" / "client" / "defaults" / "main.yml").read_text())
     return [
         str(JAVA),
         f"-Xms{heap}m",
@@ -185,9 +181,7 @@ def java(path: str, *command: str, heap: int = HEAP) -> list[str]:
     ]
 
 
-def ycsb(
-    command: Sequence[str], properties: Mapping[str, object], progress: str = OPERATIONS
-) -> Client:
+def ycsb(command: Sequence[str], properties: Mapping[str, object], progress: str = OPERATIONS) -> Client:
     """Our client or the stock one, which take the same options and print the same lines."""
     bounds = {
         "operationcount": 2_000_000_000,
@@ -220,9 +214,7 @@ def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
         "operationcount": 0,
         **dict(change.split("=", 1) for change in changes),
     }
-    command = java(
-        f"{bundle(cell.system)}/*", "dohyo.client.Client", "-db", MODULES[cell.system]
-    )
+    command = java(f"{bundle(cell.system)}/*", "dohyo.client.Client", "-db", MODULES[cell.system])
     return ycsb(command, properties, RECORDS if load.batch > 1 else OPERATIONS)
 
 
@@ -245,9 +237,7 @@ def playbook(name: str, variables: Mapping[str, object]) -> None:
         check=False,
     )
     if done.returncode != 0:
-        sys.exit(
-            f"ansible-playbook {name} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
-        )
+        sys.exit(f"ansible-playbook {name} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
 
 
 @contextmanager
@@ -266,9 +256,7 @@ def server(
     deployment: dict[str, object] = {
         "deploy_systems": [system],
         "trial_system": system,
-        "trial_dir": str(
-            ROOT / "results" / "benchmark" / f"{system}-{properties['fieldcount']}"
-        ),
+        "trial_dir": str(ROOT / "results" / "benchmark" / f"{system}-{properties['fieldcount']}"),
         "trial_until": "settle",
         "trial_properties": {
             "batchsize": "100",
@@ -283,14 +271,8 @@ def server(
     playbook("deploy.yml", deployment)
     try:
         playbook("trial.yml", deployment)
-        lines = (
-            (ROOT / ".dohyo" / "run" / f"{system}.properties").read_text().splitlines()
-        )
-        pairs = (
-            line.partition("=")
-            for line in lines
-            if "=" in line and not line.startswith("#")
-        )
+        lines = (ROOT / ".dohyo" / "run" / f"{system}.properties").read_text().splitlines()
+        pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
         yield {key.strip(): value.strip() for key, _, value in pairs}
     finally:
         playbook("stop.yml", {})
@@ -305,28 +287,18 @@ def processor_seconds(pid: int) -> float:
 def context_switches(pid: int) -> int:
     switches = 0
     for file in Path(f"/proc/{pid}/task").glob("*/status"):
-        with suppress(
-            FileNotFoundError, ProcessLookupError
-        ):  # a thread of the JIT compiler may end meanwhile
-            switches += sum(
-                map(int, re.findall(r"ctxt_switches:\s+(\d+)", file.read_text()))
-            )
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread of the JIT compiler may end meanwhile
+            switches += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", file.read_text())))
     return switches
 
 
 def per_second(points: Sequence[tuple[float, int]]) -> float:
     """What came after the first point, over the time since; 0 of a single point."""
-    return (
-        sum(count for _, count in points[1:]) / (points[-1][0] - points[0][0])
-        if len(points) > 1
-        else 0
-    )
+    return sum(count for _, count in points[1:]) / (points[-1][0] - points[0][0]) if len(points) > 1 else 0
 
 
 @contextmanager
-def started(
-    client: Client, folder: str, limit: float
-) -> Iterator[tuple[subprocess.Popen[str], threading.Timer]]:
+def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subprocess.Popen[str], threading.Timer]]:
     """A running client, which is stopped in the end, and what kills it after so many seconds."""
     process = subprocess.Popen(
         client.command,
@@ -369,9 +341,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
             now = time.monotonic()
             last.append(line)
             if re.search(client.failure, line):
-                raise NotMeasured(
-                    f"{' '.join(client.command)}\nhad errors:\n{''.join(last)}"
-                )
+                raise NotMeasured(f"{' '.join(client.command)}\nhad errors:\n{''.join(last)}")
             if memory := ALLOCATED.search(line):
                 allocations.append((int(memory[2]) / 1000, int(memory[1]) - allocated))
                 allocated = int(memory[1])
@@ -391,19 +361,13 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                     context_switches(process.pid),
                 )
             if begin:
-                at = (
-                    datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp()
-                    if "at" in groups
-                    else now
-                )
+                at = datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp() if "at" in groups else now
                 turns[groups.get("by", "")].append((at, count * client.worth))
             if begin and now - begin >= arguments.window:
                 rate = sum(map(per_second, turns.values()))
                 records = rate * (now - begin)
                 if not records:
-                    raise NotMeasured(
-                        f"{' '.join(client.command)}\ncarried no record in its window:\n{''.join(last)}"
-                    )
+                    raise NotMeasured(f"{' '.join(client.command)}\ncarried no record in its window:\n{''.join(last)}")
                 return Measured(
                     rate,
                     (processor_seconds(process.pid) - cpu) / records * 1e6,
@@ -411,29 +375,18 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                     per_second(allocations) / rate if len(allocations) > 1 else None,
                 )
         if patience.finished.is_set():
-            raise NotMeasured(
-                f"{' '.join(client.command)}\nwas not through its window after {limit:g} s"
-            )
-        raise NotMeasured(
-            f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}"
-        )
+            raise NotMeasured(f"{' '.join(client.command)}\nwas not through its window after {limit:g} s")
+        raise NotMeasured(f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}")
 
 
 def settle(patience: float = 60) -> None:
     """Waits until the servers do next to nothing: what was written is compacted, the client before is forgotten."""
-    pids = [
-        int(file.read_text().split()[0])
-        for file in (ROOT / ".dohyo" / "run").glob("*/pid")
-    ]
+    pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
     until = time.monotonic() + patience
-    while (
-        running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-    ) and time.monotonic() < until:
+    while (running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < until:
         before = [processor_seconds(pid) for pid in running]
         time.sleep(2)
-        with suppress(
-            FileNotFoundError, ProcessLookupError
-        ):  # one has been stopped meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # one has been stopped meanwhile
             if sum(map(processor_seconds, running)) - sum(before) < 0.1 * 2:
                 return
 
@@ -522,11 +475,7 @@ def compare(
                 print(f"{title}: {error}", file=sys.stderr)
 
     def figure(side: int, of: Callable[[Measured], float], form: str) -> str:
-        return (
-            "–"
-            if side in failed
-            else f"{middle([of(run) for run in results[side]]):{form}}"
-        )
+        return "–" if side in failed else f"{middle([of(run) for run in results[side]]):{form}}"
 
     def row(
         of: Callable[[Measured], float],
@@ -538,9 +487,7 @@ def compare(
         if failed:
             return f"{figures} | not measured | {verdict(aim, True)}"
         ratios = [of(b) / of(a) for a, b in zip(*results, strict=True)]
-        good = aim is None or (
-            middle(ratios) >= aim if least else middle(ratios) <= aim
-        )
+        good = aim is None or (middle(ratios) >= aim if least else middle(ratios) <= aim)
         return f"{figures} | {spread(ratios)} | {verdict(aim, good)}"
 
     def switches(run: Measured) -> float:
@@ -559,24 +506,14 @@ def compare(
 
 def wanted(cells: Sequence[Cell], arguments: argparse.Namespace) -> list[Cell]:
     """The cells that `--only` selects."""
-    return [
-        cell
-        for cell in cells
-        if not arguments.only or any(text in cell.title for text in arguments.only)
-    ]
+    return [cell for cell in cells if not arguments.only or any(text in cell.title for text in arguments.only)]
 
 
 def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Namespace:
     """Reads the command line and prints the head of the table."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "what", nargs="*", choices=list(what), help="default: all", default=list(what)
-    )
-    parser.add_argument(
-        "--pairs", type=int, default=3, help="of runs per cell (default %(default)s)"
-    )
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
+    parser.add_argument("--pairs", type=int, default=3, help="of runs per cell (default %(default)s)")
     parser.add_argument(
         "--warmup",
         type=float,

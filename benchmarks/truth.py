@@ -87,11 +87,7 @@ def mixture(n: int) -> float:
     """The t of the mixture after n rounds: that at which the e-process reaches 1 / 0.05."""
     spread = 1 + n * _PRIOR
     bound = (math.sqrt(spread) / (1 - CONFIDENCE)) ** (2 / n) if n > 1 else math.inf
-    return (
-        math.sqrt((n - 1) * (bound - 1) / (1 - bound / spread))
-        if bound < spread
-        else math.inf
-    )
+    return math.sqrt((n - 1) * (bound - 1) / (1 - bound / spread)) if bound < spread else math.inf
 
 
 def rules(least: int, most: int) -> list[Rule]:
@@ -130,20 +126,13 @@ def simulate(
     scatters: Sequence[float],
 ) -> Simulated:
     """Experiments with systems of these true rates, whose rounds scatter so much."""
-    noise = (
-        generator.normal(0, 1, (count, len(scatters), most))
-        * np.array(scatters)[None, :, None]
-    )
+    noise = generator.normal(0, 1, (count, len(scatters), most)) * np.array(scatters)[None, :, None]
     # Mean 1 whatever the scatter.
-    rates = true[None, :, None] * np.exp(
-        noise - np.array(scatters)[None, :, None] ** 2 / 2
-    )
+    rates = true[None, :, None] * np.exp(noise - np.array(scatters)[None, :, None] ** 2 / 2)
     rounds = np.arange(1, most + 1)
     means = np.cumsum(rates, 2) / rounds
     squares = np.cumsum(rates**2, 2) - rounds * means**2
-    return Simulated(
-        true, means, np.sqrt(np.maximum(0, squares) / np.maximum(1, rounds - 1))
-    )
+    return Simulated(true, means, np.sqrt(np.maximum(0, squares) / np.maximum(1, rounds - 1)))
 
 
 def ended(rule: Rule, of: Simulated, precision: float, least: int) -> Whole:
@@ -162,20 +151,14 @@ def ended(rule: Rule, of: Simulated, precision: float, least: int) -> Whole:
     reached[:, -1] = True
     if rule.name.startswith("always"):
         return np.full(count, least)
-    rounds_of: Whole = np.minimum(reached.argmax(1) + 1 + rule.further, most).astype(
-        np.int64
-    )
+    rounds_of: Whole = np.minimum(reached.argmax(1) + 1 + rule.further, most).astype(np.int64)
     return rounds_of
 
 
-def halves_in_the_end(
-    rule: Rule, of: Simulated, rounds: Whole, least: int
-) -> tuple[Floats, Floats]:
+def halves_in_the_end(rule: Rule, of: Simulated, rounds: Whole, least: int) -> tuple[Floats, Floats]:
     """Means and halves of their intervals as they are shown, experiment × system."""
     at = (rounds - 1)[:, None, None]
-    means, deviations = (
-        np.take_along_axis(each, at, 2)[..., 0] for each in (of.means, of.deviations)
-    )
+    means, deviations = (np.take_along_axis(each, at, 2)[..., 0] for each in (of.means, of.deviations))
     if rule.name == "Stein":
         # Its deviation is that of the first stage.
         deviations, t = (
@@ -205,16 +188,11 @@ def wrong(rule: Rule, of: Simulated, rounds: Whole, least: int) -> float:
         # To a tenth of a degree, so that t is computed some hundred times only.
         looked = np.where(rounds > least, rule.confidences[1], rule.confidences[0])
         pairs = list(zip(np.round(joint, 1), looked, strict=True))
-        known = {
-            each: student_t(max(1.0, float(each[0])), float(each[1]))
-            for each in set(pairs)
-        }
+        known = {each: student_t(max(1.0, float(each[0])), float(each[1])) for each in set(pairs)}
         half = np.array([known[each] for each in pairs]) * np.sqrt(errors.sum(1))
         distance = np.log(means[:, 1] / means[:, 0])
     equal = of.true[0] == of.true[1]
-    return float(
-        (np.abs(distance) > half).mean() if equal else (distance > half).mean()
-    )
+    return float((np.abs(distance) > half).mean() if equal else (distance > half).mean())
 
 
 def systems(scatters: Sequence[float]) -> str:
@@ -231,9 +209,7 @@ def line(name: str, cells: Sequence[str]) -> str:
 
 def main() -> None:
     """Prints a table for each scatter: a line for each rule."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=20_000)
     parser.add_argument("--precision", type=float, default=0.05)
     parser.add_argument("--least", type=int, default=3)
@@ -254,18 +230,14 @@ def main() -> None:
         )
         slower = np.array([1.0, 1 - SLOWER])
         unequal = (
-            simulate(generator, options.experiments, options.most, slower, scatters)
-            if scatters in pairs
-            else None
+            simulate(generator, options.experiments, options.most, slower, scatters) if scatters in pairs else None
         )
         for rule in candidates:
             rounds = ended(rule, of, options.precision, options.least)
             means, halves = halves_in_the_end(rule, of, rounds, options.least)
             held = (np.abs(means - of.true) <= halves).mean(0).min()
             worst = float(100 * np.median(halves / means, 0).max())
-            lines[rule.name].append(
-                f"{100 * held:.1f} · {rounds.mean():.1f} · {worst:.1f}"
-            )
+            lines[rule.name].append(f"{100 * held:.1f} · {rounds.mean():.1f} · {worst:.1f}")
             if unequal is not None:
                 lost = wrong(
                     rule,
@@ -273,23 +245,13 @@ def main() -> None:
                     ended(rule, unequal, options.precision, options.least),
                     options.least,
                 )
-                wrongly[rule.name].append(
-                    f"{100 * wrong(rule, of, rounds, options.least):.1f} · {100 * lost:.2f}"
-                )
+                wrongly[rule.name].append(f"{100 * wrong(rule, of, rounds, options.least):.1f} · {100 * lost:.2f}")
     named = [systems(each) for each in SCATTERS]
-    print(
-        "Intervals that hold the truth in % · rounds · half of the interval in %, by systems × scatter of rounds\n"
-    )
+    print("Intervals that hold the truth in % · rounds · half of the interval in %, by systems × scatter of rounds\n")
     print(line("", named), line("---", ["---"] * len(named)), sep="\n")
     print("\n".join(line(name, cells) for name, cells in lines.items()))
-    print(
-        f"\nOf two equal ones a winner named in % · the one that is {100 * SLOWER:.0f} % slower named in %\n"
-    )
-    named = [
-        name
-        for name, scatters in zip(named, SCATTERS, strict=True)
-        if scatters in pairs
-    ]
+    print(f"\nOf two equal ones a winner named in % · the one that is {100 * SLOWER:.0f} % slower named in %\n")
+    named = [name for name, scatters in zip(named, SCATTERS, strict=True) if scatters in pairs]
     print(line("", named), line("---", ["---"] * len(named)), sep="\n")
     print("\n".join(line(name, cells) for name, cells in wrongly.items()))
 

@@ -109,9 +109,7 @@ def sysbench(program: str, cell: Cell, table: Properties) -> Client:
 def evaluation(path: str, cell: Cell, table: Properties) -> Client:
     threads = cell.load.requests
     rows = int(table["recordcount"]) // threads
-    server = " ".join(
-        f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase.")
-    )
+    server = " ".join(f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase."))
     command = (
         f"-Dlog4j.configuration=file:{NATIVE}/log4j.properties org.apache.hadoop.hbase.PerformanceEvaluation {server}"
         f" --nomapred --oneCon=true --table=usertable --rows={rows} --cycles=1000000 --columns={cell.fields}"
@@ -157,9 +155,7 @@ class Peer:
     batches: tuple[str, ...] = ()  # the kinds that it can do in batches
 
     def find(self) -> str | None:
-        return os.environ.get(self.variable) or (
-            self.program and shutil.which(self.program)
-        )
+        return os.environ.get(self.variable) or (self.program and shutil.which(self.program))
 
 
 PEERS = {
@@ -238,9 +234,7 @@ def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
         if not cells:
             continue
         rows = HBASE_TABLE if system == "hbase" else TABLE
-        with warm_table(
-            cells[0], rows, {"hbase_family": "info0"}, arguments, folder
-        ) as table:
+        with warm_table(cells[0], rows, {"hbase_family": "info0"}, arguments, folder) as table:
             if system == "aerospike":
                 loading = aerospike(
                     program,

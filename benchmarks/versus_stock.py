@@ -94,14 +94,10 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
     """
     home = os.environ.get("YCSB_HOME")
     if home is None:
-        return java(
-            f"{bundle(system)}/*", "site.ycsb.Client", "-db", OUR_CLASSES[system]
-        )
+        return java(f"{bundle(system)}/*", "site.ycsb.Client", "-db", OUR_CLASSES[system])
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
-        sys.exit(
-            f"YCSB_HOME={home}: there is no {binding}/lib; name an unpacked release of stock YCSB that has it"
-        )
+        sys.exit(f"YCSB_HOME={home}: there is no {binding}/lib; name an unpacked release of stock YCSB that has it")
     # The stock HBase binding finds its server in hbase-site.xml on the class path only.
     entries = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>"
@@ -112,9 +108,7 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
     path = f"{folder}:{home}/lib/*:{home}/{binding}/lib/*"
     if binding == "jdbc-binding":
         # It brings no driver; the same one as ours, so that the bindings are compared.
-        path += "".join(
-            f":{jar}" for jar in bundle(system).glob("mariadb-java-client-*.jar")
-        )
+        path += "".join(f":{jar}" for jar in bundle(system).glob("mariadb-java-client-*.jar"))
     return java(path, "site.ycsb.Client", "-db", name)
 
 
@@ -159,9 +153,7 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
         command += ["-p", f"{key}={value}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if f"[INSERT], Return=OK, {table['recordcount']}" not in done.stdout:
-        sys.exit(
-            f"stock YCSB could not load its rows:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}"
-        )
+        sys.exit(f"stock YCSB could not load its rows:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}")
 
 
 def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
@@ -176,24 +168,16 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
         folder / "manifest",
     )
     manifest.write_text("Premain-Class: Allocations\n")
-    subprocess.run(
-        [JAVA.with_name("javac"), "-cp", jars, "-d", classes, *sources], check=True
-    )
-    subprocess.run(
-        [JAVA.with_name("jar"), "-cfm", agent, manifest, "-C", classes, "."], check=True
-    )
+    subprocess.run([JAVA.with_name("javac"), "-cp", jars, "-d", classes, *sources], check=True)
+    subprocess.run([JAVA.with_name("jar"), "-cfm", agent, manifest, "-C", classes, "."], check=True)
     program, *options = java(f"{jars}:{agent}")
     command = [program, "-Xss256k", f"-javaagent:{agent}", *options]
     binding, db, aims = ALONE[what]
     done = True
     for load in ALONE_LOADS:
         for loop in ("events", "threads"):
-            for cell in wanted(
-                [Cell(f"{what}, {loop},", 10, "write", load)], arguments
-            ):
-                properties = mix(cell.kind, arguments.records, cell.fields) | {
-                    "threadcount": str(load.threads)
-                }
+            for cell in wanted([Cell(f"{what}, {loop},", 10, "write", load)], arguments):
+                properties = mix(cell.kind, arguments.records, cell.fields) | {"threadcount": str(load.threads)}
                 changes = dict(change.split("=", 1) for change in arguments.set)
                 our = {
                     **properties,
@@ -212,9 +196,7 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
     return done
 
 
-def run_cell(
-    cell: Cell, table: Properties, arguments: argparse.Namespace, folder: Path
-) -> bool:
+def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folder: Path) -> bool:
     """Compares the two clients in one cell."""
 
     def peer(of: Cell) -> Client:
@@ -229,9 +211,7 @@ def run_cell(
         )
     else:
         theirs = peer(cell)
-    return compare(
-        title, theirs, ours(cell, table, arguments.set), aims, arguments, str(folder)
-    )
+    return compare(title, theirs, ours(cell, table, arguments.set), aims, arguments, str(folder))
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool:
@@ -240,11 +220,7 @@ def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool
     for fields in (1, 10):
         loads = (BATCHES, ONE_BY_ONE) if fields == 10 else (BATCHES,)
         cells = wanted(
-            [
-                Cell(system, fields, kind, load)
-                for kind in ("read", "write")
-                for load in loads
-            ],
+            [Cell(system, fields, kind, load) for kind in ("read", "write") for load in loads],
             arguments,
         )
         if not cells:
@@ -260,10 +236,7 @@ def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool
 def main() -> None:
     arguments = arguments_of(__doc__, [*ALONE, *STOCK_BINDINGS])
     with tempfile.TemporaryDirectory() as name:
-        done = [
-            (run_alone if what in ALONE else run_system)(what, arguments, Path(name))
-            for what in arguments.what
-        ]
+        done = [(run_alone if what in ALONE else run_system)(what, arguments, Path(name)) for what in arguments.what]
     sys.exit(0 if all(done) else 1)
 
 
