@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/accounting.py [cassandra] [mysql-innodb] [--rounds 3] [--duration 15] [--records 100000]
 
 An experiment of run.sh with workloadA and both values of `verify`. Each round measures a system once with each, on
-fresh servers. The table has the rates, their ratio as the median over the rounds with the least and the largest, and the
-processor time of client and servers per record. The aim is at least 0.95 of the rate.
+fresh servers. The table has the rates, their ratio as the median over the rounds with the least and the largest, and
+the processor time of client and servers per record. The aim is at least 0.95 of the rate.
 """
 
 import argparse
