@@ -131,6 +131,24 @@ def rows_high(labels: Sequence[str], lines: int = 1) -> int:
     return (15 + 15 * lines) * len(labels)
 
 
+def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
+    """A channel of numbers: their column, what the axis is called, and what else there is to it, such as `scale`."""
+    return {"field": column, "type": "quantitative", **({"title": title} if title else {}), **more}
+
+
+def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis: Any) -> Spec:
+    """A channel with a row, or a column, for each of these texts, and what there is to its axis."""
+    return {"field": column, "type": "nominal", "sort": list(order), "title": title, "axis": axis}
+
+
+def shown(*columns: str, **titles: str) -> list[Spec]:
+    """What a chart says of a point: columns under their own names, then those with a name in words."""
+    return [
+        *({"field": each} for each in columns),
+        *({"field": each, "title": words} for each, words in titles.items()),
+    ]
+
+
 def by_system(systems: Sequence[str]) -> Spec:
     """Colour of a system, the same in all charts."""
     return {"field": "system", "type": "nominal", "title": None, "scale": {"domain": list(systems)}}

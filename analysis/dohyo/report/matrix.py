@@ -8,7 +8,7 @@ from typing import Any
 from dohyo.figures import UNKNOWN
 from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED
-from dohyo.report.grammar import Chart, Panel, Spec, Table, table
+from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, rows_of, table
 from dohyo.report.measured import significant
 from dohyo.summary.results import Summary
 from dohyo.tables.grid import Grid
@@ -106,46 +106,23 @@ def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
     down = list(dict.fromkeys(row["down"] for row in rows))
     columns = list(dict.fromkeys(row["across"] for row in rows))
     kind = "log" if all(row["value"] > 0 for row in rows) else "linear"
+    bare = {"domain": False, "ticks": False}
+    # In the line of the columns' names.
+    beside_the_columns = {
+        "titleAngle": 0, "titleX": -5, "titleY": -5, "titleAlign": "right", "titleBaseline": "bottom",
+    }  # fmt: skip
+    # As on the page: black on any of them has the contrast of text.
+    colours = {"type": kind, "range": ["#f3f8fc", "#7db8dd"], "nice": False}
     return {
         "height": 26 * len(down),
         "encoding": {
-            "x": {
-                "field": "across",
-                "type": "nominal",
-                "sort": columns,
-                "title": title[0],
-                "axis": {"orient": "top", "labelAngle": 0, "domain": False, "ticks": False},
-            },
-            "y": {
-                "field": "down",
-                "type": "nominal",
-                "sort": down,
-                "title": title[1],
-                # In the line of the columns' names.
-                "axis": {
-                    "domain": False,
-                    "ticks": False,
-                    "labelLimit": 400,
-                    "titleAngle": 0,
-                    "titleX": -5,
-                    "titleY": -5,
-                    "titleAlign": "right",
-                    "titleBaseline": "bottom",
-                },
-            },
+            "x": rows_of("across", columns, title[0], orient="top", labelAngle=0, **bare),
+            "y": rows_of("down", down, title[1], labelLimit=400, **beside_the_columns, **bare),
         },
         "layer": [
             {
                 "mark": {"type": "rect", "stroke": "white", "aria": False},
-                "encoding": {
-                    # As on the page: black on any of them has the contrast of text.
-                    "color": {
-                        "field": "value",
-                        "type": "quantitative",
-                        "scale": {"type": kind, "range": ["#f3f8fc", "#7db8dd"], "nice": False},
-                        "legend": None,
-                    }
-                },
+                "encoding": {"color": quantity("value", scale=colours, legend=None)},
             },
             {"mark": {"type": "text"}, "encoding": {"text": {"field": "text", "type": "nominal"}}},
         ],

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dohyo.evidence.over_time import heat_row_ms
-from dohyo.report.grammar import Chart, Panel, Spec, Table, table
+from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, shown, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
 
@@ -21,7 +21,7 @@ def chart(material: Material) -> Chart:
     every: list[dict[str, Any]] = []
     for system in material.systems:
         rows: list[dict[str, Any]] = []
-        shown: set[str] = set()
+        drawn: set[str] = set()
         runs = [
             run
             for run in material.measured.runs
@@ -29,8 +29,8 @@ def chart(material: Material) -> Chart:
         ]
         for run in sorted(runs, key=lambda run: material.place(run.phase)):
             part = material.part(run.phase, run.trial)
-            if part not in shown:
-                shown.add(part)
+            if part not in drawn:
+                drawn.add(part)
                 rows += _rows(part, run)
         if rows:
             name = f"heat-{len(panels)}"
@@ -100,34 +100,23 @@ def _spec() -> Spec:
         "height": 200,
         "mark": {"type": "rect", "aria": False},
         "encoding": {
-            "x": {
-                "field": "begin",
-                "type": "quantitative",
-                "title": "seconds",
-                "scale": {"nice": False, "zero": True},
-                "axis": {"grid": False, "tickMinStep": 1},
-            },
+            "x": quantity(
+                "begin", "seconds", scale={"nice": False, "zero": True}, axis={"grid": False, "tickMinStep": 1}
+            ),
             "x2": {"field": "end"},
-            "y": {
-                "field": "low",
-                "type": "quantitative",
-                "scale": {"type": "log", "nice": False},
-                "title": "latency in ms, log scale",
-                "axis": {"grid": False},
-            },
+            "y": quantity(
+                "low", "latency in ms, log scale", scale={"type": "log", "nice": False}, axis={"grid": False}
+            ),
             "y2": {"field": "high"},
             # A single slow call in a thousand must be visible.
-            "color": {
-                "field": "share",
-                "type": "quantitative",
-                "scale": {"type": "log", "scheme": "viridis"},
-                "title": "share of the calls",
-                "legend": {"format": ".2~%", "disable": False, "orient": "top", "gradientLength": 160},
-            },
+            "color": quantity(
+                "share",
+                "share of the calls",
+                scale={"type": "log", "scheme": "viridis"},
+                legend={"format": ".2~%", "disable": False, "orient": "top", "gradientLength": 160},
+            ),
             "tooltip": [
-                {"field": "begin", "title": "second"},
-                {"field": "low", "title": "from ms"},
-                {"field": "high", "title": "to ms"},
+                *shown(begin="second", low="from ms", high="to ms"),
                 {"field": "operations", "title": "calls", "format": ","},
                 {"field": "share", "title": "share of the calls", "format": ".2~%"},
             ],

@@ -9,7 +9,21 @@ from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
 from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED, is_success
-from dohyo.report.grammar import GREY, ROW_AXIS, SHAPES, Chart, Panel, Table, by_system, rows_high, scale, table
+from dohyo.report.grammar import (
+    GREY,
+    ROW_AXIS,
+    SHAPES,
+    Chart,
+    Panel,
+    Table,
+    by_system,
+    quantity,
+    rows_high,
+    rows_of,
+    scale,
+    shown,
+    table,
+)
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 from dohyo.summary.comparison import latencies_at
@@ -69,11 +83,14 @@ def _rows(material: Material, phase: str, operation: str) -> list[dict[str, Any]
 def _panel(material: Material, phase: str, operation: str, name: str, rows: list[dict[str, Any]]) -> Panel:
     labels = list(dict.fromkeys(row["label"] for row in rows))
     axis, words = scale([row["value"] for row in rows])
-    x = {"field": "value", "type": "quantitative", "scale": axis, "title": f"ms{words}"}
+    x = quantity("value", f"ms{words}", scale=axis)
+    legend = {"disable": False, "orient": "top", "columns": 3, "symbolFillColor": GREY, "symbolStrokeWidth": 0}
+    shapes = {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]}
+    percentile_shape = {"field": "percentile", "type": "nominal", "title": None, "legend": legend, "scale": shapes}
     spec = {
         "height": rows_high(labels),
         "encoding": {
-            "y": {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS},
+            "y": rows_of("label", labels, **ROW_AXIS),
             "color": by_system(material.systems),
         },
         "layer": [
@@ -83,23 +100,7 @@ def _panel(material: Material, phase: str, operation: str, name: str, rows: list
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
-                "encoding": {
-                    "x": x,
-                    "shape": {
-                        "field": "percentile",
-                        "type": "nominal",
-                        "title": None,
-                        "legend": {
-                            "disable": False,
-                            "orient": "top",
-                            "columns": 3,
-                            "symbolFillColor": GREY,
-                            "symbolStrokeWidth": 0,
-                        },
-                        "scale": {"domain": list(_SHOWN), "range": SHAPES[: len(_SHOWN)]},
-                    },
-                    "tooltip": [{"field": "label"}, {"field": "percentile"}, {"field": "value", "title": "ms"}],
-                },
+                "encoding": {"x": x, "shape": percentile_shape, "tooltip": shown("label", "percentile", value="ms")},
             },
         ],
     }

@@ -11,7 +11,7 @@ from dohyo.evidence.rows import LOAD
 from dohyo.evidence.server_log import PLURALS, covered
 from dohyo.evidence.servers import GC_PAUSE
 from dohyo.figures import point_name
-from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Spec, Table, by_system, dash, rows_high, scale, table
+from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Spec, Table, by_system, dash, quantity, rows_high, scale, table
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
 from dohyo.summary.results import Trial
@@ -31,13 +31,12 @@ _OF_HOSTS = {
 }
 # The seconds that are shown; the page sets it, for all panels alike.
 _ZOOM: Spec = {"name": "zoom", "value": None}
-_SECONDS: Spec = {
-    "field": "time",
-    "type": "quantitative",
-    "title": "seconds",
-    "scale": {"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
-    "axis": {"grid": False, "tickMinStep": 1},
-}
+_SECONDS = quantity(
+    "time",
+    "seconds",
+    scale={"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
+    axis={"grid": False, "tickMinStep": 1},
+)
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
 # In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
@@ -272,12 +271,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
                 },
             },
             "color": by_system(material.systems),
-            "opacity": {
-                "field": "share",
-                "type": "quantitative",
-                "scale": {"domain": [0, 1], "range": [0.4, 1]},
-                "legend": None,
-            },
+            "opacity": quantity("share", scale={"domain": [0, 1], "range": [0.4, 1]}, legend=None),
             "tooltip": {"field": "what", "type": "nominal"},
         },
     }
@@ -314,7 +308,7 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
         "layer": [{"mark": line}, *([event] if data == "time" else [])],
         "encoding": {
             "x": _SECONDS,
-            "y": {"field": column, "type": "quantitative", "scale": axis, "title": f"{unit}{words}", "axis": extent},
+            "y": quantity(column, f"{unit}{words}", scale=axis, axis=extent),
             "color": by_system(material.systems),
             **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
             "detail": {"field": "series"},

@@ -6,7 +6,7 @@ from typing import Any
 
 from dohyo.evidence.rows import LOAD
 from dohyo.figures import milliseconds
-from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, scale, table
+from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, quantity, scale, shown, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
 from dohyo.summary.comparison import latencies_at
@@ -19,14 +19,11 @@ _LABELS = " : ".join(f"datum.value == {at} ? '{label}%'" for at, label in _TICKS
 
 def chart(material: Material) -> Chart:
     """One panel for each operation type."""
-    shown = [
-        curve
-        for curve in sorted(material.measured.curves, key=lambda each: material.place(each.phase))
-        if len(curve.values) > 2
-    ]
+    in_order = sorted(material.measured.curves, key=lambda each: material.place(each.phase))
+    drawn = [curve for curve in in_order if len(curve.values) > 2]
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
-    for operation in dict.fromkeys(curve.operation for curve in shown):
+    for operation in dict.fromkeys(curve.operation for curve in drawn):
         rows: list[dict[str, Any]] = [
             {
                 "part": material.part(curve.phase, curve.trial),
@@ -35,7 +32,7 @@ def chart(material: Material) -> Chart:
                 "percentile": percentile,
                 "value": significant(value),
             }
-            for curve in shown
+            for curve in drawn
             if curve.operation == operation
             for percentile, value in curve.values
             if value > 0
@@ -54,7 +51,7 @@ def chart(material: Material) -> Chart:
         "Percentiles",
         "What do the slowest calls look like? All runs that count, to 99.99 %; a curve ends where one call decides."
         + (f" Each {at}." if at else "")
-        + ("" if any(curve.phase != LOAD for curve in shown) else " Only the load has latencies."),
+        + ("" if any(curve.phase != LOAD for curve in drawn) else " Only the load has latencies."),
         panels,
         tables,
         by_part=True,
@@ -69,16 +66,15 @@ def _spec(material: Material, rows: list[dict[str, Any]]) -> Spec:
         "height": 240,
         "mark": {"type": "line", "strokeWidth": 2},
         "encoding": {
-            "x": {
-                "field": "inverse",
-                "type": "quantitative",
-                "scale": {"type": "log", "domain": [1, 10_000], "nice": False},
-                "axis": {"values": list(_TICKS), "labelExpr": _LABELS},
-                "title": "percentile",
-            },
-            "y": {"field": "value", "type": "quantitative", "scale": axis, "title": f"ms{words}"},
+            "x": quantity(
+                "inverse",
+                "percentile",
+                scale={"type": "log", "domain": [1, 10_000], "nice": False},
+                axis={"values": list(_TICKS), "labelExpr": _LABELS},
+            ),
+            "y": quantity("value", f"ms{words}", scale=axis),
             "color": by_system(material.systems),
             "strokeDash": dash(material.systems),
-            "tooltip": [{"field": "system"}, {"field": "percentile"}, {"field": "value", "title": "ms"}],
+            "tooltip": shown("system", "percentile", value="ms"),
         },
     }

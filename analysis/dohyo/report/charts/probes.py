@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
-from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, scale, shape, table
+from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, quantity, scale, shape, shown, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
 from dohyo.scenario import slo
@@ -112,7 +112,7 @@ def _panel(
     title = f"{percentile} of {operation or 'the slowest operation type'}"
     x_axis, x_words = scale([row["rate"] for row in rows])
     y_axis, y_words = scale([*(row["value"] for row in rows), *limits])
-    x = {"field": "rate", "type": "quantitative", "scale": x_axis, "title": f"operations per second asked for{x_words}"}
+    x = quantity("rate", f"operations per second asked for{x_words}", scale=x_axis)
     y = {"type": "quantitative", "scale": y_axis, "title": f"ms{y_words}"}
     colour = by_system(material.systems)
     bounds: Spec = {"data": {"name": f"{name}-bounds"}}
@@ -142,7 +142,7 @@ def _panel(
                     "fill": colour,
                     "fillOpacity": {"condition": {"test": {"field": "held", "equal": _HELD}, "value": 1}, "value": 0},
                     "shape": shape(material.systems),
-                    "tooltip": [{"field": field} for field in list(rows[0])[2:]],
+                    "tooltip": shown(*list(rows[0])[2:]),
                 },
             },
         ],

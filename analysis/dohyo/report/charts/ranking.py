@@ -8,7 +8,7 @@ from typing import Any
 from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import dollars, half_interval, point_name, rate
 from dohyo.operations import OVERALL
-from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, shape, table
+from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, rows_of, shape, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
 from dohyo.summary.comparison import at_points
@@ -174,7 +174,7 @@ def _panel(
     points = [layer for kind, layer in ((_NO, discarded), (_YES, counted)) if kind in kinds]
     spec: Spec = {
         "height": rows_high(labels, lines=max(row["beside"].count("\n") + 1 for row in means)),
-        "encoding": {"y": {"field": "label", "type": "nominal", "sort": labels, "title": None, "axis": ROW_AXIS}},
+        "encoding": {"y": rows_of("label", labels, **ROW_AXIS)},
         "layer": [bar, line, *intervals, *points, beside],
     }
     heads = {"mean": f"mean, {units}", "low": f"from, {units}", "high": f"to, {units}", "value": units}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
-from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, table
+from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
 
@@ -58,8 +58,8 @@ def _spec(material: Material) -> Spec:
         "height": 220,
         "mark": {"type": "line", "strokeWidth": 2},
         "encoding": {
-            "x": {"field": "rows", "type": "quantitative", "title": "rows inserted", "axis": {"labelExpr": _ROWS}},
-            "y": {"field": "seconds", "type": "quantitative", "title": "seconds elapsed"},
+            "x": quantity("rows", "rows inserted", axis={"labelExpr": _ROWS}),
+            "y": quantity("seconds", "seconds elapsed"),
             "color": by_system(material.systems),
             "strokeDash": dash(material.systems),
             "detail": {"field": "series"},
