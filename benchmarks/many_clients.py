@@ -23,7 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dohyo.evidence.hdr_log import IntervalTail, Latencies, merge_log
+from dohyo.evidence.hdr_log import Latencies, merge_log
+from dohyo.evidence.live_log import IntervalTail
 from dohyo.places import ANSIBLE, JDK, ROOT
 
 sys.path.insert(0, str(ANSIBLE / "plugins"))

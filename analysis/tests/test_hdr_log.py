@@ -11,7 +11,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dohyo.evidence.hdr_log import MAX_LATENCY_US, IntervalTail, Latencies, LogParser, decode, is_known, merge_log
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, Latencies, LogParser, decode, is_known, merge_log
+from dohyo.evidence.live_log import IntervalTail
 from dohyo.foreign.ycsb_log import read_log
 
 DATA = Path(__file__).parent / "data"
@@ -136,7 +137,7 @@ def test_broken_lines_are_named_and_left_out(tmp_path: Path) -> None:
     assert [warning.removeprefix(f"{path}:").split(":")[0] for warning in warnings] == ["6", "7", "8"]
     lost = LogParser("READ.hdr").parse(lines[5])
     assert lost is not None
-    assert latencies["READ"].count == whole["READ"].count - lost.histogram.get_total_count()
+    assert latencies["READ"].count == whole["READ"].count - lost.histogram.total
 
 
 def test_a_clock_that_jumps_is_named_and_every_operation_counts(tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ def test_a_tail_follows_a_real_log() -> None:
     seconds = IntervalTail([RUN]).poll()
     (log,) = read_log(RUN / "result.txt", pytest.fail)
     assert sum(second.operations for second in seconds) == log.overall_operations
-    assert all(second.operations_per_second == pytest.approx(2000, rel=0.05) for second in seconds[:3])
+    assert all(second.records_per_second == pytest.approx(2000, rel=0.05) for second in seconds[:3])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
 from dohyo.evidence import gc_log
-from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval, decode
 from dohyo.evidence.load_curve import Inserted
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
@@ -26,15 +26,15 @@ TOTAL = 5000  # operations of data/dohyo/load, which result.txt and client.json 
 SLOWING = [400] * 5 + [200] * 15
 
 
-def histogram(count: int) -> HdrHistogram:
+def encoded(count: int) -> str:
     of = HdrHistogram(1, MAX_LATENCY_US, 3)
     if count:
         of.record_value(500, count)
-    return of
+    return str(of.encode().decode())
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
-    return Interval(1000 + since_start, seconds, histogram(count), since_start)
+    return Interval(1000 + since_start, seconds, decode(encoded(count)), since_start)
 
 
 def took(client: Path, counts: list[int]) -> None:
@@ -42,7 +42,7 @@ def took(client: Path, counts: list[int]) -> None:
     rest = TOTAL - sum(counts)
     heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']
     lines = [
-        f"{second}.000,1.000,0.500,{histogram(count + (rest if second == 0 else 0)).encode().decode()}"
+        f"{second}.000,1.000,0.500,{encoded(count + (rest if second == 0 else 0))}"
         for second, count in enumerate(counts)
     ]
     (client / "INSERT.hdr").write_text("\n".join([*heads, *lines]) + "\n")

@@ -5,9 +5,10 @@ The time axis of all of them is seconds after the agreed instant, warm-up includ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from dohyo.evidence.hdr_log import Interval, divided
 from dohyo.operations import calls, is_call, is_failure
@@ -79,7 +80,7 @@ class Seconds:
     """Counts of all clients of a run by second of the measured window, from the intervals of their histogram logs."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, dict[int, int]] = {}  # operation -> second -> operations
+        self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation -> second -> operations
         self._ends: dict[str, float] = {}  # client -> end of what its logs cover
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
@@ -88,18 +89,15 @@ class Seconds:
         if not is_call(operation) or not covered:
             return
         self._ends[client] = max(interval.since_start + interval.seconds, self._ends.get(client, 0))
-        counts = self._counts.setdefault(operation, {})
-        parts = divided(interval.histogram.get_total_count(), len(covered))
+        parts = divided(interval.histogram.total, len(covered))
         for second, count in zip(covered, parts, strict=True):
-            counts[second] = counts.get(second, 0) + count
+            self._counts[operation][second] += count
 
     def merge(self, other: Seconds) -> None:
         """Adds what another one has counted of other clients."""
         self._ends |= other._ends
         for operation, seconds in other._counts.items():
-            counts = self._counts.setdefault(operation, {})
-            for second, count in seconds.items():
-                counts[second] = counts.get(second, 0) + count
+            self._counts[operation].update(seconds)
 
     def throughput(self, measured: float | None = None) -> list[int]:
         """Operations without error of all clients, for each whole second in which all of them measured.
@@ -110,7 +108,7 @@ class Seconds:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
         whole = round(end - 0.4) if self._ends else 0  # a last second of 0.9 s still tells the rate
         names = [name for name in self._counts if not is_failure(name)]
-        return [max(0, calls({name: self._counts[name].get(second, 0) for name in names})) for second in range(whole)]
+        return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def errors(self) -> dict[int, int]:
         """Operations that failed, for each second that has any."""
@@ -123,7 +121,7 @@ class Seconds:
     def _ending_with(self, outcome: str) -> dict[int, int]:
         names = [name for name in self._counts if name.endswith(outcome)]
         found = {
-            second: calls({name: self._counts[name].get(second, 0) for name in names})
+            second: calls({name: self._counts[name][second] for name in names})
             for second in sorted({second for name in names for second in self._counts[name]})
         }
         return {second: count for second, count in found.items() if count > 0}
@@ -140,7 +138,7 @@ class Seconds:
             begin = warmup + dip.first
             result.append(Event(run, begin, begin + dip.seconds, what, phase=phase))
         errors = self.errors()
-        stretches = list(_stretches(sorted(errors), _ERRORS_APART))
+        stretches = _stretches(sorted(errors), _ERRORS_APART)
         if len(stretches) > _MOST_ERROR_EVENTS:
             stretches = [(stretches[0][0], stretches[-1][1])]
         for first, end in stretches:
@@ -175,15 +173,9 @@ def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
     ]
 
 
-def _stretches(seconds: Sequence[int], apart: int) -> Iterator[tuple[int, int]]:
+def _stretches(seconds: Sequence[int], apart: int) -> list[tuple[int, int]]:
     """Joins seconds less than `apart` from each other: first second, and the first one after the stretch."""
-    begin = previous = None
-    for second in seconds:
-        if begin is None or previous is None:
-            begin = second
-        elif second - previous >= apart:
-            yield begin, previous + 1
-            begin = second
-        previous = second
-    if begin is not None and previous is not None:
-        yield begin, previous + 1
+    gaps = [(before, after) for before, after in pairwise(seconds) if after - before >= apart]
+    begins = [*seconds[:1], *(after for _, after in gaps)]
+    ends = [*(before + 1 for before, _ in gaps), *(last + 1 for last in seconds[-1:])]
+    return list(zip(begins, ends, strict=True))

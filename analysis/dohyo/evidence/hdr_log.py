@@ -1,4 +1,4 @@
-"""HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …): reading, merging, following while they grow.
+"""HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …): reading and merging.
 
 A percentile of several clients, threads or repeats is only right when their histograms are added first, so every
 percentile that Dohyo prints comes from here. Logs are read one line at a time: memory holds one merged histogram per
@@ -22,7 +22,6 @@ import threading
 import zlib
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +33,7 @@ from numpy.typing import NDArray
 from pyhdrh import decode as decode_v2
 
 from dohyo.evidence.text_file import Warn, limited, lines
-from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure, operation
+from dohyo.operations import operation
 
 # Range of every merged histogram, in µs. One common range makes adding a plain sum of two arrays; a database operation
 # that took longer than a day is not a latency any more.
@@ -81,6 +80,10 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
         super().__init__(lowest, MAX_LATENCY_US * per_ms // MICROSECONDS, digits)
         self.per_ms = per_ms
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Of a layout there is one object in each process.
+        return _layout, (self.lowest_trackable_value, self.significant_figures, self.per_ms)
+
 
 class Histogram:
     """Counts of one interval: of the counters in use alone.
@@ -101,10 +104,6 @@ class Histogram:
         self.indexes = indexes
         self.counts = counts
         self.total = total
-
-    def get_total_count(self) -> int:
-        """Number of operations, as the package names it."""
-        return self.total
 
     @property
     def highest_us(self) -> float:
@@ -269,19 +268,6 @@ class Latencies:
         indexes = self._counters.at_ranks([rank(percentile, self.count) for percentile in percentiles])
         highest = (layout.get_highest_equivalent_value(layout.get_value_from_index(index)) for index in indexes)
         return {percentile: value / layout.per_ms for percentile, value in zip(percentiles, highest, strict=True)}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Of a layout there is one object in each process.
-        of = self._layout
-        layout = of and (of.lowest_trackable_value, of.significant_figures, of.per_ms)
-        return _restored, (layout, self._counters)
-
-
-def _restored(layout: tuple[int, int, int] | None, counters: Counters) -> Latencies:
-    latencies = Latencies()
-    latencies._layout = _layout(*layout) if layout else None
-    latencies._counters = counters
-    return latencies
 
 
 def rank(percentile: float, count: int) -> int:
@@ -487,12 +473,14 @@ def merge_log(
         except ValueError as error:
             warn(f"{path}:{number}: {error}")
             continue
-        if interval is not None and (jump := parser.jump(interval)):
+        if interval is None:
+            continue
+        if jump := parser.jump(interval):
             jumped += jump
             warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: later times are as if it had not")
-        if interval is not None and jumped:
+        if jumped:
             interval = interval._replace(start=interval.start - jumped, since_start=interval.since_start - jumped)
-        if interval is not None and (name := operation(parser.operation) or ""):
+        if name := operation(parser.operation) or "":
             if name not in merged:
                 merged[name] = Latencies()
             merged[name].add(interval.histogram)
@@ -500,124 +488,3 @@ def merge_log(
             if seen is not None:
                 seen(name, interval)
     return name, added
-
-
-@dataclass(frozen=True)
-class Second:
-    """What all clients together did in one interval (of one second, unless the logs were written with another one)."""
-
-    start: float  # seconds since the epoch
-    operations: int  # that succeeded
-    failed: int
-    records: int  # operations times batchsize: the display's estimate, the summary has the exact count
-    operations_per_second: float
-    records_per_second: float
-    p99_ms: float | None  # over all types of operations that succeeded; None when there were none
-
-
-@dataclass
-class _Bin:
-    """Intervals of all logs that begin in the same second."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    seconds: dict[Path, float] = field(default_factory=dict)  # covered by each log
-    latencies: Latencies = field(default_factory=Latencies)
-
-
-class IntervalTail:
-    """Follows the interval logs of running clients, for the live display.
-
-    Call `poll()` about once per second. Logs may appear late, end in a half-written line, or not exist at all.
-    """
-
-    # A client whose log lags further behind than this (or that died) is not waited for.
-    PATIENCE_SECONDS = 3
-
-    def __init__(self, folders: Sequence[Path], batchsize: int = 1) -> None:
-        """`folders`: the clients' phase folders; `batchsize`: records per operation (the client's property)."""
-        self._folders = list(folders)
-        self._batchsize = batchsize
-        self._logs: dict[Path, _FollowedLog] = {}
-        self._bins: dict[int, _Bin] = {}
-        self._emitted = -1
-
-    def poll(self) -> list[Second]:
-        """The seconds that all clients have completed since the last call, oldest first."""
-        self._discover()
-        for log in self._logs.values():
-            for interval in log.new_intervals():
-                self._put(log, interval)
-        newest = [log.newest for log in self._logs.values() if log.newest is not None]
-        if not newest:
-            return []
-        complete = max(newest) - self.PATIENCE_SECONDS
-        # While a client's logs are still empty, its share of the first seconds may still come.
-        if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
-            complete = max(complete, min(newest))
-        ready = sorted(second for second in self._bins if second <= complete)
-        if ready:
-            self._emitted = ready[-1]
-        return [self._second(start, self._bins.pop(start)) for start in ready]
-
-    def _discover(self) -> None:
-        for folder in self._folders:
-            for path in folder.glob("*.hdr"):
-                if path not in self._logs and is_call(path.name.removesuffix(".hdr")):
-                    self._logs[path] = _FollowedLog(path)
-
-    def _put(self, log: _FollowedLog, interval: Interval) -> None:
-        operation = log.operation
-        second = round(interval.start)
-        if second <= self._emitted:
-            return  # came after its second was shown; the summary counts it, the display cannot
-        into = self._bins.setdefault(second, _Bin())
-        into.counts[operation] = into.counts.get(operation, 0) + interval.histogram.get_total_count()
-        into.seconds[log.path] = into.seconds.get(log.path, 0.0) + interval.seconds
-        if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
-            into.latencies.add(interval.histogram)
-
-    def _second(self, start: int, of: _Bin) -> Second:
-        operations = max(0, calls({name: count for name, count in of.counts.items() if not is_failure(name)}))
-        seconds = max(of.seconds.values())
-        rate = operations / seconds if seconds else 0.0
-        return Second(
-            start=float(start),
-            operations=operations,
-            failed=sum(count for name, count in of.counts.items() if is_failure(name)),
-            records=operations * self._batchsize,
-            operations_per_second=rate,
-            records_per_second=rate * self._batchsize,
-            p99_ms=of.latencies.percentiles_ms([99]).get(99),
-        )
-
-
-class _FollowedLog:
-    """One growing log; remembers how far it was read."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._parser = LogParser(path.name)
-        self._offset = 0
-        self.newest: int | None = None
-
-    @property
-    def operation(self) -> str:
-        return self._parser.operation
-
-    def new_intervals(self) -> Iterator[Interval]:
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self._offset)
-                fresh = file.read()
-        except OSError:
-            return  # removed or not readable yet: the display goes on without it
-        whole = fresh[: fresh.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for line in whole.decode("utf-8", "replace").splitlines():
-            try:
-                interval = self._parser.parse(line)
-            except ValueError:
-                continue  # the summary names broken lines; the display only skips them
-            if interval is not None:
-                self.newest = round(interval.start)
-                yield interval

@@ -6,6 +6,7 @@ It is computed from the interval histogram logs of all clients, which count the 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -41,21 +42,20 @@ class Inserted:
     """Inserts of all clients of a load over time, from the intervals of their histogram logs."""
 
     def __init__(self) -> None:
-        self._bins: dict[int, float] = {}  # tenth of a second -> inserts
+        self._bins: defaultdict[int, float] = defaultdict(float)  # tenth of a second -> inserts
 
     def add(self, operation: str, interval: Interval) -> None:
         """Takes one interval of a client's log; its inserts are spread evenly over it."""
         if not is_call(operation) or is_failure(operation):
             return
-        count = interval.histogram.get_total_count()
         covered = interval.covered(_BINS_PER_SECOND)
         for position in covered:
-            self._bins[position] = self._bins.get(position, 0.0) + count / len(covered)
+            self._bins[position] += interval.histogram.total / len(covered)
 
     def merge(self, other: Inserted) -> None:
         """Adds the inserts of other clients."""
         for position, count in other._bins.items():
-            self._bins[position] = self._bins.get(position, 0.0) + count
+            self._bins[position] += count
 
     def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
         """How the rows became more; None where that is not known.

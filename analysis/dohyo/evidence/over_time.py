@@ -9,6 +9,7 @@ digits, see `hdr_log.Latencies`.)
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -53,12 +54,7 @@ class OverTime:
         """`most_slots`: bound of the number of slots."""
         self._most = most_slots
         self._seconds = 1  # length of a slot
-        self._slots: dict[int, Counters] = {}  # eight neighbours as one
-
-    @property
-    def slot_seconds(self) -> int:
-        """Length of a slot."""
-        return self._seconds
+        self._slots: defaultdict[int, Counters] = defaultdict(Counters)  # eight neighbours as one
 
     def add(self, operation: str, interval: Interval) -> None:
         """Takes one interval of a client's log."""
@@ -71,7 +67,7 @@ class OverTime:
         # Where counts are left over, each counter's are another second's, or one would have all slow operations.
         parts = divided(found.counts, len(covered), np.arange(len(found.counts)) % len(covered))
         for second, counts in zip(covered, parts, strict=True):
-            self._slot(second // self._seconds).add(found.indexes >> _SHIFT, counts, int(counts.sum()))
+            self._slots[second // self._seconds].add(found.indexes >> _SHIFT, counts, int(counts.sum()))
             self._keep_bound()
 
     def merge(self, other: OverTime) -> None:
@@ -79,7 +75,7 @@ class OverTime:
         while self._seconds < other._seconds:
             self._double()
         for position, counts in other._slots.items():
-            self._slot(position * other._seconds // self._seconds).merge(counts)
+            self._slots[position * other._seconds // self._seconds].merge(counts)
             self._keep_bound()
 
     def slots(self, percentiles: Sequence[float] = (50, 99)) -> Iterator[Slot]:
@@ -98,21 +94,15 @@ class OverTime:
                 heat=_heat(counts),
             )
 
-    def _slot(self, position: int) -> Counters:
-        found = self._slots.get(position)
-        if found is None:
-            found = self._slots[position] = Counters()
-        return found
-
     def _keep_bound(self) -> None:
         while len(self._slots) > self._most:
             self._double()
 
     def _double(self) -> None:
-        slots, self._slots = self._slots, {}
+        slots, self._slots = self._slots, defaultdict(Counters)
         self._seconds *= 2
         for position, counts in slots.items():
-            self._slot(position // 2).merge(counts)
+            self._slots[position // 2].merge(counts)
 
 
 def heat_row_ms(row: int) -> tuple[float, float]:

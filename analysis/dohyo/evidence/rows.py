@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
@@ -40,11 +41,7 @@ class Run:
     @property
     def returns(self) -> dict[str, int]:
         """Records by what became of them, over all operation types."""
-        result: dict[str, int] = {}
-        for operation in self.own.values():
-            for status, count in operation.returns.items():
-                result[status] = result.get(status, 0) + count
-        return result
+        return _added(operation.returns for operation in self.own.values())
 
     @property
     def own(self) -> dict[str, Operation]:
@@ -90,11 +87,6 @@ def merge(parts: Sequence[Operation]) -> Operation:
     weights = [(part.operations, part.mean_us) for part in parts]
     known = [(count, mean) for count, mean in weights if count and mean is not None]
     maxima = [part.max_us for part in parts if part.max_us is not None]
-    returns: dict[str, int] = {}
-    if all(part.returns for part in parts):
-        for part in parts:
-            for name, count in part.returns.items():
-                returns[name] = returns.get(name, 0) + count
     return Operation(
         operations=operations,
         records=total([part.records for part in parts]),
@@ -102,9 +94,17 @@ def merge(parts: Sequence[Operation]) -> Operation:
         if operations and sum(count for count, _ in known) == operations
         else None,
         max_us=max(maxima) if len(maxima) == len(parts) else None,
-        returns=returns,
+        returns=_added(part.returns for part in parts) if all(part.returns for part in parts) else {},
         whole_milliseconds=any(part.whole_milliseconds for part in parts),
     )
+
+
+def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts by name, over all parts."""
+    result: Counter[str] = Counter()
+    for part in parts:
+        result.update(part)
+    return dict(result)
 
 
 def rows(

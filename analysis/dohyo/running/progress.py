@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -13,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from dohyo.ansible.playbook import Event
-from dohyo.evidence.hdr_log import IntervalTail, Second
+from dohyo.evidence.live_log import IntervalTail, Second
 from dohyo.evidence.rows import PROBE
 from dohyo.places import LOCAL_HOME
 from dohyo.planning.plan import PlannedTrial, canary_seconds, load_of
@@ -160,9 +159,7 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 

@@ -1,0 +1,129 @@
+"""Following the interval logs of running clients while they grow, for the live display."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dohyo.evidence.hdr_log import Interval, Latencies, LogParser
+from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure
+
+
+@dataclass(frozen=True)
+class Second:
+    """What all clients together did in one interval (of one second, unless the logs were written with another one)."""
+
+    start: float  # seconds since the epoch
+    operations: int  # that succeeded
+    failed: int
+    records: int  # operations times batchsize: the display's estimate, the summary has the exact count
+    records_per_second: float
+    p99_ms: float | None  # over all types of operations that succeeded; None when there were none
+
+
+@dataclass
+class _Bin:
+    """Intervals of all logs that begin in the same second."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # covered by each log
+    latencies: Latencies = field(default_factory=Latencies)
+
+
+class IntervalTail:
+    """Follows the interval logs of running clients, for the live display.
+
+    Call `poll()` about once per second. Logs may appear late, end in a half-written line, or not exist at all.
+    """
+
+    # A client whose log lags further behind than this (or that died) is not waited for.
+    PATIENCE_SECONDS = 3
+
+    def __init__(self, folders: Sequence[Path], batchsize: int = 1) -> None:
+        """`folders`: the clients' phase folders; `batchsize`: records per operation (the client's property)."""
+        self._folders = list(folders)
+        self._batchsize = batchsize
+        self._logs: dict[Path, _FollowedLog] = {}
+        self._bins: defaultdict[int, _Bin] = defaultdict(_Bin)
+        self._emitted = -1
+
+    def poll(self) -> list[Second]:
+        """The seconds that all clients have completed since the last call, oldest first."""
+        self._discover()
+        for log in self._logs.values():
+            for interval in log.new_intervals():
+                self._put(log, interval)
+        newest = [log.newest for log in self._logs.values() if log.newest is not None]
+        if not newest:
+            return []
+        complete = max(newest) - self.PATIENCE_SECONDS
+        # While a client's logs are still empty, its share of the first seconds may still come.
+        if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
+            complete = max(complete, min(newest))
+        ready = sorted(second for second in self._bins if second <= complete)
+        if ready:
+            self._emitted = ready[-1]
+        return [self._second(start, self._bins.pop(start)) for start in ready]
+
+    def _discover(self) -> None:
+        for folder in self._folders:
+            for path in folder.glob("*.hdr"):
+                if path not in self._logs and is_call(path.name.removesuffix(".hdr")):
+                    self._logs[path] = _FollowedLog(path)
+
+    def _put(self, log: _FollowedLog, interval: Interval) -> None:
+        operation = log.operation
+        second = round(interval.start)
+        if second <= self._emitted:
+            return  # came after its second was shown; the summary counts it, the display cannot
+        into = self._bins[second]
+        into.counts[operation] += interval.histogram.total
+        into.seconds[log.path] += interval.seconds
+        if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
+            into.latencies.add(interval.histogram)
+
+    def _second(self, start: int, of: _Bin) -> Second:
+        operations = max(0, calls({name: count for name, count in of.counts.items() if not is_failure(name)}))
+        seconds = max(of.seconds.values())
+        return Second(
+            start=float(start),
+            operations=operations,
+            failed=sum(count for name, count in of.counts.items() if is_failure(name)),
+            records=operations * self._batchsize,
+            records_per_second=operations * self._batchsize / seconds if seconds else 0.0,
+            p99_ms=of.latencies.percentiles_ms([99]).get(99),
+        )
+
+
+class _FollowedLog:
+    """One growing log; remembers how far it was read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._parser = LogParser(path.name)
+        self._offset = 0
+        self.newest: int | None = None
+
+    @property
+    def operation(self) -> str:
+        return self._parser.operation
+
+    def new_intervals(self) -> Iterator[Interval]:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                fresh = file.read()
+        except OSError:
+            return  # removed or not readable yet: the display goes on without it
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            try:
+                interval = self._parser.parse(line)
+            except ValueError:
+                continue  # the summary names broken lines; the display only skips them
+            if interval is not None:
+                self.newest = round(interval.start)
+                yield interval
