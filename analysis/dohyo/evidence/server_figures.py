@@ -22,11 +22,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
 
 from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.json_values import loads, number
+from dohyo.evidence.records import Number
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.places import ANSIBLE
 from dohyo.scenario.systems import all_systems
@@ -51,8 +55,12 @@ class Keys:
     No regular expression: the patterns may be somebody else's, and some of those take hours on a long key.
     """
 
-    def __init__(self, patterns: str | list[str]) -> None:
-        self._patterns = [pattern.split("*") for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
+    def __init__(self, patterns: Any) -> None:
+        """:param patterns: a text, or a list of some; ValueError for anything else"""
+        listed = patterns if isinstance(patterns, list) else [patterns]
+        if not listed or not all(isinstance(each, str) for each in listed):
+            raise ValueError("must be a pattern of keys, or a list of them")
+        self._patterns = [pattern.split("*") for pattern in listed]
 
     def match(self, key: str) -> bool:
         return any(_matches(key, parts) for parts in self._patterns)
@@ -72,8 +80,7 @@ def _matches(key: str, parts: Sequence[str]) -> bool:
     return at <= end
 
 
-@dataclass(frozen=True)
-class ServerFigure:
+class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
     """One entry of a role's figures.yml."""
 
     name: str
@@ -81,8 +88,8 @@ class ServerFigure:
     keys: Keys
     less: Keys | None = None
     per: Keys | None = None
-    scale: float = 1
-    take_max: bool = False
+    scale: Number = 1
+    take: Literal["max"] | None = None
     counter: bool = False
     note: str = ""
 
@@ -116,13 +123,13 @@ class ServerFigure:
         together, of a largest value the largest.
         """
         found = self.value([host for hosts in runs for host in hosts])
-        together = self.take_max or self.per is not None
+        together = self.take or self.per is not None
         return found if found is None or together or not runs else found / len(runs)
 
     def value(self, hosts: Sequence[Values]) -> float | None:
         """The figure of these hosts together; None where a part of it is not known, or nothing was counted."""
         keys = [value for host in hosts for value in host.keys]
-        if self.take_max:
+        if self.take:
             return max(keys) * self.scale if keys else None
         if not all(host.keys and (host.less or not self.less) for host in hosts):
             return None
@@ -166,33 +173,16 @@ def figures_of(system: str, folder: Path, warn: Warn) -> tuple[ServerFigure, ...
 
 
 def _figure(name: str, entry: Any) -> ServerFigure:
-    if not isinstance(entry, dict) or not entry.keys() >= {"file", "keys"}:
+    if not isinstance(entry, dict):
         raise BadInputError(f"{name}: must be a mapping with file and keys")
-    if entry.keys() - {"file", "keys", "less", "per", "scale", "take", "counter", "note"}:
-        raise BadInputError(f"{name}: has an unknown key")
-    if not isinstance(entry["file"], str) or not FILES.fullmatch(entry["file"]):
-        raise BadInputError(f"{name}: file: {entry['file']!r}: must be the name of a file in the folder of a host")
-    scale = number(entry.get("scale", 1))
-    if scale is None or not isinstance(entry.get("note", ""), str):
-        raise BadInputError(f"{name}: scale must be a number, and note a text")
-    return ServerFigure(
-        name=name,
-        file=entry["file"],
-        keys=_keys(name, entry["keys"]),
-        less=_keys(name, entry["less"]) if "less" in entry else None,
-        per=_keys(name, entry["per"]) if "per" in entry else None,
-        scale=scale,
-        take_max=entry.get("take") == "max",
-        counter=entry.get("counter") is True,
-        note=entry.get("note", ""),
-    )
-
-
-def _keys(name: str, patterns: Any) -> Keys:
-    listed = patterns if isinstance(patterns, list) else [patterns]
-    if not listed or not all(isinstance(each, str) for each in listed):
-        raise BadInputError(f"{name}: keys, less and per must be patterns of keys")
-    return Keys(listed)
+    try:
+        named = {**entry, "name": name}
+        figure = msgspec.convert(named, ServerFigure, strict=False, dec_hook=lambda _, patterns: Keys(patterns))
+    except msgspec.ValidationError as error:
+        raise BadInputError(f"{name}: {error}") from error
+    if not FILES.fullmatch(figure.file):
+        raise BadInputError(f"{name}: file: {figure.file!r}: must be the name of a file in the folder of a host")
+    return figure
 
 
 def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:
