@@ -49,7 +49,8 @@ NOTED = 0.05
 # Columns of `HostMetrics.series`.
 SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
 
-_Values = list[float | None]
+# NaN: not known.
+_Values = list[float]
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def read(path: Path, warn: Warn) -> Samples:
         if isinstance(content, _Sample):
             for device, row in _rows(before, content) if before else ():
                 devices.append(device)
-                values.extend(math.nan if value is None else value for value in row)
+                values.extend(row)
             before = content
         else:
             host = {**host, **content}
@@ -198,7 +199,7 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
 
     def row(device: str | None, **parts: _Values) -> tuple[str | None, _Values]:
         unknown = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS}
-        values = [parts.get(part) or [None] * len(names) for part, names in unknown.items()]
+        values = [parts.get(part) or [math.nan] * len(names) for part, names in unknown.items()]
         return device, [after.time, seconds, *(value for each in values for value in each)]
 
     disks = {
@@ -213,11 +214,9 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
     }
     outside = [values for name, values in networks.items() if name != _LOOPBACK]
     utilisations = [values[-1] for values in disks.values()]
-    busiest = (
-        max((each for each in utilisations if each is not None), default=None) if None not in utilisations else None
-    )
+    busiest = math.nan if any(map(math.isnan, utilisations)) else max(utilisations, default=math.nan)
     ticks = _growth(before.cpu, after.cpu, 1)
-    told: _Values = _growth(before.known, after.known, 1) if before.known and after.known else [None]
+    told = _growth(before.known, after.known, 1) if before.known and after.known else [math.nan]
     return [
         row(
             None,
@@ -233,15 +232,13 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
 
 
 def _growth(before: Sequence[float], after: Sequence[float], seconds: float) -> _Values:
-    return [
-        None if later < earlier else (later - earlier) / seconds for earlier, later in zip(before, after, strict=True)
-    ]
+    pairs = zip(before, after, strict=True)
+    return [math.nan if later < earlier else (later - earlier) / seconds for earlier, later in pairs]
 
 
 def _sums(parts: Sequence[_Values], size: int) -> _Values:
     """Column by column; not known where one of them is not, or where there are none."""
-    columns = list(zip(*parts, strict=True)) or [(None,)] * size
-    return [None if None in column else sum(value for value in column if value is not None) for column in columns]
+    return [sum(column) for column in zip(*parts, strict=True)] or [math.nan] * size
 
 
 def _shares(ticks: _Values) -> _Values:
@@ -249,11 +246,8 @@ def _shares(ticks: _Values) -> _Values:
 
     The kernel takes back some ticks of idle and iowait at times (proc(5)): a second without it tells nothing then.
     """
-    known = [each for each in ticks if each is not None]
-    total = sum(known)
-    if len(known) < len(ticks) or not total:
-        return [None] * len(_CPU)
-    user, nice, system, idle, iowait, irq, softirq, steal = known
+    user, nice, system, idle, iowait, irq, softirq, steal = ticks
+    total = sum(ticks) or math.nan
     return [each / total for each in (user + nice, system + irq + softirq, iowait, steal, idle)]
 
 
@@ -263,12 +257,8 @@ def _others(ticks: _Values, told: _Values) -> _Values:
     :param ticks: as of :func:`_shares`
     :param told: of our processes, and of the kernel's own threads
     """
-    known = [each for each in ticks if each is not None]
-    of = [each for each in told if each is not None]
-    if len(known) < len(ticks) or len(of) < len(told) or not sum(known):
-        return [None]
-    user, nice, system, *_ = known
-    return [(user + nice + system - sum(of)) / sum(known)]
+    user, nice, system, *_ = ticks
+    return [(user + nice + system - sum(told)) / (sum(ticks) or math.nan)]
 
 
 def _memory(sizes: Sequence[float]) -> _Values:
@@ -280,7 +270,7 @@ def _memory(sizes: Sequence[float]) -> _Values:
 def _disk(values: _Values) -> _Values:
     """The last one, ms per second in which it was busy, becomes a share; the kernel rounds to its own ticks."""
     *others, busy = values
-    return [*others, None if busy is None else min(1.0, busy / 1000)]
+    return [*others, busy if math.isnan(busy) else min(1.0, busy / 1000)]
 
 
 class HostMetrics:
