@@ -71,15 +71,12 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
             if isinstance(content, bytes):
                 file.write(content)
             else:
+                parts = [content] if isinstance(content, str) else content
                 # JSON may contain halves of characters, which no encoding has.
-                file.writelines(part.encode("utf-8", "replace") for part in _parts(content))
+                file.writelines(part.encode("utf-8", "replace") for part in parts)
         new.replace(path)
     except BaseException as error:
         new.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
-
-
-def _parts(content: str | Iterable[str]) -> Iterable[str]:
-    return [content] if isinstance(content, str) else content

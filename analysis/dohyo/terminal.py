@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
 
 import click
@@ -35,6 +35,12 @@ class Console(rich_console.Console):
         """As rich does, with every text printable."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row of a table, with columns as wide as their longest cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def say(text: str, *, err: bool = False) -> None:

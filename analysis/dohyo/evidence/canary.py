@@ -170,9 +170,7 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
     found.sort(key=lambda drift: -abs(drift.change))
     beyond = [drift for drift in found if abs(drift.change) > DRIFT]
     drifts = [drift for drift in beyond if drift.certain]
-    measured = {_WORDS[drift.figure][0] for drift in found}
-    unsure = {_WORDS[drift.figure][0] for drift in beyond}
-    drifted = {_WORDS[drift.figure][0] for drift in drifts}
+    measured, unsure, drifted = ({_WORDS[drift.figure][0] for drift in some} for some in (found, beyond, drifts))
     groups = list(dict.fromkeys(group for group, _ in _WORDS.values()))
     return Comparison(
         trials=len(there),

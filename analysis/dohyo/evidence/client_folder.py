@@ -79,8 +79,10 @@ def read(
         of_log = f"the result lines {log.runtime_ms / 1000:g} s"
         client.problems.append(f"client.json measured {client.run.seconds:g} s, {of_log}")
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
-    found = (_attempted(client.run.by_operation, report), _carried(client.run))
-    client.problems += [contradiction for contradiction in found if contradiction is not None]
+    # A failed read-modify-write may have had its read only, so that its parts do not add up.
+    if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
+        found = (_attempted(client.run.by_operation, report), _carried(client.run))
+        client.problems += [contradiction for contradiction in found if contradiction is not None]
     for name, stated in client.run.by_operation.items():
         if name in counted and counted[name] != stated.operations:
             client.problems.append(f"{name}.hdr has {counted[name]} operations, the result lines {stated.operations}")
@@ -125,9 +127,7 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> s
     counts = {
         name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
     }
-    # A failed one of these may have had its read only, so that its parts do not add up.
-    unsure = any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in counts)
-    if succeeded is None or failed is None or len(counts) < len(by_operation) or unsure:
+    if succeeded is None or failed is None or len(counts) < len(by_operation):
         return None
     attempted = calls(counts)
     if attempted == succeeded + failed:
@@ -143,9 +143,7 @@ def _carried(run: Run) -> str | None:
     types = {name: of for name, of in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE}
     counts = {name: records_of(name, operation) for name, operation in types.items()}
     known = {name: count for name, count in counts.items() if count is not None}
-    # A failed read-modify-write may have had its read only, so that its parts do not add up.
-    unsure = any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in run.by_operation)
-    if run.records is None or not known or len(known) < len(counts) or unsure:
+    if run.records is None or not known or len(known) < len(counts):
         return None
     # It shows as a read and as an update, too.
     total = sum(known[name] for name in run.own if name in known) - known.get(READ_MODIFY_WRITE, 0)

@@ -58,7 +58,7 @@ def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
     begins: list[float] = []
     pauses: list[Pause] = []
     for path in paths:
-        found = _Reader()
+        found = _Collections()
         pauses += found.pauses(line.rstrip() for _, line in lines(path, warn))
         if found.begin is None:
             warn(f"{path}: contains no line of a JVM's garbage collection log")
@@ -67,7 +67,7 @@ def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
     return GcLog(min(begins), sorted(pauses, key=lambda pause: pause.at)) if begins else None
 
 
-class _Reader:
+class _Collections:
     """Reads one file."""
 
     def __init__(self) -> None:

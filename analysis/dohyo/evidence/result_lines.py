@@ -236,13 +236,15 @@ class ResultReader(Generic[Log]):
             if codes < attempted:
                 why = why or f"return codes for {codes:,} of {attempted:,} operations of {name}"
                 of.returns.clear()
-        why = why or _breaks_off(log.operations)
-        if why and not log.cut:
-            log.cut = why
-            self._warn(f"{log.path}:{log.line}: {why}: incomplete")
+        self._incomplete(log, why or _breaks_off(log.operations))
         if log.cut and log.operations:
             # The one that stands last may have had more return codes, an error among them.
             log.operations[list(log.operations)[-1]].returns.clear()
+
+    def _incomplete(self, log: Log, why: str | None) -> None:
+        if why and not log.cut:
+            log.cut = why
+            self._warn(f"{log.path}:{log.line}: {why}: incomplete")
 
     def _check_values(self, log: Log) -> None:
         """Numbers that contradict each other."""

@@ -59,6 +59,14 @@ class Window:
         """What tells it from the trial's other windows."""
         return (self.phase, self.run)
 
+    def __str__(self) -> str:
+        return self.phase if self.run is None else f"{self.phase} {self.run}"
+
+    def on_host(self, host: str) -> tuple[float, float, float]:
+        """Its begin, its end and the agreed instant on the clock of a host."""
+        offset = self.offsets_ms.get(host, 0.0) / 1000
+        return self.begin + offset, self.end + offset, self.agreed + offset
+
 
 @dataclass(frozen=True)
 class Pauses:
@@ -248,8 +256,8 @@ class Servers:
         found.sort(key=lambda each: -each[0].ms)
         failing = [each for each in found if timeout_ms is not None and each[0].ms > timeout_ms]
         events = []
+        limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
-            limit = named("ms", timeout_ms)
             what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
             until = pause.end if pause.ms >= 1000 else None  # an event shows whole seconds
             events.append(Event(run, pause.at, until, what, host, phase))
@@ -339,15 +347,12 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
     for process, paths in logs.items() if windows else ():
         if log := gc_log.read(paths, warn):
             for window in windows:
-                offset = window.offsets_ms.get(host.name, 0.0) / 1000
-                if log.begin > window.begin + offset:
-                    which = window.phase if window.run is None else f"{window.phase} {window.run}"
-                    warn(f"{paths[0]}: begins only after {which} has; its older part may have been rotated away")
+                begin, end, agreed = window.on_host(host.name)
+                if log.begin > begin:
+                    warn(f"{paths[0]}: begins only after {window} has; its older part may have been rotated away")
                     continue
                 result[process, window.key] = [
-                    Pause(pause.at - offset - window.agreed, pause.ms)
-                    for pause in log.pauses
-                    if pause.end > window.begin + offset and pause.at < window.end + offset
+                    Pause(pause.at - agreed, pause.ms) for pause in log.pauses if pause.end > begin and pause.at < end
                 ]
     return result
 
@@ -360,17 +365,15 @@ def _work_in_windows(
     told: set[Path] = set()
     result: dict[_Key, list[Work]] = {}
     for window in windows:
-        offset = window.offsets_ms.get(host, 0.0) / 1000
-        begin, end = window.begin + offset, window.end + offset
+        begin, end, agreed = window.on_host(host)
         short = [path for path, log in logs.items() if log is None or log.begin > begin or log.end < end]
         for path in short:
             if path not in told:
                 told.add(path)
-                which = window.phase if window.run is None else f"{window.phase} {window.run}"
-                warn(f"{path}: does not cover {which}: its {' and '.join(patterns.words)} are not known")
+                warn(f"{path}: does not cover {window}: its {' and '.join(patterns.words)} are not known")
         if not short:
             result[window.key] = [
-                Work(work.kind, work.at - offset - window.agreed, work.end - offset - window.agreed, work.bytes)
+                Work(work.kind, work.at - agreed, work.end - agreed, work.bytes)
                 for log in logs.values()
                 for work in (log.work if log else ())
                 if work.end > begin and work.at < end

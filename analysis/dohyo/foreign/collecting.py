@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +29,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.over_time import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation
-from dohyo.evidence.rows import LOAD, RUN, Phase, Run, merge, rows
+from dohyo.evidence.rows import LOAD, RUN, Phase, Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
 from dohyo.foreign.ycsb_log import ClientLog, read_log
@@ -149,15 +150,8 @@ def _is_file(path: Path) -> bool:
         return True  # reading it says why it cannot be read
 
 
-@dataclass
-class _Group:
-    """The clients of one run."""
-
-    load: list[ClientLog] = field(default_factory=list)
-    run: list[ClientLog] = field(default_factory=list)
-
-    def of(self, phase: Phase) -> list[ClientLog]:
-        return self.load if phase == LOAD else self.run
+# The clients of one run, and those of its load.
+_Group = defaultdict[Phase, list[ClientLog]]
 
 
 class _Folder:
@@ -185,7 +179,7 @@ class _Folder:
         self._groups = self._grouped()
         self._read_histograms(histograms)
         if not self._groups and self._latencies:
-            self._groups.append(_Group())  # nothing but histograms: they still tell counts and latencies
+            self._groups.append(_Group(list))  # nothing but histograms: they still tell counts and latencies
 
     def _unreadable(self, path: Path) -> Warn:
         """Passes warnings on, and marks what is missing when a file cannot be opened at all."""
@@ -225,10 +219,10 @@ class _Folder:
     def _phase_of(self, operation: str) -> Phase:
         """Whether a histogram log is of the load or of the run: by the operation types that their results have."""
         loaded, measured = (
-            {_plain(name) for group in self._groups for log in group.of(phase) for name in log.operations}
+            {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
             for phase in (LOAD, RUN)
         )
-        only_loaded = bool(loaded) and not any(group.run for group in self._groups)
+        only_loaded = bool(loaded) and not any(group[RUN] for group in self._groups)
         return LOAD if only_loaded or _plain(operation) in loaded - measured else RUN
 
     def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
@@ -254,8 +248,8 @@ class _Folder:
             position = seen.get((log.path, log.is_load), 0)
             seen[log.path, log.is_load] = position + 1
             if position == len(groups):
-                groups.append(_Group())
-            groups[position].of("load" if log.is_load else "run").append(log)
+                groups.append(_Group(list))
+            groups[position][LOAD if log.is_load else RUN].append(log)
         return groups
 
     def _trial(self, group: _Group, number: str, *, only: bool) -> tuple[Trial, list[ForeignRun]]:
@@ -264,27 +258,28 @@ class _Folder:
         found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot]]] = []
         phases: tuple[Phase, ...] = (RUN, LOAD)
         for phase in phases:
-            logs = group.of(phase)
-            if logs or (phase == RUN and only and not group.load):
+            logs = group[phase]
+            if logs or (phase == RUN and only and not group[LOAD]):
                 run = _run(logs)
-                usable = self._usable(run, only and not (group.load and group.run))
+                usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
                 throughput, slots = self._over_time(phase, logs, run, usable)
                 found.append((phase, run, usable, throughput, slots))
                 result += rows(phase, [run], usable)
                 notes += _notes(phase, logs, run, result)
-        reasons = [f"{log.path.name}: {_cut(log)}" for log in [*group.run, *group.load] if _cut(log)] + self._missing
-        if not group.run and not group.load:
+        all_logs = [*group[RUN], *group[LOAD]]
+        reasons = [f"{log.path.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
+        if not all_logs:
             reasons.append("histogram logs without result lines")
         doubts = [
-            *(doubt for phase in phases for log in group.of(phase) for doubt in log.doubts),
-            *(doubt for phase in phases for doubt in [*_apart(group.of(phase)), *_differences(group.of(phase))]),
+            *(doubt for log in all_logs for doubt in log.doubts),
+            *(doubt for phase in phases for doubt in [*_apart(group[phase]), *_differences(group[phase])]),
         ]
         for doubt in doubts:
             if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
                 self._warn(f"{self._folder}: {doubt}")
         failed = [
             f"{log.path.name}: no operation succeeded: {log.exception or 'no exception is in the log'}"
-            for log in [*group.run, *group.load]
+            for log in all_logs
             if log.overall_operations == 0
         ]
         # Of several clients one that did nothing makes the others' sum another scenario's.
@@ -296,10 +291,10 @@ class _Folder:
             title=self._system + number,
             status="failed" if failed else "invalid" if doubts else "incomplete" if reasons else "ok",
             reason="; ".join([*failed, *doubts, *reasons]) or None,
-            conditions=_conditions(group.run or group.load),
+            conditions=_conditions(group[RUN] or group[LOAD]),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
-            load_is_measured=bool(group.load) and not group.run,
+            load_is_measured=bool(group[LOAD]) and not group[RUN],
         )
         return trial, [ForeignRun(trial, *each) for each in found]
 
@@ -466,22 +461,17 @@ def _scenario(log: ClientLog) -> dict[str, str]:
 
 
 def _run(logs: Sequence[ClientLog]) -> Run:
-    run = Run()
-    for log in logs:
-        for name, operation in (log.operations if log.has_results else log.intervals).items():
-            known = run.by_operation.get(name)
-            run.by_operation[name] = operation if known is None else merge([known, operation])
-    seconds = [log.runtime_ms / 1000 for log in logs if log.runtime_ms is not None]
-    run.seconds = max(seconds) if seconds and len(seconds) == len(logs) else None
-    operations = [log.overall_operations if log.has_results else log.status_operations for log in logs]
-    if operations and None not in operations:
-        run.operations = sum(count for count in operations if count is not None)
-    records = [log.overall_records if log.has_results else log.status_records for log in logs]
-    if records and None not in records:
-        run.records = sum(count for count in records if count is not None)
-    elif run.operations is not None and _one_record_each(run.by_operation):
+    run = together([_of_client(log) for log in logs])
+    if run.records is None and _one_record_each(run.by_operation):
         run.records = run.operations
     return run
+
+
+def _of_client(log: ClientLog) -> Run:
+    seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
+    if log.has_results:
+        return Run(seconds, log.overall_operations, log.overall_records, by_operation=log.operations)
+    return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
 
 
 def _one_record_each(by_operation: Mapping[str, Operation]) -> bool:

@@ -343,14 +343,10 @@ class _Reader(ResultReader[ClientLog]):
         log.stated_operations = calls(
             {name: of.operations or 0 for name, of in log.operations.items() if not is_failure(name)}
         )
-        why = None
         if log.runtime_ms is None:
-            why = "no line 'Run finished': the numbers are those of the last ten seconds' line"
+            self._incomplete(log, "no line 'Run finished': the numbers are those of the last ten seconds' line")
         elif not log.operations:
-            why = "no result lines after 'Run finished'"
-        if why and not log.cut:
-            log.cut = why
-            self._warn(f"{log.path}:{log.line}: {why}: incomplete")
+            self._incomplete(log, "no result lines after 'Run finished'")
 
 
 def _began(status: re.Match[str]) -> float | None:

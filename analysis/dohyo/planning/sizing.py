@@ -20,13 +20,14 @@ from rich.text import Text
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import UNKNOWN, percent, point_name, size
+from dohyo.figures import percent, point_name, size
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 from dohyo.sizes import copies_on, disk_of
+from dohyo.terminal import aligned
 
 MIB = 2**20
 # A client's process beyond its heap (ansible/roles/client/tasks/preflight.yml).
@@ -133,17 +134,15 @@ class Sizes:
                 problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
         if problems:
             least = min(map(self.largest, self.needs))
+            point = point_name(self.scenario.point)
+            where = f"{self.hosts.where} at {point}" if point else self.hosts.where
             for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
             raise BadInputError(
-                f"no room for the databases on {self.hosts.where}{self._where()} with"
+                f"no room for the databases on {where} with"
                 f" {self._shown(self.scenario.number('recordcount'))} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
                 + f"\nload fewer records, choose others with --systems, or take larger hosts{for_all}"
             )
-
-    def _where(self) -> str:
-        point = point_name(self.scenario.point)
-        return f" at {point}" if point else ""
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
         memory = self.memory(needs, records)
@@ -364,9 +363,8 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         last += times if trial.round == trials[-1].round else 0.0
         cells = [about(times), size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
         rows.append([trial.name, *([] if once else [course]), *cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() or UNKNOWN)
+    for line in aligned(rows):
+        say(line)
     if len(points) > 1:
         memory = max(sizes.memory(needs) for sizes, needs in at.values())
         disk = max(sizes.disk(needs) for sizes, needs in at.values())

@@ -213,8 +213,7 @@ def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, co
             rows.append([*cells, f"{rate(own)} ({each.of})", f"{rate(alone.ops / own)} ×", driven, verdict])
             if reason:
                 reasons.append(f"{alone.host}, {alone.phase} ({each.of}): {reason}")
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines = terminal.aligned(rows)
     if point:
         lines.append(f"at {point}, the first point of the matrix")
     lines += reasons

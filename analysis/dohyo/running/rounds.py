@@ -10,7 +10,7 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.summary import knee
 from dohyo.summary.comparison import slowest_rates
 from dohyo.summary.precision import words
-from dohyo.summary.results import Ended, Summary
+from dohyo.summary.results import Ended, Summary, Trial
 from dohyo.summary.summary import summarise
 
 
@@ -23,16 +23,12 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
     :param summary: of all planned rounds
     :param elapsed: seconds since the first trial
     """
-    good = {(trial.system, point_name(trial.point)) for trial in summary.trials if trial.status == "ok"}
-    good -= {(trial.system, point_name(trial.point)) for trial in summary.trials if trial.system_failed}
+    good = {_place(trial) for trial in summary.trials if trial.status == "ok"}
+    good -= {_place(trial) for trial in summary.trials if trial.system_failed}
     if not good:
         return []
     number = 1 + max(trial.round for trial in experiment.trials)
-    following = [
-        trial
-        for trial in experiment.possible
-        if trial.round == number and (trial.system, point_name(trial.scenario.point)) in good
-    ]
+    following = [trial for trial in experiment.possible if trial.round == number and _place(trial) in good]
     ended: Ended | None = None
     if summary.precision is None or not summary.precision.short:
         ended = "precision"
@@ -68,9 +64,9 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
     summary = summarise(experiment.folder, only=before)
     slowest = slowest_rates([each for each in summary.compared if point_name(each.point) in shares], phases.MAX)
     # Whoever was disturbed is measured again; without its rate that of the others may be more than it can do.
-    valid = {(each.system, point_name(each.point)) for each in summary.trials if each.status == "ok"}
+    valid = {_place(each) for each in summary.trials if each.status == "ok"}
     again = [each for each in summary.trials if each.status in ("invalid", "failed") and not each.system_failed]
-    disturbed = {(each.system, point_name(each.point)) for each in again}
+    disturbed = set(map(_place, again))
     waiting = {point for _, point in disturbed - valid if trial.round < scenario.number("rounds")}
     found = {point: knee.rounded(shares[point] * rate) for point, rate in slowest.items() if point not in waiting}
     experiment.update(equal_targets=found | known)
@@ -80,9 +76,14 @@ def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
     """Seconds that trials will take: each its longest time until now."""
     longest: dict[tuple[str, str], float] = {}
     for trial in experiment.trials:
-        place = (trial.system, point_name(trial.scenario.point))
-        longest[place] = max(longest.get(place, 0.0), experiment.seconds(trial) or 0.0)
-    return sum(longest[trial.system, point_name(trial.scenario.point)] for trial in following)
+        longest[_place(trial)] = max(longest.get(_place(trial), 0.0), experiment.seconds(trial) or 0.0)
+    return sum(longest[_place(trial)] for trial in following)
+
+
+def _place(trial: Trial | PlannedTrial) -> tuple[str, str]:
+    """What it is a round of: the system, and the point of the matrix."""
+    point = trial.point if isinstance(trial, Trial) else trial.scenario.point
+    return trial.system, point_name(point)
 
 
 def heading(scenario: Scenario, number: int, summary: Summary) -> str:

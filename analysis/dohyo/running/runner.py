@@ -460,9 +460,9 @@ class _Measurement:
         self._write(partial(folders.write, log, "".join(traceback.format_exception(error))))
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
 
-    def _say(self, failure: Failure) -> None:
-        """Says why something failed that is no trial."""
-        self.progress.say(str(failure), "red")
+    def _say(self, failure: Failure, what: str = "") -> None:
+        """Says why something failed; ``what`` it is comes first."""
+        self.progress.say(f"{what}{failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
     def _mark(self, trial: PlannedTrial, status: Status, reason: str | None) -> None:
@@ -482,8 +482,7 @@ class _Measurement:
 
     def _failed(self, trial: PlannedTrial, failure: Failure) -> None:
         self._mark(trial, "failed", f"{self.failed_while}: {failure}")
-        self.progress.say(f"{trial.label} failed while {self.failed_while}: {failure}", "red")
-        self.progress.say(f"  the full log: {shown(failure.log)}")
+        self._say(failure, f"{trial.label} failed while {self.failed_while}: ")
 
     def _play(self, name: str, folder: Path, asked: Mapping[str, Any]) -> Failure | None:
         # By task, because the playbook goes on to stop the servers before it says that the trial has failed.

@@ -1,5 +1,6 @@
 """The property keycolumns: the columns of a record's key, as dohyo.binding.KeyColumns of the client reads them too."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,7 +80,4 @@ def series(partitions: int) -> str:
 
 def records(columns: Sequence[Column]) -> int:
     """How many records have keys of their own."""
-    count = 1
-    for column in columns:
-        count *= column.values
-    return count
+    return math.prod(column.values for column in columns)

@@ -122,7 +122,9 @@ def load(
             except BadInputError as error:
                 raise BadInputError(f"{source}: {error}") from error
     whole = replace(_sorted_out(name, assignments), title=_title(path, changes or {}))
-    _check_systems(whole)
+    _check_systems(whole.systems)
+    if len(set(whole.systems)) < len(whole.systems):
+        raise BadInputError(f"systems={whole['systems']}: a system is named twice; repeats=N measures it again")
     for published_file in whole.published:
         published.load(published_file)  # a broken one must fail before anything is measured
     _check_variants(variants, matrix)
@@ -265,9 +267,7 @@ def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
     """
     if own == "systems":
         names = [name.strip() for name in value.split(",")]
-        for name in names:
-            if name not in systems.all_systems():
-                raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
+        _check_systems(names)
         return ",".join(names)
     if not own or _is_of_the_experiment(own):
         raise BadInputError(
@@ -459,9 +459,8 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
     raise unknown("property", key, [*properties.known(), *systems.role_variables()], "docs/properties.md lists all")
 
 
-def _check_systems(scenario: Scenario) -> None:
-    for name in scenario.systems:
-        if name not in systems.all_systems():
-            raise unknown("system", name, systems.all_systems(), "there are: " + ", ".join(systems.all_systems()))
-    if len(set(scenario.systems)) < len(scenario.systems):
-        raise BadInputError(f"systems={scenario['systems']}: a system is named twice; repeats=N measures it again")
+def _check_systems(names: Sequence[str]) -> None:
+    there = systems.all_systems()
+    for name in names:
+        if name not in there:
+            raise unknown("system", name, there, "there are: " + ", ".join(there))

@@ -178,7 +178,10 @@ class Scenario:
 
     def text(self) -> str:
         """The scenario as a property file, which :func:`load` reads back."""
-        role_variables = {name: _yaml_flow(value) for name, value in self.role_variables.items()}
+        # JSON is YAML too, and a string stands without quotes in a property file.
+        role_variables = {
+            name: value if isinstance(value, str) else json.dumps(value) for name, value in self.role_variables.items()
+        }
         # Named one by one, so that --resume finds the same trials also where a system was added since.
         # Counts in full beside the scale, which load() applies again.
         values = {**self.values, **self.full, "systems": ",".join(self.systems)}
@@ -193,11 +196,6 @@ class Scenario:
 
 # Sizes of the systems' own caches, as Scenario.caches, of a scenario whose records are not counted yet.
 Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
-
-
-def _yaml_flow(value: Any) -> str:
-    # JSON is YAML too, and a string stands without quotes in a property file.
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def share_of(count: str, scale: str) -> str:
