@@ -61,6 +61,17 @@ PLACES = {
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java": ["DROP ROLE IF EXISTS"],
     # Names that would end a statement, for the contract.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
+    # Below dohyo_home, once what a trial has made on an attached system is gone.
+    "ansible/tasks/detach.yml": ['rm -rf -- "${script%/remove}"'],
+    # A trial's own place on an attached system, after a look at the mark of each table in it.
+    "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/AttachedCql.java": ["DROP KEYSPACE"],
+    "ycsb-bindings/hbase/src/main/java/dohyo/hbase/admin/AttachedHBase.java": [
+        "disableTable(name)",
+        "deleteTable(name)",
+        "deleteNamespace(place())",
+    ],
+    "ycsb-bindings/mysql/src/main/java/dohyo/mysql/admin/AttachedMysql.java": ["DROP DATABASE"],
+    "ycsb-bindings/postgresql/src/main/java/dohyo/postgresql/admin/AttachedPostgresql.java": ["DROP DATABASE"],
     # A new folder, while it is empty.
     "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }
