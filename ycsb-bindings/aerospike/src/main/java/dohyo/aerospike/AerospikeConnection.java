@@ -4,6 +4,7 @@ import com.aerospike.client.AerospikeClient;
 import com.aerospike.client.AerospikeException;
 import com.aerospike.client.BatchRecord;
 import com.aerospike.client.Bin;
+import com.aerospike.client.Info;
 import com.aerospike.client.Key;
 import com.aerospike.client.Record;
 import com.aerospike.client.ResultCode;
@@ -93,6 +94,16 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     Access access = new Access(settings);
     loops = loops(threads, connections, access.isEncrypted());
     client = connect(settings, connections, access);
+    if (reads.readModeSC == ReadModeSC.LINEARIZE && !isStrong(settings.text("aerospike.namespace", "ycsb"))) {
+      // A server of the Community Edition refuses such a read.
+      reads.readModeSC = ReadModeSC.SESSION;
+      batchReads.readModeSC = ReadModeSC.SESSION;
+    }
+  }
+
+  private boolean isStrong(String namespace) {
+    return client.getNodes().length > 0 && Info.request(client.getInfoPolicyDefault(), client.getNodes()[0],
+        "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace).contains("strong-consistency=true");
   }
 
   /** The tries share the operation's time equally. */

@@ -634,10 +634,11 @@ public abstract class BindingContract {
   void everyAcknowledgedWriteIsThere(@TempDir Path folder) throws Exception {
     Path file = folder.resolve("client.properties");
     Path summary = folder.resolve("client.json");
-    Properties properties = server.with(Map.of("table", YCSB_TABLE, "recordcount", "1000", "operationcount", "2000",
+    Properties properties = server.with(Map.of("table", YCSB_TABLE, "recordcount", "2000", "operationcount", "2000",
         "threadcount", "4", "batchsize", "5", "readproportion", "0.4", "updateproportion", "0.3",
         "readmodifywriteproportion", "0.2", "insertproportion", "0.1", "verify", "acknowledged"));
-    properties.putAll(Map.of("fieldnameprefix", NASTY_PREFIX, "client.summary", summary.toString()));
+    properties.putAll(Map.of("fieldnameprefix", NASTY_PREFIX, "client.summary", summary.toString(),
+        "verify.timeout", "60"));
     properties.putAll(settings());
     try (var writer = Files.newBufferedWriter(file)) {
       properties.store(writer, null);
