@@ -1,6 +1,7 @@
 """What became of acknowledged writes: sums, words, and what makes a run invalid."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dohyo.scenario import loading
 from dohyo.scenario.together import STAMP_BYTES
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
+from dohyo.tables.conditions import readable
 
 GOOD = {
     "sample": 1,
@@ -94,6 +96,29 @@ def test_stale_reads_are_a_figure_where_less_is_promised(tmp_path: Path) -> None
 def test_a_sample_is_said_to_be_one(tmp_path: Path) -> None:
     of = of_runs(tmp_path, sample=40)
     assert str(of.accounting).endswith("acknowledged, 1 of 40 records")
+
+
+def test_a_loss_is_shown_although_another_run_read_nothing_back(tmp_path: Path) -> None:
+    of_runs(tmp_path, read_back=False, keys=0, unreadable=10_000, stale_reads=2)
+    edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", accounting={**GOOD, "lost": 3})
+    (of,) = summarise(tmp_path).trials
+    assert str(of.accounting) == "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged, not all read back"
+    assert "could not be read back" not in str(of.reason)
+
+
+def test_a_client_without_an_account_has_read_nothing_back(tmp_path: Path) -> None:
+    of_runs(tmp_path)
+    edit_json(tmp_path / "raw/01-cassandra/run-2/node1/client.json", accounting=None)
+    (of,) = summarise(tmp_path).trials
+    assert str(of.accounting) == "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged, not all read back"
+
+
+def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
+    of = of_runs(tmp_path)
+    assert of.accounting is not None
+    stale = replace(of, accounting=replace(of.accounting, stale_reads=5))
+    (line,) = [each.value for each in readable([of, of, stale, of, of]) if each.label == "accounting"]
+    assert line == "5 stale of 15,000,000 reads, 0 lost of 6,000,000 acknowledged"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from dohyo.evidence.records import AccountingReport
 
@@ -35,15 +35,16 @@ class Accounting:
     def __str__(self) -> str:
         """In words; what is 0 and rarely anything else is left out."""
         parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]
-        if self.read_back:
+        # What some clients have found is not hidden because others have read nothing back.
+        if self.read_back or self.keys:
             parts.append(f"{self.lost + self.missing:,} lost of {self.acknowledged:,} acknowledged")
-        else:
-            parts.append("not read back")
+        if not self.read_back:
+            parts.append("not all read back" if self.keys else "not read back")
         unwritten, corrupt = self.unwritten + self.unwritten_reads, self.corrupt + self.corrupt_reads
         rare = (
             (unwritten, "never written"),
             (corrupt, "corrupt"),
-            (self.unreadable, "unreadable"),
+            (self.unreadable if self.read_back else 0, "unreadable"),
             (self.maybe, "maybe"),
         )
         parts += [f"{count:,} {what}" for count, what in rare if count]
@@ -63,6 +64,13 @@ def together(accounts: Iterable[Accounting | AccountingReport | None]) -> Accoun
     )
 
 
+def of_clients(accounts: Iterable[AccountingReport | None]) -> Accounting | None:
+    """The sums over the clients of runs. A client without an account, as one that was killed, has read nothing back."""
+    every = list(accounts)
+    sums = together(every)
+    return replace(sums, read_back=False) if sums is not None and None in every else sums
+
+
 _SUMS = [each.name for each in fields(Accounting) if each.name not in ("sample", "read_back")]
 
 
@@ -76,7 +84,7 @@ def losses(of: AccountingReport) -> str:
         (of.corrupt, f"{of.corrupt:,} records were corrupt"),
         (of.corrupt_reads, f"{of.corrupt_reads:,} reads were corrupt"),
         (
-            of.unreadable,
+            of.unreadable if of.read_back else 0,
             f"{of.unreadable:,} records could not be read back: {of.read_back_error or 'no answer in time'}",
         ),
         (not of.read_back, "the records were not read back"),

@@ -415,7 +415,7 @@ class _Evidence:
                 *host_metrics.notes(),
                 *(hosts.problems if hosts else ()),
             ],
-            accounting=accounting.together(client.report.accounting for phase in counted for client in phase.clients),
+            accounting=accounting.of_clients(client.report.accounting for phase in counted for client in phase.clients),
             rows=result,
             load_is_measured=self._load_is_measured,
             trends=_trends(valid),

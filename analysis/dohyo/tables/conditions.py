@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
+from dohyo.evidence.accounting import Accounting, together
 from dohyo.evidence.host_metrics import NOTED
 from dohyo.figures import UNKNOWN, scaled
 from dohyo.summary.results import Conditions, Trial
@@ -35,8 +36,10 @@ def readable(trials: Sequence[Trial]) -> list[Condition]:
     :param trials: the system at each point of the matrix
     """
     found: dict[str, list[Condition]] = {}
+    # A sum: of many points only the first and the last value are shown, and a loss at another one would not be seen.
+    accounts = together(trial.accounting for trial in trials)
     for trial in trials:
-        for condition in _of_trial(trial):
+        for condition in _of_trial(trial, accounts):
             found.setdefault(condition.label, []).append(condition)
     return [Condition(label, _values(each), each[0].fields) for label, each in found.items()]
 
@@ -46,9 +49,9 @@ def _values(conditions: Sequence[Condition]) -> str:
     return " / ".join(values) if len(values) <= _MOST_VALUES else f"{values[0]} … {values[-1]}"
 
 
-def _of_trial(trial: Trial) -> list[Condition]:
+def _of_trial(trial: Trial, accounts: Accounting | None) -> list[Condition]:
     system = Condition("system", " ".join(filter(None, (trial.title, trial.conditions.version))))
-    accounted = [Condition("accounting", str(trial.accounting), ("accounting",))] if trial.accounting else []
+    accounted = [Condition("accounting", str(accounts), ("accounting",))] if accounts else []
     return [system, *accounted, *_known(trial.conditions), *_phases(trial)]
 
 
