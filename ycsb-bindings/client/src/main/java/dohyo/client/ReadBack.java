@@ -81,7 +81,7 @@ final class ReadBack {
       all += ledger.readBackKey(block, inserted) >= 0 ? 1 : 0;
     }
     AtomicLong next = new AtomicLong();
-    pass(() -> {
+    LongSupplier first = () -> {
       long block;
       while ((block = next.getAndIncrement()) < blocks) {
         long key = ledger.readBackKey(block, inserted);
@@ -90,15 +90,18 @@ final class ReadBack {
         }
       }
       return -1;
-    });
-    for (int i = 0; i < PAUSE_SECONDS.length && !failed.isEmpty() && !isOver(); i++) {
+    };
+    pass(first);
+    // Not only what has failed: where no thread could connect, nothing was asked for.
+    for (int i = 0; i < PAUSE_SECONDS.length && done.get() < all && !isOver(); i++) {
       pause(PAUSE_SECONDS[i]);
       ConcurrentLinkedQueue<Long> again = failed;
       failed = new ConcurrentLinkedQueue<>();
       pass(() -> {
         Long key = again.poll();
-        return key == null ? -1 : key;
+        return key == null ? first.getAsLong() : key;
       });
+      failed.addAll(again);
     }
     Map<String, Object> figures = new LinkedHashMap<>(ledger.figures());
     figures.put("unreadable", all - done.get());

@@ -163,6 +163,15 @@ class AccountingTest extends OnMemory {
     assertNothingBad(run("-threads", "4"));
   }
 
+  /** The server is down when the run ends, and comes back: the first two times no thread can connect. */
+  @Test
+  void connectsAgainWhereNoThreadCould() throws IOException {
+    kept.refusedConnections = 2;
+    JsonNode figures = run();
+    assertNothingBad(figures);
+    assertEquals(200, of(figures, "keys"));
+  }
+
   @Test
   void whatCannotBeReadIsACountOfItsOwn() throws IOException {
     kept.unreadable = 20;

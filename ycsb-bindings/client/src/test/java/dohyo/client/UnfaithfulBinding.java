@@ -19,6 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
@@ -54,6 +55,7 @@ public final class UnfaithfulBinding extends Binding {
     long acts;
     long badReads;
     long failedReads;
+    int refusedConnections;
     int unreadable;
 
     private void apply(Row row) {
@@ -117,12 +119,18 @@ public final class UnfaithfulBinding extends Binding {
   }
 
   @Override
-  protected void connect(Settings settings) {
+  protected void connect(Settings settings) throws DBException {
     store = store(settings.text("memory.store", "default"));
     act = settings.text("unfaithful.act", "none");
     every = settings.number("unfaithful.every", 7, 1, 1_000_000);
     async = settings.text("client.loop", "threads").equals("events");
     if (settings.flag("unfaithful.strong", false)) {
+      synchronized (store) {
+        if (store.refusedConnections > 0) {
+          store.refusedConnections--;
+          throw new DBException("connection refused");
+        }
+      }
       // What is read back after the run: everything that was under way has arrived.
       store.settle();
       act = "read-back";
