@@ -113,6 +113,16 @@ def test_a_client_without_an_account_has_read_nothing_back(tmp_path: Path) -> No
     assert str(of.accounting) == "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged, not all read back"
 
 
+def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
+    of_runs(tmp_path)
+    folder = tmp_path / "raw/01-cassandra"
+    edit_json(folder / "trial.json", trial_discard=1)
+    edit_json(folder / "run-1/node1/client.json", accounting={**GOOD, "lost": 3})
+    (of,) = summarise(tmp_path).trials
+    assert str(of.accounting) == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged"
+    assert (of.status, of.reason) == ("invalid", "run-1 on node1: acknowledged writes of 3 records were lost")
+
+
 def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
     of = of_runs(tmp_path)
     assert of.accounting is not None

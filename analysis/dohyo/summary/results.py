@@ -109,7 +109,7 @@ class Trial:
     by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)  # what differs: phase -> condition
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     notes: list[str] = field(default_factory=list)
-    accounting: Accounting | None = None  # what became of acknowledged writes, in the runs that count
+    accounting: Accounting | None = None  # what became of acknowledged writes, in all runs
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first

@@ -415,7 +415,10 @@ class _Evidence:
                 *host_metrics.notes(),
                 *(hosts.problems if hosts else ()),
             ],
-            accounting=accounting.of_clients(client.report.accounting for phase in counted for client in phase.clients),
+            # Also of runs that are discarded: what one has lost, no later one finds.
+            accounting=accounting.of_clients(
+                client.report.accounting for run in measured_phases for client in run.clients
+            ),
             rows=result,
             load_is_measured=self._load_is_measured,
             trends=_trends(valid),
@@ -540,6 +543,14 @@ class _Evidence:
         problems += [problem for phase in phases for problem in phase.problems]
         counted = [phase for phase in measured if not phase.discarded and not phase.problems]
         problems += self._broken(counted, servers, cpus, taken, strong=strong)
+        # A later run does not find what one that is discarded has lost.
+        problems += [
+            f"{run.name} on {client.host}: {losses}"
+            for run in measured
+            if run.discarded
+            for client in run.clients
+            if client.report.accounting and (losses := accounting.losses(client.report.accounting))
+        ]
         wanted = self._settings.repeats
         if status == "ok" and self._load_is_measured and not measured:
             problems.append("the load has left no results")
