@@ -137,7 +137,7 @@ def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
 
 
 def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis: Any) -> Spec:
-    """A channel with a row, or a column, for each of these texts, and what there is to its axis."""
+    """A channel with a row, or a column, for each of these texts, and the properties of its axis."""
     return {"field": column, "type": "nominal", "sort": list(order), "title": title, "axis": axis}
 
 
