@@ -142,7 +142,7 @@ public final class AttachedHBase implements Attached {
     conditions.put("compression", HBaseAdmin.families(tables, family -> family.getCompressionType().getName()));
     conditions.put("endpoints", cluster.getLiveServerMetrics().keySet().stream()
         .map(server -> server.getHostname() + ":" + server.getPort()).sorted().toList());
-    conditions.put("notes", List.of(
+    conditions.put("notes", tables.isEmpty() ? List.of() : List.of(
         "write-ahead log: " + tables.stream().map(table -> table.getDurability().name()).distinct()
             .collect(Collectors.joining(", ")),
         "block encoding " + HBaseAdmin.families(tables, ColumnFamilyDescriptor::getDataBlockEncoding),
