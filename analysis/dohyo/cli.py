@@ -166,7 +166,8 @@ def run(
     chosen = loading.load(loading.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
     if fetch_:
         systems.check_fetching(fetch_, chosen.systems)
-    attach.check(chosen, attach_, target, max_data)
+    attach.check_measured(attach_, chosen)
+    attach.check(chosen, target, max_data)
     asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,

@@ -92,7 +92,7 @@ def test_list_says_what_is_not_available_and_how_to_get_it() -> None:
         (["--resume", "x", "--records", "5"], "leave out --records"),
         (["--resume", "x", "--doctor"], "leave out --doctor"),
         (["workloadA", "--plan", "--doctor"], "give one of them"),
-        (["workloadA", "--attach", "cassandra=127.0.0.1", "--systems", "hbase"], "is not among --systems hbase; name it"),
+        (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; name it there"),
     ],
 )
 def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected: str) -> None:

@@ -126,18 +126,26 @@ def of(scenario: Scenario) -> dict[str, str]:
     return {name: attached[name] for name in scenario.systems if name in attached}
 
 
-def check(scenario: Scenario, given: Sequence[str], target: str | None, most: str | None) -> None:
-    """Refuses what a run must not do to servers that are not ours.
+def check_measured(given: Sequence[str], scenario: Scenario) -> None:
+    """Refuses to attach what is not measured.
 
     :param given: each NAME=HOSTS
+    :raises BadInputError: naming the option
+    """
+    for each in given:
+        if each.partition("=")[0] not in of(scenario):
+            among = ",".join(scenario.systems)
+            raise BadInputError(f"--attach {each}: is not among --systems {among}; name it there, too")
+
+
+def check(scenario: Scenario, target: str | None, most: str | None) -> None:
+    """Refuses what a run must not do to servers that are not ours.
+
     :param target: operations per second that no phase may exceed, as given
     :param most: bytes of records that may be written, as given
     :raises BadInputError: naming what is too much, or cannot be bounded
     """
     attached = of(scenario)
-    for each in given:
-        if each.partition("=")[0] not in attached:
-            raise BadInputError(f"--attach {each}: is not among --systems {','.join(scenario.systems)}; name it there, too")
     if not attached:
         if most is not None:
             raise BadInputError(f"--max-data {most}: bounds what is written to a system that --attach names")
