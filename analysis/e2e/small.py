@@ -1,6 +1,7 @@
 """What every end-to-end test asks for: little work on small servers, and nothing that a busy machine could spoil."""
 
 import json
+import signal
 
 import yaml
 
@@ -29,3 +30,9 @@ def options(*, rounds: int = 1, duration: int = 3, without: str = "") -> list[st
     """Options of run.sh."""
     settings = [f"--set={name}={value}" for name, value in SETTINGS.items() if name != without]
     return [f"--rounds={rounds}", f"--duration={duration}s", *settings]
+
+
+def listen() -> None:
+    """Where the tests themselves run in a script's background or below nohup, these are ignored and would stay so."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)

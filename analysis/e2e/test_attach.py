@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import small
 
 from dohyo.ansible.playbook import play
 from dohyo.places import ROOT
@@ -153,7 +154,12 @@ def begin(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) ->
         str(out),
     ]
     return subprocess.Popen(
-        [*command, *more], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*command, *more],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=small.listen,  # noqa: PLW1509
     )
 
 

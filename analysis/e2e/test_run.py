@@ -59,12 +59,6 @@ def nothing_stays() -> Iterator[None]:
     assert ours() == []
 
 
-def listen() -> None:
-    """Where the tests themselves run in a script's background or below nohup, these are ignored and would stay so."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
 class Run:
     """A run.sh in the background, as from a terminal's foreground."""
 
@@ -84,7 +78,7 @@ class Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=listen,  # noqa: PLW1509
+            preexec_fn=small.listen,  # noqa: PLW1509
         )
 
     def until(self, phase: str, trial: str) -> None:
