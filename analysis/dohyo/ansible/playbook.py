@@ -345,13 +345,12 @@ def _groups(inventory: Path) -> dict[str, Any]:
     return groups
 
 
-def variables(inventory: Path | None) -> dict[str, Any]:
-    """What an inventory says of its first host; nothing without an inventory.
+def host_variables(inventory: Path | None) -> dict[str, dict[str, Any]]:
+    """What an inventory says, by host; nothing without an inventory, or of a host without variables.
 
     :raises BadInputError: as :func:`check_inventory`
     """
-    hosts = _groups(inventory).get("_meta", {}).get("hostvars", {}) if inventory else {}
-    found: dict[str, Any] = next(iter(hosts.values()), {})
+    found: dict[str, dict[str, Any]] = _groups(inventory).get("_meta", {}).get("hostvars", {}) if inventory else {}
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dohyo.figures import point_name, rate
 from dohyo.places import ANSIBLE
-from dohyo.scenario import phases, properties, search
+from dohyo.scenario import phases, properties, search, systems
 from dohyo.scenario.scenario import Scenario
 
 # What a canary of one host takes, in seconds; that of several takes 3 more (docs/method.md).
@@ -215,6 +215,8 @@ def variables(
         # What the trial is a part of, for the summary alone.
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
+        # What nobody was asked for is not attached, whatever an inventory says.
+        **systems.NOTHING_ATTACHED,
         **scenario.role_variables,
     }
 

@@ -13,7 +13,7 @@ import click
 import yaml
 
 from dohyo import terminal
-from dohyo.ansible.playbook import Signals, play, variables
+from dohyo.ansible.playbook import Signals, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import size
 from dohyo.planning import plan
@@ -30,7 +30,16 @@ _ACCESS = (
     r"|hbase\.(security\.authentication|rpc\.protection|client\.netty\.tls\.enabled|rpc\.tls\..*)"
 )
 # Addresses with ports and, where a system has it, what stands behind a slash or a colon; no blank, no shell character.
-_PLACES = r"[0-9A-Za-z\[][0-9A-Za-z.:,_/\[\]-]*"
+_HOST = r"([0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+_HOSTS = rf"{_HOST}(,{_HOST})*"
+# By the folder of a system. A URL of JDBC has one host: of several, the driver would choose another one to look for the
+# place, and to remove it, than the one that has it. A path behind it would name the clients' database.
+_PLACES = {
+    "mysql": _HOST,
+    "postgresql": rf"{_HOST}(/[0-9A-Za-z_.-]+)?",
+    "aerospike": rf"{_HOSTS}(/[0-9A-Za-z_.-]+)?",
+    "hbase": rf"{_HOSTS}(:?/[0-9A-Za-z_./-]*)?",
+}
 
 
 def overrides(
@@ -43,7 +52,7 @@ def overrides(
     :param may: what may be done beyond a place of our own
     :raises BadInputError: naming the option and what is wrong with it
     """
-    of_inventory = variables(inventory)
+    of_inventory = _of_inventory(inventory)
     attached = dict(of_inventory.get("attached") or {})
     for each in given:
         name, equals, places = each.partition("=")
@@ -61,8 +70,7 @@ def overrides(
     for name, places in attached.items():
         if name not in can:
             raise unknown("system", name, can, f"those that can be attached are {', '.join(can)}")
-        if not isinstance(places, str) or not re.fullmatch(_PLACES, places):
-            raise BadInputError(f"attached {name}={places}: must be hosts, as docs/attach.md has them for each system")
+        _check_places(name, places)
         role = systems.all_systems()[name].role
         if role in roles:
             raise BadInputError(f"attached {roles[role]} and {name}: are one product; measure them one after the other")
@@ -75,6 +83,35 @@ def overrides(
         "attached_may": json.dumps(list(may)) if may else None,
         "systems": ",".join(attached),
     }
+
+
+def _of_inventory(inventory: Path | None) -> dict[str, Any]:
+    """What an inventory says of attached systems.
+
+    :raises BadInputError: if it is of another type, or if hosts differ: Ansible would attach what nobody was asked for
+    """
+    known = {"attached": dict, "attached_secrets": str, "attached_may": list}
+    said = [{name: host[name] for name in known if host.get(name)} for host in host_variables(inventory).values()]
+    for each in said:
+        for name, value in each.items():
+            if not isinstance(value, known[name]):
+                raise BadInputError(f"the inventory {inventory}: {name}={value}: docs/attach.md has examples")
+        if each != said[0]:
+            names = ", ".join(sorted(each.keys() | said[0]))
+            raise BadInputError(
+                f"the inventory {inventory}: {names}: must be the same for all hosts; say it below all: vars:"
+            )
+    return said[0] if said else {}
+
+
+def _check_places(name: str, places: Any) -> None:
+    """Refuses hosts that would lead elsewhere than to a place of our own.
+
+    :raises BadInputError: naming them
+    """
+    form = _PLACES.get(systems.all_systems()[name].role, _HOSTS)
+    if not isinstance(places, str) or not re.fullmatch(form, places):
+        raise BadInputError(f"attached {name}={places}: must be hosts, as docs/attach.md has them for each system")
 
 
 def check_secrets(file: Path, names: Sequence[str]) -> None:
@@ -121,9 +158,15 @@ def _is_single(value: Any) -> bool:
 
 
 def of(scenario: Scenario) -> dict[str, str]:
-    """The systems to be measured that are attached, and where they are."""
+    """The systems to be measured that are attached, and where they are.
+
+    :raises BadInputError: if their hosts are none; the file of a scenario may have them, too
+    """
     attached = scenario.role_variables.get("attached", {})
-    return {name: attached[name] for name in scenario.systems if name in attached}
+    found = {name: attached[name] for name in scenario.systems if name in attached}
+    for name, places in found.items():
+        _check_places(name, places)
+    return found
 
 
 def check_measured(given: Sequence[str], scenario: Scenario) -> None:

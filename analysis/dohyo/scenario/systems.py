@@ -136,6 +136,7 @@ ATTACHED = {
     "attached_secrets": RoleVariable("attached_secrets", "str", ()),
     "attached_may": RoleVariable("attached_may", "list", (), "settle"),
 }
+NOTHING_ATTACHED: dict[str, Any] = {"attached": {}, "attached_secrets": "", "attached_may": []}
 
 
 def _texts(value: Any) -> Iterator[str]:

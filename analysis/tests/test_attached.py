@@ -1,0 +1,113 @@
+"""Systems that run already: what an inventory or a scenario may say of them, and which tasks may remove a place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+from dohyo.planning import plan
+from dohyo.running import attach
+from dohyo.scenario import loading
+
+HOSTS = """
+all:
+  vars: {ansible_connection: local}
+  children:
+    client: {hosts: {first: {dohyo_address: 127.0.0.1}}}
+    database: {hosts: {second: {VARIABLES}}}
+"""
+
+
+def inventory(folder: Path, variables: str) -> Path:
+    file = folder / "hosts.yml"
+    file.write_text(HOSTS.replace("VARIABLES", variables), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    "variables",
+    ['attached: {mysql-innodb: "db:3306"}', "attached_may: [settle]", "attached_secrets: /etc/hostname"],
+)
+def test_no_host_is_attached_that_others_do_not_name(tmp_path: Path, variables: str) -> None:
+    with pytest.raises(BadInputError, match="must be the same for all hosts"):
+        attach.overrides([], None, [], inventory(tmp_path, variables))
+
+
+@pytest.mark.parametrize(
+    "variables", ["attached: cassandra=db", "attached: [a]", "attached_secrets: 5", "attached_may: settle"]
+)
+def test_an_inventory_says_what_it_must_in_the_right_type(tmp_path: Path, variables: str) -> None:
+    file = inventory(tmp_path, "")
+    file.write_text(file.read_text("utf-8").replace("ansible_connection: local", variables), "utf-8")
+    with pytest.raises(BadInputError, match=r"docs/attach\.md"):
+        attach.overrides([], None, [], file)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        "mysql-innodb=db:3306/theirs",
+        "mysql-innodb=db:3306/theirs?x=",
+        "mysql-innodb=db1,db2",
+        "postgresql=db1,db2/postgres",
+        "postgresql=db/a/b",
+        "cassandra=db/../x",
+        "aerospike=db/a/b",
+    ],
+)
+def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
+    name, _, hosts = places.partition("=")
+    with pytest.raises(BadInputError, match="must be hosts"):
+        attach.overrides([places], None, [], None)
+    # The file of a scenario, or --set, may have it, too.
+    changes = {"attached": f'{{"{name}": "{hosts}"}}', "systems": name}
+    with pytest.raises(BadInputError, match="must be hosts"):
+        attach.describe(loading.load(loading.find("workloadA"), changes))
+
+
+@pytest.mark.parametrize(
+    "places",
+    ["cassandra=10.0.0.1,db:9042", "cassandra=[::1]:9042", "hbase=zk1,zk2,zk3:2181:/hbase", "hbase=zk1:/hbase/b",
+     "postgresql=db.example:5432/admin", "mysql-innodb=db:3306", "aerospike=a:3000,b:3000/test"],
+)  # fmt: skip
+def test_hosts_as_documented(places: str) -> None:
+    assert attach.overrides([places], None, [], None)["systems"] == places.partition("=")[0]
+
+
+def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None:
+    # An inventory's variables would rank below these.
+    trial = plan.trials(loading.load(loading.find("workloadA"), {"systems": "mysql-innodb"}))[0]
+    asked = plan.variables(trial, tmp_path, keep=False)
+    assert (asked["attached"], asked["attached_secrets"], asked["attached_may"]) == ({}, "", [])
+
+
+def _tasks(tasks: Any) -> Iterator[dict[str, Any]]:
+    for task in tasks or []:
+        yield task
+        for part in ("block", "rescue", "always"):
+            yield from _tasks(task.get(part))
+
+
+def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
+    """Each playbook looks whose the folder is before it removes what the commands in there remove."""
+    looks = {
+        "stop.yml": "stop_found.problems | length == 0",
+        "destroy.yml": "destroy_home.removed | length > 0",
+        "trial.yml": "trial_is_database",
+        "attached.yml": None,
+    }
+    found: dict[str, Any] = {}
+    for playbook in ANSIBLE.glob("*.yml"):
+        plays = yaml.safe_load(playbook.read_text("utf-8"))
+        for play in plays if isinstance(plays, list) else []:
+            for task in _tasks(play.get("tasks")):
+                if task.get("ansible.builtin.include_tasks") == "tasks/detach.yml":
+                    found.setdefault(playbook.name, task.get("when"))
+    assert found == looks
+    # The other two refuse such a folder in the beginning.
+    for name in ("trial.yml", "attached.yml"):
+        assert "tasks/ours.yml" in (ANSIBLE / name).read_text("utf-8"), name
