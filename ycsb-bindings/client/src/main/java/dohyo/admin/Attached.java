@@ -6,13 +6,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 
 /**
  * Administration of a cluster that is somebody else's: one place of our own (a keyspace, a database, …) is made,
  * filled and removed, and nothing outside it is written. Arguments of all verbs: {@code place}, its name, and {@code
- * made}, a file of this host that is there from just before the place is made until it is removed.
+ * made}, a file of this host that is there from just before the place is made until it is removed; its first line is a
+ * part of the mark.
  */
 public interface Attached extends AutoCloseable {
+  /** The argument that {@link #verbs} adds: what tells the marks of two runs apart whose trials have one name. */
+  String NONCE = "nonce";
+
   /** What a condition is that cannot be read. */
   String UNKNOWN = "not known";
 
@@ -95,6 +100,11 @@ public interface Attached extends AutoCloseable {
   }
 
   private static Map<String, ?> answer(Opening opening, Settings arguments, AttachedVerbs.Work work) throws Exception {
+    // The name of a trial follows from the path of its evidence, which another machine may have, too.
+    Path made = made(arguments);
+    String nonce = Files.exists(made) ? Files.readString(made).lines().findFirst().orElse("") : "";
+    arguments.properties().setProperty(NONCE, nonce.isEmpty() ? UUID.randomUUID().toString() : nonce);
+    arguments.properties().setProperty("trial", arguments.required("trial") + " " + arguments.required(NONCE));
     try (Attached attached = opening.with(arguments)) {
       return work.on(attached, arguments);
     }

@@ -27,7 +27,7 @@ final class AttachedVerbs {
       throw Attached.taken(attached);
     }
     // Before the place: if we are killed in between, remove finds nothing, or a place of ours.
-    Files.writeString(Attached.made(arguments), attached.what() + "\n");
+    Files.writeString(Attached.made(arguments), arguments.required(Attached.NONCE) + "\n" + attached.what() + "\n");
     if (!attached.make()) {
       Files.delete(Attached.made(arguments));
       throw Attached.taken(attached);

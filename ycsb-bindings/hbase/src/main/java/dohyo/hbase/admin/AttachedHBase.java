@@ -33,7 +33,8 @@ public final class AttachedHBase implements Attached {
         throw new IOException("the table " + table + " is not in the namespace " + place() + "; nothing was done");
       }
     }
-    arguments.properties().putAll(Admin.properties(arguments, "connection").properties());
+    // What lets us in does not say where we go.
+    Admin.properties(arguments, "connection").properties().forEach(arguments.properties()::putIfAbsent);
     hbase = new HBaseAdmin(arguments);
   }
 

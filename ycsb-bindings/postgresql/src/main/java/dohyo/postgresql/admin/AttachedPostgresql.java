@@ -24,6 +24,23 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** The first version that ends the connections of a database that is dropped. */
   private static final int FORCES = 13;
 
+  /** What a database has that the template has not (FirstNormalObjectId), and the comments of tables. */
+  private static final String OBJECTS = """
+      SELECT 'the table ' || quote_ident(nspname) || '.' || quote_ident(relname), obj_description(c.oid, 'pg_class')
+      FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+      WHERE c.oid >= 16384 AND relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname NOT LIKE 'pg\\_%'
+      UNION ALL SELECT 'the sequence ' || quote_ident(nspname) || '.' || quote_ident(relname), NULL
+      FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+      WHERE c.oid >= 16384 AND relkind = 'S' AND nspname NOT LIKE 'pg\\_%'
+      UNION ALL SELECT 'the function ' || oid::regprocedure, NULL FROM pg_proc WHERE oid >= 16384
+      UNION ALL SELECT 'the type ' || oid::regtype, NULL FROM pg_type
+      WHERE oid >= 16384 AND (typtype IN ('e', 'd', 'r') OR typtype = 'c' AND EXISTS (
+        SELECT FROM pg_class c WHERE c.oid = typrelid AND relkind = 'c'))
+      UNION ALL SELECT 'the schema ' || quote_ident(nspname), NULL FROM pg_namespace
+      WHERE oid >= 16384 AND nspname NOT LIKE 'pg\\_%'
+      UNION ALL SELECT 'the extension ' || quote_ident(extname), NULL FROM pg_extension WHERE oid >= 16384
+      UNION ALL SELECT 'the large object ' || oid, NULL FROM pg_largeobject_metadata""";
+
   /** Connected to our database; null before. */
   private JdbcServer inside;
 
@@ -76,7 +93,8 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   @Override
   public boolean make() throws SQLException {
     try {
-      server().execute("CREATE DATABASE " + quoted());
+      // Not template1, which may have objects of others: what is not marked in our database is somebody else's.
+      server().execute("CREATE DATABASE " + quoted() + " TEMPLATE template0");
       return true;
     } catch (SQLException e) {
       if (EXISTS.equals(e.getSQLState())) {
@@ -99,11 +117,8 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   @Override
   public List<String> foreign() throws SQLException {
     String mark = Admin.mark(arguments());
-    // Ours are in the schema public; a template database may have brought others, which are as much ours to remove.
-    return inside().pairs("SELECT n.nspname || '.' || relname, obj_description(c.oid, 'pg_class') FROM pg_class c"
-        + " JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
-        + " AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'").entrySet()
-        .stream().filter(table -> !mark.equals(table.getValue())).map(table -> "the table " + table.getKey()).toList();
+    return inside().pairs(OBJECTS).entrySet().stream().filter(each -> !mark.equals(each.getValue()))
+        .map(Map.Entry::getKey).toList();
   }
 
   @Override
