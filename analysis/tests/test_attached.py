@@ -85,6 +85,19 @@ def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None
     assert (asked["attached"], asked["attached_secrets"], asked["attached_may"]) == ({}, "", [])
 
 
+def test_what_is_read_back_is_not_bounded() -> None:
+    changes = {
+        "attached": '{"mysql-innodb": "db"}',
+        "systems": "mysql-innodb",
+        "verify": "acknowledged",
+        **attach.bounded("50", {}),
+    }
+    chosen = loading.load(loading.find("workloadA"), changes)
+    attach.check(chosen, None, None)
+    with pytest.raises(BadInputError, match="verify=acknowledged reads back"):
+        attach.check(chosen, "50", None)
+
+
 def _tasks(tasks: Any) -> Iterator[dict[str, Any]]:
     for task in tasks or []:
         yield task

@@ -213,17 +213,28 @@ def check(scenario: Scenario, target: str | None, most: str | None) -> None:
                 f"--max-data {most}: {trial.name} would write {size(written)} of records; load fewer"
                 " (--records), or allow more"
             )
-        if target is None:
-            continue
-        if point["search"] != "none" and point["search"]:
-            raise BadInputError(f"--target {target}: the search for the highest rate goes beyond it; leave one out")
-        for name in (INSERT, *point.phases):
-            rate = float(point.of(name)["target"])
-            if not 0 < rate <= float(target):
-                raise BadInputError(
-                    f"--target {target}: phase {name} has {f'target={rate:g}' if rate else 'none'}; say"
-                    f" --set {name}.target={target}"
-                )
+        if target is not None:
+            _check_rates(point, target)
+
+
+def _check_rates(point: Scenario, target: str) -> None:
+    """Refuses what would go beyond a rate.
+
+    :raises BadInputError: naming it
+    """
+    if point["search"] != "none" and point["search"]:
+        raise BadInputError(f"--target {target}: the search for the highest rate goes beyond it; leave one out")
+    if any(point.of(name)["verify"] == "acknowledged" for name in point.phases):
+        raise BadInputError(
+            f"--target {target}: verify=acknowledged reads back as fast as the servers answer; leave one out"
+        )
+    for name in (INSERT, *point.phases):
+        rate = float(point.of(name)["target"])
+        if not 0 < rate <= float(target):
+            raise BadInputError(
+                f"--target {target}: phase {name} has {f'target={rate:g}' if rate else 'none'}; say"
+                f" --set {name}.target={target}"
+            )
 
 
 def _written(point: Scenario) -> float | None:
