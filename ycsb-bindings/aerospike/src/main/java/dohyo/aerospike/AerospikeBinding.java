@@ -41,7 +41,7 @@ public final class AerospikeBinding extends Binding {
 
   @Override
   public Map<String, String> strongestReads(Settings settings) {
-    // The latter only counts in a namespace with strong-consistency, the former only in one without.
+    // The latter is only sent to a namespace with strong-consistency; the former only counts in one without.
     return Map.of("aerospike.readmode", "ALL", "aerospike.screadmode", "LINEARIZE");
   }
 

@@ -10,6 +10,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -132,8 +133,8 @@ final class ReadBack {
   private void tell() throws IOException {
     if (log != null) {
       String line = String.format(Locale.ROOT, "%.3f %d%n", (System.nanoTime() - begin) / 1e9, done.get());
-      Files.writeString(log, line, StandardCharsets.UTF_8, java.nio.file.StandardOpenOption.CREATE,
-          java.nio.file.StandardOpenOption.APPEND);
+      Files.writeString(log, line, StandardCharsets.UTF_8, StandardOpenOption.CREATE,
+          StandardOpenOption.APPEND);
     }
   }
 
