@@ -23,6 +23,7 @@ from dohyo.scenario import properties, systems
 from dohyo.scenario.phases import INSERT
 from dohyo.scenario.scenario import Scenario
 from dohyo.sizes import size_bytes
+from dohyo.summary.results import NOT_KNOWN
 
 # What of the bindings' properties the file with secrets may have.
 _ACCESS = (
@@ -343,19 +344,19 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
 
 def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
     """Prints what one system says; returns 1 if it cannot be measured."""
-    missing, known = said["missing"], "not known"
-    terminal.say(f"{system}: {said.get('version', known)}, {said.get('nodes', known)} node(s); {said['what']}")
+    missing = said["missing"]
+    terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {said.get('nodes', NOT_KNOWN)} node(s); {said['what']}")
     most = threads * 1000 / said["median_ms"]
     terminal.say(
         f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms, so that {threads}"
         f" threads one by one do at most {most:,.0f} operations/s: raise threadcount, inflight or batchsize for more"
     )
     clock = said["clock_ms"]
-    off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {said['clock_error_ms']} ms" if clock is not None else known
+    off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {said['clock_error_ms']} ms" if clock is not None else NOT_KNOWN
     terminal.say(f"  the server's clock to that of the first database host: {off}")
     for key in ("replication", "write_acks", "durability", "compression"):
-        if key in said and said[key] == known:
-            terminal.say(f"  {key}: {known}")
+        if key in said and said[key] == NOT_KNOWN:
+            terminal.say(f"  {key}: {NOT_KNOWN}")
     for note in said.get("notes", []):
         terminal.say(f"  {note}")
     if missing:
