@@ -27,6 +27,8 @@ on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 &&
 on 4 'sudo systemctl start firewalld'
 ! playbook destroy.yml </dev/null >"$work/log" 2>&1 || fail 'destroy.yml has not asked'
 grep -q 'to agree without being asked: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to agree'; }
+# One host has been dealt with before: it has no folder, but the control machine has.
+quietly playbook destroy.yml -e destroy=yes --limit host1
 quietly playbook destroy.yml -e destroy=yes
 on 3 'sudo blkid -p /dev/disk2 | grep -q precious && sudo wipefs --quiet --all /dev/disk2 && sudo rmdir -p --ignore-fail-on-non-empty /dohyo/disk2' ||
     fail 'destroy.yml wiped a disk that is not ours'
