@@ -70,6 +70,7 @@ class HostUse:
     :ivar figures: name (`FIGURES`) → use; of all disks and all networks together, the utilisation that of the busiest
         disk. One that is not known is not in it
     :ivar devices: disk or network → name → use
+    :ivar memory_bytes: all of its memory that the kernel has; None where that is not known
     """
 
     host: str
@@ -78,6 +79,7 @@ class HostUse:
     covered_seconds: float
     figures: dict[str, Use] = field(default_factory=dict)
     devices: dict[str, dict[str, Use]] = field(default_factory=dict)
+    memory_bytes: int | None = None
 
     @property
     def busy(self) -> float | None:
@@ -117,6 +119,7 @@ class Samples:
     :ivar seconds: how long it really was
     :ivar figures: a column for each of `FIGURES`: shares of 1, bytes, or per second; NaN where not known, or none of
         the device's
+    :ivar memory: bytes, of the last sample; None without one
     """
 
     cpus: int | None
@@ -126,6 +129,7 @@ class Samples:
     time: NDArray[np.float64]
     seconds: NDArray[np.float64]
     figures: NDArray[np.float64]
+    memory: int | None
 
 
 def read(path: Path, warn: Warn) -> Samples:
@@ -154,6 +158,7 @@ def read(path: Path, warn: Warn) -> Samples:
         facts.sees_all,
         np.array(devices, dtype=object),
         *(table[:, 0], table[:, 1], table[:, 2:]),
+        int(before.memory[0]) if before else None,
     )
 
 
@@ -363,6 +368,7 @@ class HostMetrics:
             round(covered, 3),
             uses.pop(None, {}),
             {device: figures for device, figures in uses.items() if device is not None},
+            samples.memory,
         )
 
 

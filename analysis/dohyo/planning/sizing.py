@@ -9,8 +9,8 @@ import math
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class Needs:
     :ivar cache: bytes of its own read cache; 0 if it has none
     :ivar budget: bytes that all of it may take of a host; 0 where nothing limits it
     :ivar unknown: the budget is a share of a memory that is not known: sizes are those of a small machine
+    :ivar values: its variables and further settings, with the inventory's, as far as no host must be asked
     """
 
     system: str
@@ -63,6 +64,7 @@ class Needs:
     cache: int = 0
     budget: int = 0
     unknown: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def copies(self, records: int, replication: int, hosts: int) -> float:
         """Copies of records on a host."""
@@ -314,6 +316,7 @@ def _needs(system: str, events: Sequence[Event]) -> Needs:
         int(most["cache_mb"]) * MIB,
         int(most["budget_mb"]) * MIB,
         bool(most["unknown"]),
+        dict(most["values"]),
     )
 
 

@@ -163,7 +163,10 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         matrix=of_matrix,
         matrix_data=_json(of_matrix),
         files=_files(report, folder or report.experiment, with_evidence),
-        published=[grid for each in summary.published for grid in published_table.grids(each, summary)],
+        published=[
+            *(grid for each in summary.published for grid in published_table.grids(each, summary)),
+            *map(published_table.differences, summary.differences),
+        ],
         data=_json(_data(report.charts, report.systems)),
         style=style(),
         library=drawing.script(),

@@ -21,8 +21,9 @@ from dohyo import folders, host, owned, places
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
+from dohyo.figures import point_name
 from dohyo.places import ANSIBLE, SETUP, shown
-from dohyo.planning import sizing
+from dohyo.planning import plan, sizing
 from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
@@ -41,9 +42,11 @@ from dohyo.running.experiment import (
     write_json,
 )
 from dohyo.running.progress import Progress, clock
+from dohyo.scenario import published
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
+from dohyo.summary import differences
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
@@ -121,6 +124,12 @@ def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
         raise BadInputError(_other_count(scenario, options))
     sizes = sizing.ask_points(scenario, hosts, options.inventory)
     sizing.show(scenario, sizes, console)
+    values = {(each.system, point_name(at.scenario.point)): each.values for at in sizes for each in at.needs}
+    trials = (plan.variables(trial, Path(), keep=False) for trial in plan.trials(scenario, 1))
+    ours = differences.before(trials, values, hosts, host.hardware())
+    for file in scenario.published:
+        if (of := published.load(file)).setup:
+            table.print_differences(differences.compare(of, ours), console)
     for at_point in sizes:
         at_point.check()
     return 0

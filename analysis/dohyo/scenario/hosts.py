@@ -21,6 +21,7 @@ class Hosts:
     :ivar disk: bytes for data on the smallest one, None where that is not known
     :ivar clients: whether clients run on them, too
     :ivar where: what they are, in words
+    :ivar client_count: how many hosts have a client, None where that is not known
     """
 
     count: int = 1
@@ -28,6 +29,7 @@ class Hosts:
     disk: int | None = None
     clients: bool = True
     where: str = "the hosts"
+    client_count: int | None = None
 
     def stated(self, values: Mapping[str, str]) -> "Hosts":
         """These hosts with what a scenario says of them instead: host_count, host_memory, host_disk."""
@@ -42,6 +44,7 @@ class Hosts:
             disk or known.disk,
             known.clients,
             "the stated hosts",
+            known.client_count,
         )
 
 
@@ -53,7 +56,7 @@ def here() -> Hosts:
     folder = LOCAL_HOME
     while not folder.exists():
         folder = folder.parent
-    return Hosts(1, host.hardware()["memory_bytes"], shutil.disk_usage(folder).free, True, THIS_MACHINE)
+    return Hosts(1, host.hardware()["memory_bytes"], shutil.disk_usage(folder).free, True, THIS_MACHINE, 1)
 
 
 def of_inventory(name: Path, groups: Mapping[str, Any], database: list[str], client: list[str]) -> Hosts:
@@ -78,4 +81,5 @@ def of_inventory(name: Path, groups: Mapping[str, Any], database: list[str], cli
         return min(found)
 
     shared = bool(set(database) & set(client))
-    return Hosts(len(set(database)), least("host_memory"), least("host_disk"), shared, f"the hosts of {name}")
+    where = f"the hosts of {name}"
+    return Hosts(len(set(database)), least("host_memory"), least("host_disk"), shared, where, len(set(client)))

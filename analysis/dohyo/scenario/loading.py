@@ -301,10 +301,10 @@ def _has(system: str, own: Mapping[str, str]) -> bool:
     """Whether a variant is one of a system: of those that it names, else of those that have all of its keys."""
     if "systems" in own:
         return system in own["systems"].split(",")
-    return all(_concerns(system, key) for key in own)
+    return all(concerns(system, key) for key in own)
 
 
-def _concerns(system: str, key: str) -> bool:
+def concerns(system: str, key: str) -> bool:
     """Whether a system has a key at all: not another role's variable, nor another binding's property."""
     of = systems.all_systems()[system]
     if key in systems.role_variables():
@@ -353,7 +353,7 @@ def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
     found: dict[str, Sequence[str]] = {}
     for key, values in whole.matrix.items():
         own = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
-        if own and _concerns(system, key):
+        if own and concerns(system, key):
             found[key] = own
     return found
 

@@ -1,5 +1,6 @@
 """Scenario properties: reading property files, and checking every key and value against the lists in properties.yml."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -171,6 +172,12 @@ class Property:
 def heap_bytes(text: str) -> int:
     """The bytes of a checked property of the type memory, such as "512m"."""
     return size_bytes(text, LETTERS) or 0
+
+
+def plain(value: Any) -> str:
+    """A value in one form, whether JSON or a property file had it: true, 2000, 0.5."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
 
 
 def _plain(number: float | None) -> str:

@@ -17,6 +17,8 @@ from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.metrics import METRICS
 from dohyo.places import WORKLOADS
+from dohyo.scenario import setup
+from dohyo.scenario.setup import Setting
 
 FOLDER = WORKLOADS / "published"
 # The metrics that have a column in our own table, but what failed.
@@ -82,6 +84,7 @@ class Published:
 
     :ivar name: of the file, without its ending
     :ivar facts: what is not a line of numbers, a sentence each
+    :ivar setup: how it was set up, against which ours is held
     """
 
     name: str
@@ -92,6 +95,7 @@ class Published:
     tables: list[Table] = field(default_factory=list)
     figures: list[PublishedFigure] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
+    setup: list[Setting] = field(default_factory=list)
 
     @property
     def heading(self) -> str:
@@ -133,14 +137,15 @@ def load(path: Path) -> Published:
     """
     try:
         content = plain_yaml.load(path)
-        _known(content, Published, optional=("conditions", "tables", "figures", "facts"), derived=("name",))
+        _known(content, Published, optional=("conditions", "tables", "figures", "facts", "setup"), derived=("name",))
         lines = _list(content, "figures")
         found = Published(
             name=path.stem,
-            **{key: _text(content, key) for key in content.keys() - {"tables", "figures", "facts"}},
+            **{key: _text(content, key) for key in content.keys() - {"tables", "figures", "facts", "setup"}},
             tables=[_table(table, number) for number, table in enumerate(_list(content, "tables"), start=1)],
             figures=[_figure(line, number) for number, line in enumerate(lines, start=1)],
             facts=[_sentence(fact) for fact in _list(content, "facts")],
+            setup=setup.parts(_list(content, "setup"), _at),
         )
         for number, figure in enumerate(found.figures, start=1):
             if figure.at and not found.table_of(figure):

@@ -307,6 +307,13 @@ def profiles() -> str:
 
 
 @cache
+def defaults(role: str) -> dict[str, Any]:
+    """The defaults of a role's variables; None for what follows from others, or from the hosts."""
+    variables = _descriptions()[role]["variables"]
+    return {name: None if "{{" in str(option["default"]) else option["default"] for name, option in variables.items()}
+
+
+@cache
 def role_variables() -> dict[str, RoleVariable]:
     """The variables that the systems' descriptions declare for users, and those of systems that are attached."""
     return ATTACHED | {

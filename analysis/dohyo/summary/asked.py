@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +10,7 @@ from dohyo.evidence.json_values import mapping
 from dohyo.evidence.rows import LOAD, PROBE, RUN
 from dohyo.scenario import properties
 from dohyo.scenario.phases import EQUAL
+from dohyo.scenario.properties import plain
 
 # What decides no number, or is compared otherwise: systems and points are paired, the scale is a condition, rounds are
 # the samples. Whatever is not named here must be equal, also what is new.
@@ -57,12 +56,6 @@ def asked(settings: Mapping[str, Any]) -> Asked:
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
     workload[""] = {key: plain(value) for key, value in as_a_whole.items()}
     return Asked(workload, {key: plain(value) for key, value in settings.items() if not key.startswith("trial_")})
-
-
-def plain(value: Any) -> str:
-    """A value in one form, whether JSON or a property file had it: true, 2000, 0.5."""
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
 
 
 def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:

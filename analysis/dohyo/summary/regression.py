@@ -15,7 +15,7 @@ from dohyo import statistics
 from dohyo.figures import percent, point_name
 from dohyo.metrics import METRICS, Row
 from dohyo.scenario.phases import EQUAL
-from dohyo.summary.asked import plain
+from dohyo.scenario.properties import plain
 from dohyo.summary.comparison import Key, different_rates, equal_rate, figures, maximum, pair, samples, searches_of
 from dohyo.summary.results import Conditions, Pair, Summary, Trial
 from dohyo.summary.summary import FAIR

@@ -126,6 +126,7 @@ class Trial:
     host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # where that is read by second
     spans: list[Span] = field(default_factory=list, compare=False, repr=False)  # what the servers were busy with
     asked: Asked = field(default=Asked(), compare=False, repr=False)  # trial.json has it
+    configured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # conditions.json has it
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # what the hosts could do before it
     search: Search | None = None  # for the highest rate under bounds; also what came of it in a trial that is not ok
@@ -221,6 +222,34 @@ class Precision:
 
 
 @dataclass(frozen=True)
+class SetupDifference:
+    """One thing that is not as it was published.
+
+    :ivar at: where it was so, in words, as in `system=hbase`; empty: everywhere
+    :ivar here: ours, in words; None: not known
+    """
+
+    group: str
+    what: str
+    at: str
+    published: str
+    here: str | None
+
+
+@dataclass(frozen=True)
+class SetupDifferences:
+    """What differs from one published experiment.
+
+    :ivar published: its name
+    :ivar settings: how much of its setup is published, and so can differ
+    """
+
+    published: str
+    settings: int
+    found: list[SetupDifference]
+
+
+@dataclass(frozen=True)
 class Summary:
     """All trials of an experiment, or all groups of logs of `dohyo tabulate`."""
 
@@ -234,6 +263,7 @@ class Summary:
     canary: Comparison | None = None  # were the hosts the same before all trials?
     precision: Precision | None = None  # None: none was asked for, and the scenario counts the rounds
     published: list[Published] = field(default_factory=list)  # by others, on other hardware: a reference alone
+    differences: list[SetupDifferences] = field(default_factory=list)  # from each of these whose setup is known
 
     @property
     def compared(self) -> list[Trial]:
@@ -280,7 +310,7 @@ class Summary:
         for trial in content["trials"] + content["merged"]:
             del trial["host_metrics"]  # hosts.csv has it by second
             del trial["spans"]  # servers.csv has them
-            del trial["asked"]
+            del trial["asked"], trial["configured"]
             if trial["load"]:
                 del trial["load"]["points"]  # one for each second; load.csv has them
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

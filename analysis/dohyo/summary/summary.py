@@ -35,10 +35,10 @@ from dohyo.operations import is_call, is_failure
 from dohyo.scenario import published
 from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.scenario.properties import find as find_property
-from dohyo.scenario.properties import of_the_workload
+from dohyo.scenario.properties import of_the_workload, plain
 from dohyo.statistics import trend
-from dohyo.summary import in_parallel, knee, probes, validity
-from dohyo.summary.asked import asked, plain
+from dohyo.summary import differences, in_parallel, knee, probes, validity
+from dohyo.summary.asked import asked
 from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons, target_of
 from dohyo.summary.phase import Phase, add_all, parts_of
@@ -141,6 +141,7 @@ def summarise(
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
+        differences=differences.of_experiment(reference, trials, facts),
     )
     ended = cast(Ended, facts.rounds_ended) if facts.rounds_ended in get_args(Ended) else None
     return judged(summary, precision, ended) if precision else summary
@@ -456,6 +457,7 @@ class _Evidence:
             canary=hosts,
             search=self._search(counted),
             asked=asked(self._asked),
+            configured={**facts.values, **facts.server_settings},
         )
 
     def _check_samples(self, uses: Sequence[HostUse], counted: Sequence[Phase]) -> None:

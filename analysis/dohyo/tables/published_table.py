@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
@@ -10,7 +11,8 @@ from dohyo.figures import UNKNOWN, named, rate
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import OVERALL, is_success
 from dohyo.scenario.published import MEASURED, Published, PublishedFigure, Table
-from dohyo.summary.results import Summary, Trial
+from dohyo.scenario.setup import NOT_KNOWN, NOT_PUBLISHED
+from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Trial
 from dohyo.tables.grid import Grid
 
 _PHASE, _SYSTEM = "phase", "system"
@@ -28,6 +30,26 @@ def grids(published: Published, summary: Summary) -> list[Grid]:
     found = [_beside(published, table, in_shape[id(table)], summary) for table in shaped]
     rest = [each for each in published.figures if not any(each in figures for figures in in_shape.values())]
     return [*(grid for grid in found if grid.lines), *([_list(published, rest)] if rest else [])]
+
+
+def differences(found: SetupDifferences) -> Grid:
+    """What is not as it was published, a line each."""
+    lines = [[each.group, _where(each), each.published, each.here or NOT_KNOWN] for each in found.found]
+    count = f"{len(lines)}, of {found.settings} published settings"
+    title = f"Differences from the published experiment {found.published}: {count}"
+    return Grid(title, ["", "what", "published", "here"], lines, texts=2)
+
+
+def difference_lines(found: SetupDifferences) -> Iterator[str]:
+    """The same as sentences, below the names of their groups."""
+    for group, lines in groupby(differences(found).lines, key=lambda line: line[0]):
+        yield group
+        for _, what, published, here in lines:
+            yield f"  {what}: {'' if published == NOT_PUBLISHED else 'published '}{published}, here {here}"
+
+
+def _where(of: SetupDifference) -> str:
+    return f"{of.what} ({of.at})" if of.at else of.what
 
 
 def _list(published: Published, figures: Sequence[PublishedFigure]) -> Grid:

@@ -17,7 +17,7 @@ from dohyo.metrics import HEADS, METRICS, Metric, Part, Row
 from dohyo.operations import INTENDED, OVERALL, order
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.ranking import phases_of
-from dohyo.summary.results import Summary, Trial
+from dohyo.summary.results import SetupDifferences, Summary, Trial
 from dohyo.tables import (
     cluster_table,
     comparison_table,
@@ -398,6 +398,16 @@ def _print_published(summary: Summary, console: Console, width: int) -> None:
             say(console, Text(each.heading, style="bold"), wrap=True)
         for line in each.text:
             say(console, Text(line, style="dim"), wrap=True)
+    for of in summary.differences:
+        print_differences(of, console)
+
+
+def print_differences(found: SetupDifferences, console: Console) -> None:
+    """What is not as it was published."""
+    say(console)
+    say(console, Text(published_table.differences(found).title, style="bold"), wrap=True)
+    for line in published_table.difference_lines(found):
+        say(console, Text(line), wrap=True)
 
 
 def _published_markdown(summary: Summary) -> list[str]:
@@ -406,7 +416,7 @@ def _published_markdown(summary: Summary) -> list[str]:
         found = published_table.grids(each, summary)
         out += [line for table in found for line in grid.markdown(table)] or [f"## {escape(each.heading)}", ""]
         out += [*(f"- {escape(line)}" for line in each.text), ""]
-    return out
+    return [*out, *(line for each in summary.differences for line in grid.markdown(published_table.differences(each)))]
 
 
 # A system and its trials at all points of the matrix.

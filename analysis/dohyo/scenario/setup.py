@@ -1,0 +1,153 @@
+"""How others have set up what they published: data beside their figures, in `workloads/published/NAME.yml`.
+
+What it says has the names of our properties and variables, or those of the server's own settings, so that ours can be
+held against it, key by key (summary/differences.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dohyo.bad_input import BadInputError, unknown
+from dohyo.scenario import properties, systems
+from dohyo.sizes import LETTERS, SIZES, size_bytes
+
+GROUPS = ("hardware", "versions", "settings", "workload")
+PHASE, SYSTEM = "phase", "system"
+NOT_KNOWN = "not known"
+_MEMORY_WITHIN = 0.1
+# A choice of ours that the publication leaves open: it is shown beside what we chose.
+NOT_PUBLISHED = "not published"
+# What is neither a property, nor a variable, nor a setting of a server: key → in words.
+OTHERS = {
+    "hosts": "database hosts",
+    "clients": "client hosts",
+    "clients_on": "clients on",
+    "processors": "processors of a host",
+    "processor": "processor",
+    "memory": "memory of a host",
+    "disks": "disks",
+    "os": "operating system",
+    "server": "server",
+    "jdk": "JDK",
+    "client": "client",
+    "all_threads": "threads of all clients together",
+    "key_type": "type of the key",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that was published of a setup.
+
+    :ivar key: of `OTHERS`; of a property; of a variable of a system; or the server's own name of a setting
+    :ivar values: in their plain form; several where the publication had several
+    :ivar at: where it was so: a dimension, `phase` or `system` → values; empty: everywhere
+    """
+
+    group: str
+    key: str
+    values: list[str]
+    at: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def what(self) -> str:
+        """Its key in words."""
+        return OTHERS.get(self.key, self.key)
+
+    def says(self, values: Iterable[str | None]) -> str:
+        """Values in words, each as what it is: a count with commas, a time with its unit."""
+        return ", ".join(sorted({_said(self.key, each) for each in values}, key=_order))
+
+    def equals(self, ours: Collection[str | None]) -> bool:
+        """Whether ours are the same values, none more and none fewer; what is not known equals nothing."""
+        return (
+            None not in ours
+            and all(any(_same(self.key, each, own or "") for own in ours) for each in self.values)
+            and all(any(_same(self.key, each, own or "") for each in self.values) for own in ours)
+        )
+
+
+def parts(content: list[Any], at: Callable[[Any], dict[str, list[str]]]) -> list[Setting]:
+    """The key `setup` of a file, checked.
+
+    :param at: checks where a part was so
+    :raises BadInputError: naming the part, its key, and what is wrong with it
+    """
+    found = []
+    for number, part in enumerate(content, start=1):
+        try:
+            if not isinstance(part, dict):
+                raise BadInputError(f"{part!r}: must be a mapping of keys to values")
+            if strange := [key for key in part if key not in ("at", *GROUPS)]:
+                raise unknown("key", str(strange[0]), ("at", *GROUPS), "there are: " + ", ".join(("at", *GROUPS)))
+            where = at(part.get("at", {}))
+            for group in (group for group in GROUPS if group in part):
+                if not isinstance(part[group], dict):
+                    raise BadInputError(f"{group}: {part[group]}: must be a mapping of keys to values")
+                found += [Setting(group, str(key), _checked(str(key), value, where), where)
+                          for key, value in part[group].items()]  # fmt: skip
+        except BadInputError as error:
+            raise BadInputError(f"part {number} of the setup: {error}") from error
+    return found
+
+
+def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
+    """The values of a key as our own configuration has them.
+
+    :raises BadInputError: if nothing of that name exists, or it cannot have such a value
+    """
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(each, str | int | float) for each in values):
+        raise BadInputError(f"{key}: {value}: must be a text or a number, or a list of them")
+    texts = [properties.plain(each) for each in values]
+    known, variable = properties.known().get(key), systems.role_variables().get(key)
+    if not (key in OTHERS or known or variable or _may_be_set(key, at)):
+        names = [*OTHERS, *properties.known(), *systems.role_variables()]
+        raise unknown(
+            "key", key, names, "a server's own setting needs at: {system: …}, of a system that has NAME_settings"
+        )
+    if key in OTHERS or texts == [NOT_PUBLISHED] or is_flags(key):
+        return texts
+    if known:
+        return [known.check(text) for text in texts]
+    return [properties.plain(variable.check(text)) for text in texts] if variable else texts
+
+
+def is_flags(key: str) -> bool:
+    """Whether it lists flags of a JVM: each stands for itself."""
+    return key.endswith("_java_options") and key in systems.role_variables()
+
+
+def _may_be_set(key: str, at: Mapping[str, list[str]]) -> bool:
+    """Whether it may be a setting of the servers of all of these systems."""
+    roles = {systems.all_systems()[name].role for name in at.get(SYSTEM, ()) if name in systems.all_systems()}
+    settings = [systems.role_variables().get(f"{role}_settings") for role in roles]
+    return bool(settings) and all(each is not None and re.fullmatch(each.pattern, key) for each in settings)
+
+
+def _same(key: str, published: str, ours: str) -> bool:
+    if key in ("server", "jdk"):  # ours also names the build
+        return re.match(re.escape(published) + r"(?![0-9A-Za-z._])", ours) is not None
+    if key == "memory":  # a kernel keeps a part of it for itself, and vendors say GB for GiB
+        one, other = (size_bytes(text, SIZES | LETTERS) or 0 for text in (published, ours))
+        return abs(one - other) < _MEMORY_WITHIN * one
+    return published == ours
+
+
+def _said(key: str, value: str | None) -> str:
+    known = properties.known().get(key)
+    if value is None:
+        return NOT_KNOWN
+    if known is not None and known.type == "count" and value.isdecimal():
+        return f"{int(value):,}"
+    return f"{value} s" if known is not None and known.type == "seconds" and value.isdecimal() else value
+
+
+def _order(text: str) -> tuple[int, str]:
+    """Numbers by their size: those with fewer digits come first."""
+    digits = re.match(r"[0-9,]*", text)
+    return (len(digits[0]) if digits else 0, text)

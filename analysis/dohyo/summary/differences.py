@@ -1,0 +1,218 @@
+"""What differs from an experiment that others have published: its setup, held against ours key by key.
+
+Before a run ours is what is asked for: the scenario, and what is known of the hosts. After it, it is what the evidence
+holds. What neither says is not known, which is never equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Template
+
+from dohyo.evidence.records import ExperimentFacts
+from dohyo.evidence.rows import LOAD
+from dohyo.figures import point_name, size
+from dohyo.places import ANSIBLE
+from dohyo.scenario import properties, setup, systems
+from dohyo.scenario.hosts import THIS_MACHINE, Hosts
+from dohyo.scenario.loading import concerns
+from dohyo.scenario.properties import plain
+from dohyo.scenario.published import Published
+from dohyo.scenario.setup import PHASE, SYSTEM, Setting
+from dohyo.summary.asked import asked
+from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
+
+NOT_MEASURED, NOT_SET = "not measured", "not set"
+# Properties that trial.json has by another name.
+_NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": "duration"}
+_OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
+_COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
+
+
+@dataclass(frozen=True)
+class Here:
+    """What one trial of ours is, or will be. A value of None: not known.
+
+    :ivar workload: properties by phase, as `Asked` has them
+    :ivar servers: variables of the system, and the server's own settings
+    :ivar others: of `setup.OTHERS`
+    """
+
+    system: str
+    point: Mapping[str, str]
+    workload: Mapping[str, Mapping[str, str]]
+    servers: Mapping[str, Any]
+    others: Mapping[str, str | None]
+
+    @property
+    def at(self) -> dict[str, str]:
+        """Where in the matrix it is."""
+        return {**self.point, SYSTEM: self.system}
+
+    def has(self, name: str, value: str) -> bool:
+        """Whether it is there in the matrix, or has such a phase."""
+        return value in self.workload if name == PHASE else value == self.at.get(name)
+
+    def is_at(self, setting: Setting) -> bool:
+        """Whether it is where a setting was so, and has such a thing at all."""
+        there = all(self.at.get(name) in values for name, values in setting.at.items() if name != PHASE)
+        has = setting.key in setup.OTHERS or concerns(self.system, setting.key)
+        return there and has and bool(self._phases(setting))
+
+    def values(self, setting: Setting) -> set[str | None]:
+        """What it is here, in each of the phases that are meant."""
+        key = setting.key
+        if key in setup.OTHERS:
+            return {self.others.get(key)}
+        if key in properties.known():
+            whole = self.workload.get("", {}).get(key.replace(".", "_"))
+            return {self.workload[phase].get(_NAMES.get(key, key), whole) for phase in self._phases(setting)}
+        if setup.is_flags(key):
+            return {flag for flag in setting.values if flag in self._flags()}
+        known = self.servers.get(key, None if key in systems.role_variables() else NOT_SET)
+        return {None if known is None else plain(known)}
+
+    def _phases(self, setting: Setting) -> list[str]:
+        """Those that are named, else those that are measured."""
+        measured = [phase for phase in self.workload if phase not in ("", LOAD)] or [LOAD]
+        named = setting.at.get(PHASE, measured)
+        return [phase for phase in self.workload if phase in named]
+
+    def _flags(self) -> list[str]:
+        """Of the JVM: those that the named collector stands for, and further ones."""
+        role = systems.all_systems()[self.system].role
+        own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads", "java_options")}
+        template = Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
+        options = template.render(
+            jdk_major=own["jdk"], jdk_gc=own["gc"], jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
+            _jdk_cores=self.others.get("processors"), jdk_host={"huge_pages": True},
+        )  # fmt: skip
+        return [*options.split(), *(own["java_options"] or ())]
+
+
+def before(
+    trials: Iterable[Mapping[str, Any]], values: Mapping[tuple[str, str], Mapping[str, Any]], hosts: Hosts,
+    machine: Mapping[str, Any],
+) -> list[Here]:  # fmt: skip
+    """What is asked for.
+
+    :param trials: what trial.json will have of each
+    :param values: by system and point what its variables are, where somebody has asked
+    :param machine: this one, as `host.hardware` has it
+    """
+    found = []
+    for trial in trials:
+        system, point, workload = trial["trial_system"], trial["trial_point"], asked(trial).workload
+        role = systems.all_systems()[system].role
+        own = {name: value for name, value in trial.items() if name.startswith(f"{role}_")}
+        known = values.get((system, point_name(point)), {})
+        servers = {**systems.defaults(role), **own, **own.get(f"{role}_settings", {}), **known}
+        threads = [phase["threads"] for phase in trial["trial_phases"] or [trial["trial_load"]]]
+        clients = 1 if trial["trial_properties"].get("threads") == "all" else hosts.client_count
+        versions = {"server": servers.get(f"{role}_version"), "jdk": servers.get(f"{role}_jdk")}
+        others = {
+            **_others(workload, hosts, machine),
+            **{name: None if value is None else str(value) for name, value in versions.items()},
+            "hosts": str(hosts.count),
+            "clients": None if hosts.client_count is None else str(hosts.client_count),
+            "clients_on": _SHARED if hosts.clients else _OWN_HOSTS,
+            "all_threads": None if clients is None else _each(count * clients for count in threads),
+        }
+        found.append(Here(system, point, workload, servers, others))
+    return found
+
+
+def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
+    """What the evidence holds of the trials that have numbers."""
+    found = []
+    for trial in (trial for trial in trials if trial.status == "ok"):
+        of, hosts = trial.conditions, facts.hosts or Hosts(where="")
+        threads = [each.get("threads") for each in trial.by_phase.values() if "threads" in each] or [of.threads]
+        uses = [use for use in trial.hosts if use.host in trial.serving]
+        sizes = {use.memory_bytes for use in uses if use.memory_bytes}
+        workload = dict(trial.asked.workload)
+        # What the server has that is not what was asked for.
+        other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
+        workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
+        others = {
+            **_others(workload, hosts, facts.host),
+            "server": of.version,
+            "jdk": of.jdk,
+            "disks": of.disks,
+            "hosts": str(len(trial.serving) or of.nodes or "") or None,
+            "clients": str(of.clients or "") or None,
+            "clients_on": of.client_hosts or _SHARED if hosts.clients else of.client_hosts,
+            "processors": _each(use.cpus for use in uses if use.cpus),
+            "all_threads": _each(count * of.clients for count in threads if count and of.clients),
+            **({"memory": _each(map(size, sorted(sizes)))} if sizes else {}),
+        }
+        found.append(Here(trial.system, trial.point, workload, trial.configured or trial.asked.servers, others))
+    return found
+
+
+def _others(
+    workload: Mapping[str, Mapping[str, str]], hosts: Hosts, machine: Mapping[str, Any]
+) -> dict[str, str | None]:
+    """What of `setup.OTHERS` is known in the same way before and after."""
+    any_phase = workload.get(LOAD, {})
+    here = hosts.where == THIS_MACHINE
+    return {
+        "memory": size(hosts.memory) if hosts.memory else None,
+        "processors": str(machine["cores"]) if here and "cores" in machine else None,
+        "processor": str(machine["processor"]) if here and "processor" in machine else None,
+        "os": str(machine["os"]) if here and "os" in machine else None,
+        "client": "Dohyo's",
+        "key_type": "columns"
+        if any_phase.get("keycolumns")
+        else "bytes"
+        if any_phase.get("keysalt") == "crc32"
+        else "text",
+    }
+
+
+def _each(values: Iterable[object]) -> str | None:
+    return ", ".join(dict.fromkeys(map(str, values))) or None
+
+
+def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:
+    """Nothing where ours are equal; no values of ours: it is not measured."""
+    values = {value for here in ours for value in here.values(setting)}
+    at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
+    theirs, said = setting.says(setting.values), NOT_MEASURED
+    if setup.is_flags(setting.key) and ours:
+        lacking = [flag for flag in setting.values if flag not in values]
+        if not lacking:
+            return []
+        theirs, said = " ".join(lacking), NOT_SET
+    elif ours:
+        if setting.equals(values):
+            return []
+        said = setting.says(values)
+    return [SetupDifference(setting.group, setting.what, at, theirs, None if values == {None} else said)]
+
+
+def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
+    """What is not as it was published, in the order of the file; of what is not measured here, only that it is not."""
+    places = dict.fromkeys(
+        (name, value) for each in published.setup for name, values in each.at.items() for value in values
+    )
+    missing = [place for place in places if not any(here.has(*place) for here in ours)]
+    found = [SetupDifference("workload", f"{name} {value}", "", "measured", NOT_MEASURED) for name, value in missing]
+    for setting in published.setup:
+        matching = [here for here in ours if here.is_at(setting)]
+        somewhere_missing = any((name, value) in missing for name, values in setting.at.items() for value in values)
+        if matching or not somewhere_missing:
+            found += _difference(setting, matching)
+    found.sort(key=lambda each: setup.GROUPS.index(each.group))
+    return SetupDifferences(published.name, len(published.setup), found)
+
+
+def of_experiment(
+    published: Sequence[Published], trials: Sequence[Trial], facts: ExperimentFacts
+) -> list[SetupDifferences]:
+    """Of an experiment that was measured: from everything whose setup is known."""
+    ours = after(trials, facts)
+    return [compare(each, ours) for each in published if each.setup and ours]

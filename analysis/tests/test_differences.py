@@ -1,0 +1,191 @@
+"""What differs from a published experiment: nothing of its setup is left out, and nothing that is equal is listed."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from evidence import edit_json, rendered, trial, write_json
+
+from dohyo.bad_input import BadInputError
+from dohyo.figures import point_name
+from dohyo.places import WORKLOADS
+from dohyo.planning import plan
+from dohyo.scenario import loading, published
+from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.published import FOLDER
+from dohyo.scenario.setup import Setting
+from dohyo.summary import differences
+from dohyo.summary.differences import Here
+from dohyo.summary.results import SetupDifference, SetupDifferences
+from dohyo.summary.summary import summarise
+from dohyo.tables import table
+
+FILES = sorted(FOLDER.glob("*.yml"))
+FOUR_HOSTS = Hosts(4, 192 * 2**30, None, True, "the hosts of four", 4)
+FIRST = {"title": "A against B", "hardware": "1 host", "versions": "A 1.0", "facts": ["A won"]}
+
+
+def planned(name: str) -> list[Here]:
+    scenario = loading.load(WORKLOADS / name, full=True)
+    trials = (plan.variables(each, Path(), keep=False) for each in plan.trials(scenario, 1))
+    return differences.before(trials, {}, FOUR_HOSTS, {})
+
+
+def file_with(folder: Path, *setup: Any) -> published.Published:
+    path = folder / "bout.yml"
+    path.write_text(yaml.safe_dump({**FIRST, "setup": list(setup)}), encoding="utf-8")
+    return published.load(path)
+
+
+def lines(found: SetupDifferences) -> dict[str, tuple[str, str | None]]:
+    return {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in found.found}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
+    """Whatever else would have been published is a difference, unless ours has nothing there, which is one itself."""
+    of, ours = published.load(path), planned(path.stem)
+    assert of.setup
+    for number, setting in enumerate(of.setup):
+        absurd = dataclasses.replace(setting, values=["-XX:+NoSuchValue"])
+        setup = [*of.setup[:number], absurd, *of.setup[number + 1 :]]
+        found = lines(differences.compare(dataclasses.replace(of, setup=setup), ours))
+        places = {f"{name} {value}" for name, values in setting.at.items() for value in values}
+        not_measured = {what for what in places if found.get(what) == ("measured", "not measured")}
+        assert not_measured or any(said == "-XX:+NoSuchValue" for said, _ in found.values()), setting
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("x", "part 1 of the setup: 'x': must be a mapping"),
+        ({"hardwar": {}}, "part 1 of the setup: unknown key 'hardwar'"),
+        ({"hardware": [1]}, r"hardware: \[1\]: must be a mapping"),
+        ({"hardware": {"hostz": 1}}, "unknown key 'hostz': did you mean hosts?"),
+        ({"hardware": {"hosts": []}}, r"hosts: \[\]: must be a text or a number"),
+        ({"hardware": {"hosts": None}}, "hosts: None: must be a text or a number"),
+        ({"workload": {"recordcount": "many"}}, "recordcount"),
+        ({"settings": {"cassandra_heap": "much"}}, "cassandra_heap"),
+        ({"settings": {"concurrent_compactors": 4}}, "a server's own setting needs at: {system: …}"),
+        ({"at": {"system": "mysql-innodb"}, "settings": {"Not A Setting!": 4}}, "unknown key 'Not A Setting!'"),
+        ({"at": "cassandra", "hardware": {}}, "at: cassandra: must be a mapping"),
+    ],
+)
+def test_a_key_or_value_that_cannot_be_is_refused(tmp_path: Path, part: Any, expected: str) -> None:
+    with pytest.raises(BadInputError, match=expected) as error:
+        file_with(tmp_path, part)
+    assert "bout.yml" in str(error.value)
+
+
+def test_before_a_run_it_is_what_is_asked_for(tmp_path: Path) -> None:
+    of = file_with(
+        tmp_path,
+        {
+            "hardware": {"hosts": 4, "memory": "192GB", "processors": 64, "clients": 1},
+            "workload": {"tablecount": [4, 8], "batchsize": 100, "client": "another"},
+        },
+        {"at": {"variant": "8-tables"}, "workload": {"all_threads": 40}},
+        {
+            "at": {"system": "cassandra"},
+            "versions": {"jdk": "1.8.0_111"},
+            "settings": {"commitlog_sync": "periodic", "cassandra_java_options": ["-XX:+NoSuchFlag"]},
+        },
+        {"at": {"system": "riak"}, "hardware": {"hosts": 9}},
+    )
+    found = lines(differences.compare(of, planned("heavyweights")))
+    assert "database hosts" not in found
+    assert "memory of a host" not in found  # within 10 %
+    assert "tablecount" not in found
+    assert found["processors of a host"] == ("64", None)
+    assert found["client hosts"] == ("1", "4")
+    assert found["batchsize"] == ("100", "100, 200")
+    assert found["client"] == ("another", "Dohyo's")
+    assert found["threads of all clients together variant=8-tables"][0] == "40"
+    assert found["commitlog_sync system=cassandra"] == ("periodic", "not set")
+    assert found["cassandra_java_options system=cassandra"] == ("-XX:+NoSuchFlag", "not set")
+    assert found["system riak"] == ("measured", "not measured")
+    assert "database hosts system=riak" not in found
+
+
+def test_what_an_inventory_sets_is_as_it_was_published(tmp_path: Path) -> None:
+    scenario = loading.load(WORKLOADS / "heavyweights", {"systems": "cassandra"}, full=True)
+    trials = [plan.variables(each, Path(), keep=False) for each in plan.trials(scenario, 1)]
+    settings = {"cassandra_heap": "17g", "concurrent_compactors": 4}
+    values = {("cassandra", point_name(each["trial_point"])): settings for each in trials}
+    of = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": settings})
+    assert len(differences.compare(of, differences.before(trials, {}, FOUR_HOSTS, {})).found) == 2
+    assert differences.compare(of, differences.before(trials, values, FOUR_HOSTS, {})).found == []
+
+
+def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", trial_conditions={"replication": 3, "durability": "memory"})
+    write_json(trial(tmp_path, 2, "hbase", 0) / "state.json", {"status": "failed", "reason": "no port"})
+    edit_json(
+        folder / "conditions.json", version="5.0.8", durability="disk",
+        differences=["durability: asked for memory, the server has disk"],
+        values={"cassandra_heap": "1g", "cassandra_gc": "G1", "concurrent_compactors": 4},
+    )  # fmt: skip
+    (tmp_path / "published").mkdir()
+    of = file_with(
+        tmp_path / "published",
+        {
+            "versions": {"server": "5.0.8", "jdk": "1.8.0_111"},
+            "settings": {"replication": [1, 3], "durability": "memory"},
+            "workload": {"recordcount": 10000, "fieldcount": 1},
+        },
+        {
+            "at": {"system": "cassandra"},
+            "settings": {"cassandra_heap": "16g", "concurrent_compactors": 4, "commitlog_sync": "periodic"},
+        },
+        {"at": {"system": "hbase"}, "settings": {"hbase_heap": "32g"}},
+    )
+    summary = summarise(tmp_path)
+    (shown,) = summary.differences
+    assert (shown.published, shown.settings) == ("bout", len(of.setup)) == ("bout", 10)
+    found = lines(shown)
+    assert "server" not in found
+    assert "recordcount" not in found
+    assert "concurrent_compactors system=cassandra" not in found
+    assert found["replication"] == ("1, 3", "3")
+    assert found["durability"] == ("memory", "disk")
+    assert found["fieldcount"] == ("1", "10")
+    assert found["cassandra_heap system=cassandra"] == ("16g", "1g")
+    assert found["commitlog_sync system=cassandra"] == ("periodic", "not set")
+    assert found["system hbase"] == ("measured", "not measured")  # its trial has no numbers
+    # Terminal, Markdown and summary.json have the same.
+    title = f"Differences from the published experiment bout: {len(found)}, of 10 published settings"
+    text = " ".join(rendered(summary).split())
+    assert title in text
+    assert "cassandra_heap (system=cassandra): published 16g, here 1g" in text
+    markdown = table.markdown(summary)
+    assert f"## {title}\n" in markdown
+    assert "| settings | cassandra_heap (system=cassandra) | 16g | 1g |\n" in markdown
+    written = json.loads(summary.json())
+    assert {"group": "settings", "what": "durability", "at": "", "published": "memory", "here": "disk"} in (
+        written["differences"][0]["found"]
+    )
+    assert "configured" not in written["trials"][0]
+    documented = (WORKLOADS.parent / "docs" / "summary-json.md").read_text(encoding="utf-8")
+    for record in (SetupDifferences, SetupDifference):
+        for each in dataclasses.fields(record):
+            assert f"`{each.name}`" in documented
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "ours", "same"),
+    [
+        ("server", ["3.11.5"], {"3.11.5+b12"}, True),
+        ("server", ["3.11.5"], {"3.11.50"}, False),
+        ("jdk", ["1.8.0_111"], {None}, False),
+        ("memory", ["61GB"], {"62.9 GB"}, True),
+        ("memory", ["61GB"], {"31 GB"}, False),
+        ("fieldlength", ["10", "100"], {"100", "10"}, True),
+        ("fieldlength", ["10", "100"], {"100"}, False),
+        ("fieldlength", ["10"], {"10", "100"}, False),
+    ],
+)
+def test_what_is_equal(key: str, values: list[str], ours: set[str | None], same: bool) -> None:
+    assert Setting("workload", key, values).equals(ours) == same
