@@ -111,7 +111,7 @@ def before(
         known = values.get((system, point_name(point)), {})
         servers = {**systems.defaults(role), **own, **own.get(f"{role}_settings", {}), **known}
         threads = [phase["threads"] for phase in trial["trial_phases"] or [trial["trial_load"]]]
-        clients = 1 if trial["trial_properties"].get("threads") == "all" else hosts.client_count
+        clients = hosts.client_count
         versions = {"server": servers.get(f"{role}_version"), "jdk": servers.get(f"{role}_jdk")}
         others = {
             **_others(workload, hosts, machine),
