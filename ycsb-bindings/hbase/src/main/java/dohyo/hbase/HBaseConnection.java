@@ -12,6 +12,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CommonConfigurationKeys;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.TableName;
@@ -20,6 +21,8 @@ import org.apache.hadoop.hbase.client.AsyncConnection;
 import org.apache.hadoop.hbase.client.AsyncTable;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.ipc.NettyRpcClientConfigHelper;
+import org.apache.hadoop.hbase.security.User;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hbase.thirdparty.io.netty.channel.SingleThreadEventLoop;
 import org.apache.hbase.thirdparty.io.netty.channel.nio.NioEventLoopGroup;
 import org.apache.hbase.thirdparty.io.netty.channel.socket.nio.NioSocketChannel;
@@ -31,6 +34,7 @@ import site.ycsb.DBException;
 public final class HBaseConnection implements Shared.Connection, Transport {
   /** Before there are operations. Waits grow from one to the next: time ends them and not their number. */
   private static final String RETRIES = "15";
+  private static final String KRB5 = "java.security.krb5.conf";
   private static final int CLOSE_SECONDS = 15;
   private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;
 
@@ -41,7 +45,12 @@ public final class HBaseConnection implements Shared.Connection, Transport {
 
   HBaseConnection(Settings settings) throws DBException {
     long millis = Binding.operationTimeout(settings);
-    Configuration configuration = configuration(settings, millis);
+    Configuration configuration;
+    try {
+      configuration = configuration(settings, millis);
+    } catch (IOException e) {
+      throw new DBException(e.getMessage(), e);
+    }
     int loops = Transport.eventLoops(settings, EVENT_LOOPS);
     retries = new Retries(settings, configuration);
     eventLoops = new NioEventLoopGroup(loops, new DefaultThreadFactory("hbase-event-loop", true));
@@ -139,8 +148,12 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     }
   }
 
-  /** The driver's configuration, with a bound on one operation. */
-  public static Configuration configuration(Settings settings, long millis) {
+  /**
+   * The driver's configuration, with a bound on one operation.
+   *
+   * @throws IOException if this process is to log in by Kerberos and cannot
+   */
+  public static Configuration configuration(Settings settings, long millis) throws IOException {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
     // Every operation ends in time, with a value or an error, whatever the server does. The tries share that time.
@@ -157,6 +170,25 @@ public final class HBaseConnection implements Shared.Connection, Transport {
         configuration.set(key, settings.text(key, ""));
       }
     }
+    if (configuration.get(User.HBASE_SECURITY_CONF_KEY, "").equals("kerberos")) {
+      logIn(configuration, settings);
+    }
     return configuration;
+  }
+
+  /** From a keytab; the driver and whoever asks Hadoop's pages find the ticket. */
+  private static void logIn(Configuration configuration, Settings settings) throws IOException {
+    System.setProperty(KRB5, settings.required(KRB5));
+    configuration.set(CommonConfigurationKeys.HADOOP_SECURITY_AUTHENTICATION, "kerberos");
+    UserGroupInformation.setConfiguration(configuration);
+    String user = settings.required("hbase.client.keytab.principal");
+    String keytab = settings.required("hbase.client.keytab.file");
+    try {
+      UserGroupInformation.loginUserFromKeytab(user, keytab);
+    } catch (IOException e) {
+      throw new IOException("cannot log in as " + user + " with the key in " + keytab + " at the KDC that "
+          + settings.required(KRB5) + " names: " + e.getMessage() + "; check that it is up, and that the clocks of both"
+          + " hosts agree within five minutes", e);
+    }
   }
 }

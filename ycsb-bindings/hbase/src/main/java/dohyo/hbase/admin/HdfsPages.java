@@ -2,11 +2,14 @@ package dohyo.hbase.admin;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.hadoop.security.SecurityUtil;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
@@ -45,8 +48,10 @@ final class HdfsPages {
   Files files(String folder) throws IOException {
     Files files = new Files(0, 0);
     String check = "fsck?files=1&blocks=1&openforwrite=1&path=%s&ugi=%s"
-        .formatted(encoded(folder), encoded(System.getProperty("user.name")));
-    try (BufferedReader lines = new BufferedReader(new InputStreamReader(pages.get(check), StandardCharsets.UTF_8))) {
+        .formatted(encoded(folder), encoded(UserGroupInformation.getLoginUser().getShortUserName()));
+    // Java's own client shows the ticket of the user, if there is one.
+    InputStream page = SecurityUtil.doAsLoginUser(() -> pages.get(check));
+    try (BufferedReader lines = new BufferedReader(new InputStreamReader(page, StandardCharsets.UTF_8))) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         Matcher file = FILE.matcher(line);
         Matcher block = OPEN_BLOCK.matcher(line);
