@@ -167,7 +167,7 @@ def run(
     if fetch_:
         systems.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)
-    attach.check(chosen, target, max_data)
+    attach.check(chosen, target, max_data, changes)
     asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,

@@ -93,9 +93,53 @@ def test_what_is_read_back_is_not_bounded() -> None:
         **attach.bounded("50", {}),
     }
     chosen = loading.load(loading.find("workloadA"), changes)
-    attach.check(chosen, None, None)
+    attach.check(chosen, None, None, {})
     with pytest.raises(BadInputError, match="verify=acknowledged reads back"):
-        attach.check(chosen, "50", None)
+        attach.check(chosen, "50", None, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cassandra_version", "4.1.9"),
+        ("cassandra_heap", "1g"),
+        ("matrix.cassandra_heap", "1g,2g"),
+        ("profile", "tuned"),
+        ("matrix.profile", "vanilla,tuned"),
+        ("reuse", "data"),
+    ],
+)
+def test_settings_of_servers_that_run_already_are_refused(key: str, value: str) -> None:
+    changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra", key: value}
+    name = key.removeprefix("matrix.")
+    with pytest.raises(BadInputError, match=f"^{name}=.*run already.*leave it out"):
+        attach.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
+
+
+def test_settings_that_concern_our_tables_or_servers_that_dohyo_starts_are_not() -> None:
+    changes = {
+        "attached": '{"cassandra": "db"}',
+        "systems": "cassandra,hbase",
+        "cassandra_compaction": "LeveledCompactionStrategy",
+        "hbase_heap": "1g",
+        "profile": "tuned",
+        "reuse": "data",
+    }
+    attach.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
+
+
+def test_those_of_the_scenario_itself_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine"
+    file.write_text(loading.find("workloadA").read_text("utf-8") + "\ncassandra_heap=1g\n", "utf-8")
+    changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra"}
+    attach.check(loading.load(file, changes), None, None, changes)
+    assert "mine: cassandra_heap=1g: concerns servers that Dohyo starts" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_system_is_attached_once() -> None:
+    for other in ("cassandra=a", "cassandra=b"):
+        with pytest.raises(BadInputError, match=f"{other}.*once for each system"):
+            attach.overrides(["cassandra=a", other], None, [], None)
 
 
 def _tasks(tasks: Any) -> Iterator[dict[str, Any]]:
@@ -110,7 +154,7 @@ def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
     looks = {
         "stop.yml": "stop_found.problems | length == 0",
         "destroy.yml": "destroy_home.removed | length > 0",
-        "trial.yml": "trial_is_database",
+        "trial.yml": "trial_is_database and trial_attached",
         "attached.yml": None,
     }
     found: dict[str, Any] = {}

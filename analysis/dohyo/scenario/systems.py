@@ -79,6 +79,8 @@ class System:
     licence: str = ""
     # Servers that run already can be measured (docs/attach.md).
     attaches: bool = False
+    # Variables that concern the tables also of servers that run already; others concern servers that Dohyo starts.
+    of_tables: tuple[str, ...] = ()
 
     def installed(self) -> bool:
         """Whether its server was put on this machine before."""
@@ -284,6 +286,7 @@ def all_systems() -> dict[str, System]:
             each.get("by_name", False),
             each.get("archive", {}).get("licence", "").strip(),
             "attach" in each,
+            tuple(key for key in each["variables"] if re.search(rf"\b{key}\b", json.dumps(each.get("attach", "")))),
         )
         for role, each in _descriptions().items()
         for name, variant in each.get("variants", {role: {}}).items()

@@ -36,6 +36,11 @@ public final class AttachedMysql extends AttachedJdbc<MysqlServer> {
   }
 
   @Override
+  protected String status() {
+    return MysqlAdmin.STATUS;
+  }
+
+  @Override
   public boolean exists() throws SQLException {
     return !server().value("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = "
         + MysqlDialect.literal(place())).equals("0");

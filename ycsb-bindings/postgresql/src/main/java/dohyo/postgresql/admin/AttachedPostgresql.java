@@ -85,6 +85,11 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   }
 
   @Override
+  protected String status() throws SQLException {
+    return PostgresqlAdmin.status(inside());
+  }
+
+  @Override
   public boolean exists() throws SQLException {
     return !server().value("SELECT count(*) FROM pg_database WHERE datname = " + PostgresqlDialect.literal(place()))
         .equals("0");
