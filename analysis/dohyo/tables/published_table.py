@@ -11,11 +11,9 @@ from dohyo.figures import UNKNOWN, named, rate
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import OVERALL, is_success
 from dohyo.scenario.published import MEASURED, Published, PublishedFigure, Table
-from dohyo.scenario.setup import NOT_KNOWN, NOT_PUBLISHED
+from dohyo.scenario.setup import NOT_KNOWN, NOT_PUBLISHED, PHASE, SYSTEM
 from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Trial
 from dohyo.tables.grid import Grid
-
-_PHASE, _SYSTEM = "phase", "system"
 
 # One of our trials, and one of its phases.
 _Place = tuple["Trial", str]
@@ -23,7 +21,7 @@ _Place = tuple["Trial", str]
 
 def grids(published: Published, summary: Summary) -> list[Grid]:
     """The tables whose rows our experiment has, then a list of the figures that are in none of them."""
-    shaped = [table for table in published.tables if set(table.rows) - {_PHASE, _SYSTEM} <= set(summary.dimensions)]
+    shaped = [table for table in published.tables if set(table.rows) - {PHASE, SYSTEM} <= set(summary.dimensions)]
     in_shape = {
         id(table): [each for each in published.figures if published.table_of(each) is table] for table in shaped
     }
@@ -111,7 +109,7 @@ def _places(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[
         measured = list(dict.fromkeys(row.phase for row in trial.rows if not row.discarded))
         shown = table.phases or [phase for phase in measured if phase != LOAD]
         for phase in (phase for phase in shown if phase in measured):
-            at = {**trial.point, _PHASE: phase, _SYSTEM: trial.system}
+            at = {**trial.point, PHASE: phase, SYSTEM: trial.system}
             key = tuple(at.get(name, UNKNOWN) for name in names)
             if key not in found or _rate(trial, phase) > _rate(*found[key]):
                 found[key] = (trial, phase)
