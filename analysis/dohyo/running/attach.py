@@ -22,8 +22,8 @@ from dohyo.running.runner import build_client
 from dohyo.scenario import properties, systems
 from dohyo.scenario.phases import INSERT
 from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.sizes import size_bytes
-from dohyo.summary.results import NOT_KNOWN
 
 # What of the bindings' properties the file with secrets may have.
 _ACCESS = (

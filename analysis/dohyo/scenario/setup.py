@@ -17,6 +17,7 @@ from dohyo.sizes import LETTERS, SIZES, size_bytes
 
 GROUPS = ("hardware", "versions", "settings", "workload")
 PHASE, SYSTEM = "phase", "system"
+# Also a condition of a system that is attached, where it cannot be read.
 NOT_KNOWN = "not known"
 _MEMORY_WITHIN = 0.1
 # A choice of ours that the publication leaves open: it is shown beside what we chose.

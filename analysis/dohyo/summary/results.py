@@ -36,8 +36,6 @@ READ_BACK = (
     "version", "attached", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
     "profile", "disks", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
 )  # fmt: skip
-# What a condition of a system that is attached is where it cannot be read.
-NOT_KNOWN = "not known"
 # A tie whose interval reaches beyond this factor, either way, is none: nobody can tell.
 WIDEST_TIE = 1.5
 

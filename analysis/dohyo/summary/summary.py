@@ -36,6 +36,7 @@ from dohyo.scenario import published
 from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.scenario.properties import find as find_property
 from dohyo.scenario.properties import of_the_workload, plain
+from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.statistics import trend
 from dohyo.summary import differences, in_parallel, knee, probes, validity
 from dohyo.summary.asked import asked
@@ -44,7 +45,7 @@ from dohyo.summary.comparison import at_points, comparisons, target_of
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
-from dohyo.summary.results import NOT_KNOWN, READ_BACK, Conditions, Ended, Status, Summary, Trial
+from dohyo.summary.results import READ_BACK, Conditions, Ended, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
 
 R = TypeVar("R", bound=Struct)
