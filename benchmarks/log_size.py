@@ -3,8 +3,9 @@
     .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
 
 The clients are an experiment in a temporary folder, as a run on so many hosts leaves it: per client one-second
-histogram logs of READ and UPDATE, result lines and client.json. They become report.html, with all that `dohyo report`
-does for it: rows per client, dips, latencies over time, percentile curves, the page. Ten times the clients
+histogram logs of READ and UPDATE, result lines and client.json; beside them are samples of `--hosts` hosts. They become
+tables and report.html, with all that `dohyo report` does for it: rows per client, dips, changes of level, latencies
+over time, percentile curves, the page. Ten times the clients
 (`--times`) tell what more of them cost. Each second holds one of a few hundred encoded histograms of lognormal
 latencies. `--distinct` clients are written, in an order of their own each; the others are hard links to them, so that
 files come from memory and not from a slow disk; they are decoded one by one all the same. A new process reads each
@@ -13,6 +14,7 @@ count for each).
 """
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -33,12 +35,14 @@ WRITE_REPORT = """
 import sys
 from pathlib import Path
 from dohyo.report import files, measured
+from dohyo.tables import files as tables
 summary, found = measured.read(Path(sys.argv[1]))
 assert not summary.warnings, summary.warnings[:3]
 (trial,) = summary.trials
 assert trial.status == "ok", trial.reason
 (run,) = (each for each in found.runs if each.phase != "load")
 assert sum(slot.operations for slot in run.slots) == run.run.operations
+tables.write(summary, Path(sys.argv[1]))
 files.write(Path(sys.argv[1]), (summary, found))
 """
 READ_STATUS = """
@@ -97,6 +101,24 @@ def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int]]) 
     (folder / "client.json").write_text(json.dumps(report), encoding="utf-8")
 
 
+def write_host(folder: Path, seconds: int) -> None:
+    """Samples of a host with four processors, two disks and a network."""
+    folder.mkdir(parents=True)
+    with gzip.open(folder / "metrics.jsonl.gz", "wt", compresslevel=1, encoding="utf-8") as file:
+        file.write('{"cpus": 4}\n')
+        for second in range(seconds):
+            disk = [9 * second, 40960 * second, 7 * second, 81920 * second, 300 * second + second % 7]
+            sample = {
+                "time": AGREED + second,
+                "up": 5000 + second,
+                "cpu": [200 * second, 0, 50 * second, 100 * second + second % 50, 0, 0, 0, 0],
+                "memory": [16 * 10**9, 10**9, 8 * 10**9, 0, 7 * 10**9, 0],
+                "disks": {"nvme0n1": disk, "nvme1n1": disk},
+                "networks": {"eth0": [10**6 * second, 10**6 * second]},
+            }
+            file.write(json.dumps(sample) + "\n")
+
+
 def write_experiment(folder: Path, clients: int, options: argparse.Namespace) -> None:
     """An experiment of one trial of one run, after a load of one second."""
     histograms = encoded(300)
@@ -110,6 +132,9 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
             client.mkdir()
             for file in (trial / phase / f"client{number % options.distinct:05d}").iterdir():
                 (client / file.name).hardlink_to(file)
+    for number in range(options.hosts):
+        write_host(trial / "hosts" / f"host{number}", options.seconds)
+    (trial / "run-1/clients.json").write_text(json.dumps({"agreed": AGREED}), encoding="utf-8")
     settings = {
         "trial_system": "cassandra",
         "trial_repeats": 1,
@@ -208,6 +233,7 @@ def main() -> None:
         default=100,
         help="clients that are written; others are links to them",
     )
+    parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--status-mb", type=int, default=2000, help="size of the status log; 0: none")
     options = parser.parse_args()

@@ -28,7 +28,7 @@ from dohyo.evidence.servers import Background, Server, Span
 from dohyo.figures import milliseconds
 from dohyo.metrics import Row
 from dohyo.report import files, grammar, matrix, page, site, static
-from dohyo.report.charts import charts
+from dohyo.report.charts import charts, over_time
 from dohyo.report.grammar import Chart, rows
 from dohyo.report.material import Material
 from dohyo.report.measured import CURVE_PERCENTILES, Curve, Measured, MeasuredRun, read
@@ -986,3 +986,16 @@ def test_what_is_no_experiment_is_bad_input(tmp_path: Path) -> None:
     assert str(result.exception).startswith(
         f"{tmp_path} is not an experiment (it has no folder raw) and contains no YCSB log"
     )
+
+
+def test_the_seconds_of_hosts_are_means_where_there_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_systems(tmp_path)
+    counts = [10] * 12
+    (client,) = (tmp_path / "raw").glob("*cassandra/run-1/*")
+    reads(client, counts)
+    head = "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
+    lines = [f"cassandra,,1,run,1,node1,{second + 2},1.0,,{second / 10},0,\n" for second in range(10)]
+    (tmp_path / "hosts.csv").write_text(head + "".join(lines))
+    monkeypatch.setattr(over_time, "_MOST_HOST_POINTS", 4)
+    drawn = [(row["time"], row["cpu"], row["disk"]) for row in rows(of(tmp_path)["over-time"].tables["hosts"])]
+    assert drawn == [(0, 85, None), (4, 45, None), (8, 15, None)]

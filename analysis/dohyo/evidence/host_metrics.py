@@ -49,8 +49,13 @@ NOTED = 0.05
 # Columns of `HostMetrics.series`.
 SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
 
+# Of `HostMetrics.series` at a time.
+_MOST_LINES = 10_000
+
 # NaN: not known.
 _Values = list[float]
+# By name, of `FIGURES`; one that is not known is not in it.
+Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -332,20 +337,47 @@ class HostMetrics:
     def series(self) -> Iterator[list[list[object]]]:
         """All samples of all runs and loads, warm-up included, run by run of each host: their files are read again.
 
-        :returns: lines with the columns `SERIES`: `time` is seconds after the agreed instant of the run; None where
-            not known
+        :returns: lines with the columns `SERIES`, some at a time, as those of a day take hundreds of megabytes: `time`
+            is seconds after the agreed instant of the run; None where not known
         """
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # warned of before
             if host in self.untold:
                 samples.figures[:, FIGURES.index(*_OTHERS)] = math.nan
             for window in self._windows:
-                lines, time, _ = _inside(samples, host, window, window.agreed)
-                columns = (time, samples.seconds[lines], samples.device[lines], samples.figures[lines])
-                yield [
-                    [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, figures)]
-                    for end, seconds, device, figures in zip(*(each.tolist() for each in columns), strict=True)
-                ]
+                all_lines, time, _ = _inside(samples, host, window, window.agreed)
+                for first in range(0, len(all_lines), _MOST_LINES):
+                    some = slice(first, first + _MOST_LINES)
+                    lines = all_lines[some]
+                    columns = (time[some], samples.seconds[lines], samples.device[lines], samples.figures[lines])
+                    yield [
+                        [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, of)]
+                        for end, seconds, device, of in zip(*(each.tolist() for each in columns), strict=True)
+                    ]
+
+    def means(self, window: Window, stretches: Sequence[tuple[float, float]]) -> Iterator[tuple[str, list[Figures]]]:
+        """Each host, with its figures in each of some stretches of a run: its file is read again.
+
+        :param stretches: begin and end of each, in seconds after the agreed instant
+        """
+        for host, path in self._files.items():
+            samples = read(path, lambda _: None)  # warned of before
+            lines, time, overlap = _inside(samples, host, window, window.agreed)
+            of_host = samples.device[lines] == None  # noqa: E711 - of each line
+            lines, time, overlap = lines[of_host], time[of_host], overlap[of_host]
+            yield (
+                host,
+                [
+                    {
+                        name: use.mean
+                        for name, use in _uses(
+                            samples.figures[lines[within]], overlap[within], overlap[within] > 0
+                        ).items()
+                        if name not in _OTHERS or host not in self.untold
+                    }
+                    for within in ((time > begin) & (time <= end) for begin, end in stretches)
+                ],
+            )
 
     def _use(self, host: str, samples: Samples, phase: str) -> HostUse:
         windows = [window for window in self._windows if window.phase == phase]

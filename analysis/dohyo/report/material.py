@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,12 +19,12 @@ from dohyo.summary.results import Summary, Trial
 class Material:
     """An experiment: its summary, and what was read beside it.
 
-    :ivar hosts: lines of `measured.hosts_over_time`
+    :ivar hosts: lines of `measured.HostsOverTime`
     """
 
     summary: Summary
     measured: Measured
-    hosts: list[dict[str, Any]] = field(default_factory=list)
+    hosts: Iterable[dict[str, Any]] = ()
 
     @property
     def systems(self) -> list[str]:

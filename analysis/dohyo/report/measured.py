@@ -146,32 +146,44 @@ def _values(latencies: Latencies) -> list[tuple[float, float]]:
     return list(latencies.percentiles_ms(known).items())
 
 
-def hosts_over_time(experiment: Path) -> list[dict[str, Any]]:
+class HostsOverTime:
     """What the hosts did, second by second: the lines of `hosts.csv` of whole hosts, where there is such a file.
 
-    The keys are system, point, round, phase, run, host, time (its beginning, in seconds after the agreed instant), cpu
-    (share that was not idle), others (share of other processes) and disk (share of the time in which the busiest disk
-    had something to do); what is not known is None.
+    They are read anew each time, and never all in memory: a day of many hosts is millions of them. The keys are system,
+    point, round, phase, run, host, time (its beginning, in seconds after the agreed instant), cpu (share that was not
+    idle), others (share of other processes) and disk (share of the time in which the busiest disk had something to do);
+    what is not known is None.
     """
-    path = experiment / "hosts.csv"
-    if not path.is_file():
-        return []
-    names = ("system", "point", "round", "phase", "run", "host")
-    shares = ("cpu_idle", "cpu_iowait", "disk_utilisation")
-    found = []
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        lines = csv.DictReader(file, restval="")
-        if not {*names, "device", "time", "seconds", *shares} <= set(lines.fieldnames or ()):
-            return []
-        for line in lines:
-            if not line["device"]:
-                time, seconds, idle, waiting, disk = (_number(line[name]) for name in ("time", "seconds", *shares))
-                of_host: dict[str, Any] = {name: line[name] for name in names}
-                of_host["time"] = None if time is None or seconds is None else time - seconds
-                of_host["cpu"] = None if idle is None or waiting is None else 1 - idle - waiting
-                # A column that older files do not have.
-                found.append({**of_host, "others": _number(line.get("other_cpu", "")), "disk": disk})
-    return found
+
+    _NAMES = ("system", "point", "round", "phase", "run", "host")
+    _SHARES = ("cpu_idle", "cpu_iowait", "disk_utilisation")
+
+    def __init__(self, experiment: Path) -> None:
+        """`experiment`: its folder."""
+        self._path = experiment / "hosts.csv"
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """In the order of the file."""
+        if not self._path.is_file():
+            return
+        with self._path.open(encoding="utf-8", errors="replace", newline="") as file:
+            lines = csv.DictReader(file, restval="")
+            if not {*self._NAMES, "device", "time", "seconds", *self._SHARES} <= set(lines.fieldnames or ()):
+                return
+            for line in lines:
+                if not line["device"]:
+                    yield self._of(line)
+
+    def _of(self, line: Mapping[str, str]) -> dict[str, Any]:
+        time, seconds, idle, waiting, disk = (_number(line[name]) for name in ("time", "seconds", *self._SHARES))
+        return {
+            **{name: line[name] for name in self._NAMES},
+            "time": None if time is None or seconds is None else time - seconds,
+            "cpu": None if idle is None or waiting is None else 1 - idle - waiting,
+            # A column that older files do not have.
+            "others": _number(line.get("other_cpu", "")),
+            "disk": disk,
+        }
 
 
 def _number(text: str) -> float | None:

@@ -115,7 +115,7 @@ def _in_words(number: int) -> str:
 
 def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
     """Draws what `measured.read` has found in an experiment, and what stands beside its evidence."""
-    material = Material(summary, found, measured.hosts_over_time(experiment))
+    material = Material(summary, found, measured.HostsOverTime(experiment))
     evidence = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)

@@ -7,16 +7,19 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from dohyo.evidence import client_folder, events, records
+from dohyo.evidence import client_folder, events, levels, records
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.events import Event, collapses
 from dohyo.evidence.hdr_log import Latencies, is_known
+from dohyo.evidence.host_metrics import HostMetrics
+from dohyo.evidence.levels import LevelChange
 from dohyo.evidence.rows import LOAD, Run, together
-from dohyo.evidence.servers import Window
+from dohyo.evidence.servers import Servers, Window
 from dohyo.evidence.text_file import Warn
 from dohyo.evidence.timeline import Timeline
-from dohyo.summary import validity
+from dohyo.summary import level_changes, validity
+from dohyo.summary.level_changes import in_words
 
 # The exit code of a client that saw the database fail: too many errors, or no success any more.
 _DATABASE_FAILED = 5
@@ -162,6 +165,23 @@ class Phase:
             return []
         which = self.name.replace("-", " ")
         return [f"{which}, {when}" for when in collapses(self.throughput, warmup)]
+
+    def level_changes(self, warmup: float) -> list[str]:
+        """When the level of its throughput changed, and how."""
+        which = self.name.replace("-", " ")
+        return [f"{which}, second {warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
+
+    def level_events(self, warmup: float, servers: Servers, hosts: HostMetrics) -> list[Event]:
+        """The same with what else changed; nothing where it is not known when it was."""
+        return [
+            event
+            for window in self.window(warmup)
+            for event in level_changes.events(self._levels, window, servers.spans(), hosts)
+        ]
+
+    @cached_property
+    def _levels(self) -> list[LevelChange]:
+        return levels.changes(self.throughput)
 
     def window(self, warmup: float) -> list[Window]:
         """The measured window; none where it is not known."""

@@ -112,6 +112,7 @@ class Trial:
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first
     collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more
+    level_changes: list[str] = field(default_factory=list)  # when the throughput of long runs went to another level
     system_failed: bool = False  # under load: too many errors, no success any more, or a server that ended
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when warmuptime ended

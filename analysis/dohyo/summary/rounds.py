@@ -91,6 +91,7 @@ class Rounds:
             rows=[self._over_rounds(row) for row in rows_of(self.measured) if not failed or first.is_aside(row)],
             trends=self._trends() if not failed else {},
             collapses=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.collapses],
+            level_changes=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.level_changes],
             system_failed=failed,
             # These are of each round: the servers were others.
             warmups={},

@@ -226,7 +226,7 @@ def _stated(trial: Trial, name: str) -> str:
 
 def _notes(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
     """What a reader must know of the experiment as a whole."""
-    steady = [*_collapsed(compared), *_unsteady(compared, trials), *_cold(trials)]
+    steady = [*_collapsed(compared), *_unsteady(compared, trials), *_on_levels(compared), *_cold(trials)]
     return [*steady, *_without_equal(trials), *_of_a_part(trials)]
 
 
@@ -289,6 +289,14 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
         f"not steady: from the first to the last third of the measured window the throughput of {', '.join(found)};"
         " see the chart over time, and give a longer warmuptime or duration"
     ]
+
+
+def _on_levels(trials: Sequence[Trial]) -> list[str]:
+    """Whose throughput had several levels: the mean is of none of them."""
+    found = [f"{_name(trial)} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
+    if not found:
+        return []
+    return [f"changes of level: {'; '.join(found)}; the events say what else changed at the same time"]
 
 
 def _cold(trials: Sequence[Trial]) -> list[str]:
@@ -425,6 +433,7 @@ class _Evidence:
             load_is_measured=self._load_is_measured,
             trends=_trends(valid),
             collapses=[when for phase in valid for when in phase.collapses(self._warmup(phase))],
+            level_changes=[when for phase in valid for when in phase.level_changes(self._warmup(phase))],
             system_failed=any(phase.system_failed for phase in phases),
             warmups={phase.name: self._warmup(phase) for phase in runs},
             cold=[phase.name for phase in valid if phase.conducted.warmup_steady is False],
@@ -451,7 +460,10 @@ class _Evidence:
                 for phase in phases
                 for event in phase.events(
                     self._warmup(phase),
-                    self._pauses(servers, phase, result) if phase in measured_phases else [],
+                    [
+                        *(self._pauses(servers, phase, result) if phase in measured_phases else []),
+                        *phase.level_events(self._warmup(phase), servers, host_metrics),
+                    ],
                     measured=phase in measured_phases,
                 )
             ],

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from statistics import fmean
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
@@ -47,13 +46,16 @@ _MOSTLY = 0.5
 _Place = tuple[str, str, str, str, str]
 # There may be many hosts; this limit keeps the page small.
 _MOST_HOST_POINTS = 40_000
+# Part, system and series of a line, and when its slot begins; the sum of a column in it, and of how many.
+_Slot = tuple[str, str, str, float]
+_Sum = tuple[float, int]
 
 
 def chart(material: Material) -> Chart:
     """Panels with the same axis of time."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
     ends = {_place(run): run.run.seconds for run in material.measured.runs}
-    hosts = _thinned([row for line in material.hosts if (row := _host_row(material, line, ends))])
+    hosts = _thinned(row for line in material.hosts if (row := _host_row(material, line, ends)))
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     if clients:
@@ -159,30 +161,35 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else significant(100 * share, 3)
 
 
-def _thinned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As they are, or means over as many seconds as it takes for `_MOST_HOST_POINTS`."""
-    seconds = -(-len(rows) // _MOST_HOST_POINTS)
-    if seconds <= 1:
-        return rows
-    together: dict[tuple[str, str, str, int], list[dict[str, Any]]] = {}
+def _thinned(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As they are; from `_MOST_HOST_POINTS` on means over 2, 4, … seconds, so that their number has a bound."""
+    seconds = 1
+    slots: dict[_Slot, dict[str, _Sum]] = {}
+
+    def add(of: _Slot, sums: Mapping[str, _Sum]) -> None:
+        into = slots.setdefault(of, dict.fromkeys(_OF_HOSTS, (0.0, 0)))
+        for column, (value, count) in sums.items():
+            into[column] = (into[column][0] + value, into[column][1] + count)
+
     for row in rows:
-        begin = int(row["time"] // seconds) * seconds
-        together.setdefault((row["part"], row["system"], row["series"], begin), []).append(row)
+        time = row["time"] if seconds == 1 else row["time"] // seconds * seconds
+        known = {column: (row[column], 1) for column in _OF_HOSTS if row[column] is not None}
+        add((row["part"], row["system"], row["series"], time), known)
+        while len(slots) > _MOST_HOST_POINTS:
+            seconds *= 2
+            finer, slots = slots, {}
+            for (part, system, series, begin), sums in finer.items():
+                add((part, system, series, begin // seconds * seconds), sums)
     return [
         {
             "part": part,
             "system": system,
             "series": series,
             "time": begin,
-            **{column: _mean(found, column) for column in _OF_HOSTS},
+            **{column: significant(total / count, 3) if count else None for column, (total, count) in sums.items()},
         }
-        for (part, system, series, begin), found in together.items()
+        for (part, system, series, begin), sums in slots.items()
     ]
-
-
-def _mean(rows: list[dict[str, Any]], column: str) -> float | None:
-    known = [row[column] for row in rows if row[column] is not None]
-    return significant(fmean(known), 3) if known else None
 
 
 def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,118 @@
+"""What else changed when the level of a long run's throughput did: hosts and servers, before it and after it.
+
+What changed at the same time is a coincidence until somebody has tried it without; the sentences say no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from dohyo.evidence.events import Event
+from dohyo.evidence.host_metrics import Figures, HostMetrics
+from dohyo.evidence.levels import LEVEL_SECONDS, LevelChange
+from dohyo.evidence.server_log import PLURALS, covered
+from dohyo.evidence.servers import GC_PAUSE, Span, Window
+
+# A share that changed by less says nothing; of memory it is the share of all that the host has.
+_LEAST_SHARE = 0.1
+# Of more, only the largest are named.
+_MOST_NAMED = 6
+
+_SHARES = {
+    "cpu_user": "processors in user mode",
+    "cpu_system": "processors in the kernel",
+    "cpu_iowait": "processors waiting for disks",
+    "cpu_steal": "processors taken by the hypervisor",
+    "other_cpu": "processors used by other processes",
+    "disk_utilisation": "busiest disk",
+}
+_MEMORY = {"memory_used_bytes": "memory used", "memory_cached_bytes": "page cache"}
+_DOING: dict[str, str] = {GC_PAUSE: "GC pauses", **{str(kind): words for kind, words in PLURALS.items()}}
+
+_Stretch = tuple[float, float]
+
+
+class _Beside(NamedTuple):
+    """Shares before and after."""
+
+    what: str
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.before:.0%} \N{RIGHTWARDS ARROW} {self.after:.0%}"
+
+
+def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
+    """The changes of level in a measured window, each with what changed beside it.
+
+    :param spans: what servers were busy with, in any run of the trial
+    """
+    if not found:
+        return
+    first = window.begin - window.agreed
+    around = [stretch for change in found for stretch in _around(change, first)]
+    figures = list(hosts.means(window, around))
+    of_run = [span for span in spans if (span.phase, span.run) == window.key]
+    for number, change in enumerate(found):
+        before, after = 2 * number, 2 * number + 1
+        beside = [
+            *_of_servers(of_run, around[before], around[after]),
+            *(each for host, of in figures for each in _of_host(host, of[before], of[after])),
+        ]
+        yield Event(window.run, first + change.at, None, f"{in_words(change)}; {_named(beside)}", phase=window.phase)
+
+
+def _named(beside: Sequence[_Beside]) -> str:
+    if not beside:
+        return "nothing that is sampled changed with it"
+    largest = sorted(beside, key=lambda each: -abs(each.after - each.before))[:_MOST_NAMED]
+    more = f", and {len(beside) - len(largest)} more" if len(beside) > len(largest) else ""
+    return f"at the same time, whether or not it is the cause: {'; '.join(map(str, largest))}{more}"
+
+
+def in_words(change: LevelChange) -> str:
+    """What the throughput did."""
+    verb = "rose" if change.after > change.before else "fell"
+    return f"the level of the throughput {verb} from {change.before:,.0f} to {change.after:,.0f} op/s"
+
+
+def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
+    """The nearest `LEVEL_SECONDS` on both sides, in seconds after the agreed instant."""
+    at = first + change.at
+    return (
+        (max(first + change.begin, at - LEVEL_SECONDS), at),
+        (at, min(first + change.end, at + LEVEL_SECONDS)),
+    )
+
+
+def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Iterator[_Beside]:
+    """How much of the time each server was busy with each kind of work."""
+    by_work: dict[tuple[str, str | None, str], list[_Stretch]] = {}
+    for span in spans:
+        by_work.setdefault((span.host, span.process, span.kind), []).append((span.begin, span.end))
+    for (host, process, kind), found in by_work.items():
+        shares = [
+            covered([(max(begin, low), min(end, high)) for begin, end in found if begin < high and end > low])
+            / (high - low)
+            for low, high in (before, after)
+        ]
+        which = f" of the {process}" if process else ""
+        yield from _changed(f"{host}: {_DOING[kind]}{which}", *shares)
+
+
+def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:
+    """Shares of the processors, the busiest disk and the memory."""
+    for name, words in _SHARES.items():
+        if name in before and name in after:
+            yield from _changed(f"{host}: {words}", before[name], after[name])
+    memory = sum(before.get(name, 0.0) for name in ("memory_used_bytes", "memory_available_bytes"))
+    for name, words in _MEMORY.items():
+        if memory and name in before and name in after:
+            yield from _changed(f"{host}: {words}", before[name] / memory, after[name] / memory)
+
+
+def _changed(what: str, before: float, after: float) -> Iterator[_Beside]:
+    if abs(after - before) >= _LEAST_SHARE:
+        yield _Beside(what, before, after)
