@@ -291,6 +291,8 @@ case "${1:-all}" in
     test)
         setup_python requirements-test.txt requirements-aws.txt requirements-figures.txt requirements.txt
         setup_browser
+        # The tests of raw devices partition files, with the tool that such a host needs.
+        command -v sfdisk >/dev/null || (install_packages fdisk) || say "no sfdisk: the tests of raw devices will be skipped"
         setup_lowest
         ;;
     client | all)
