@@ -55,8 +55,8 @@ print(log.status_operations, 1)
 AGREED = 1_795_266_533.0
 
 
-def encoded(distinct: int) -> list[tuple[str, int]]:
-    """Histograms of one second and one client, and how many operations each holds."""
+def encoded(distinct: int) -> list[tuple[str, int, int]]:
+    """Histograms of one second and one client, how many operations each holds, and the highest latency in µs."""
     random.seed(1)
     result = []
     for _ in range(distinct):
@@ -64,30 +64,31 @@ def encoded(distinct: int) -> list[tuple[str, int]]:
         operations = random.randint(200, 400)  # noqa: S311  no secret
         for _ in range(operations):
             one.record_value(int(random.lognormvariate(7, 0.7)))
-        result.append((one.encode().decode(), operations))
+        result.append((one.encode().decode(), operations, one.get_max_value()))
     return result
 
 
-def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int]]) -> None:
+def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int, int]]) -> None:
     """What one client leaves."""
     folder.mkdir(parents=True)
-    counts = {}
+    counts, highest = {}, {}
     for name in ("READ", "UPDATE"):
         chosen = random.choices(histograms, k=seconds)  # noqa: S311
         lines = [
             f"#[Logging for: {name}, microseconds]\n#[Histogram log format version 1.3]\n",
             f"#[StartTime: {AGREED:.3f} (seconds since epoch), Sat Nov 21 13:08:53 UTC 2026]\n",
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n',
-            *(f"{second}.001,1.000,12.345,{text}\n" for second, (text, _) in enumerate(chosen)),
+            *(f"{second}.001,1.000,12.345,{text}\n" for second, (text, _, _) in enumerate(chosen)),
         ]
         (folder / f"{name}.hdr").write_text("".join(lines), encoding="utf-8")
-        counts[name] = sum(operations for _, operations in chosen)
+        counts[name] = sum(operations for _, operations, _ in chosen)
+        highest[name] = max(latency for _, _, latency in chosen)
     total = sum(counts.values())
     result = [f"[OVERALL], RunTime(ms), {seconds * 1000}\n[OVERALL], Throughput(ops/sec), {total / seconds}\n"]
     result.append(f"[OVERALL], Operations, {total}\n[OVERALL], Records, {total}\n")
     for name, number in counts.items():
         result.append(f"[{name}], Operations, {number}\n[{name}], AverageLatency(us), 1400.0\n")
-        result.append(f"[{name}], MaxLatency(us), 30000\n[{name}], Return=OK, {number}\n")
+        result.append(f"[{name}], MaxLatency(us), {highest[name]}\n[{name}], Return=OK, {number}\n")
     (folder / "result.txt").write_text("".join(result), encoding="utf-8")
     (folder / "exit").write_text("0\n", encoding="utf-8")
     report = {
