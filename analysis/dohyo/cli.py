@@ -167,7 +167,7 @@ def run(
     if fetch_:
         systems.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)
-    attach.check(chosen, target, max_data)
+    attach.check(chosen, target, max_data, changes)
     asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,
@@ -458,6 +458,9 @@ def main() -> None:
     except Interruption as interruption:
         click.echo(f"interrupted {interruption}; nothing was started", err=True)
         code = interruption.exit_code
+    except click.Abort:  # Ctrl-C at a question, or before there are signals to watch
+        click.echo("interrupted; nothing was started", err=True)
+        code = 130
     except OSError as error:
         # A full disk, a results folder that became read-only, …
         terminal.say(f"ERROR: {error}", err=True)

@@ -145,7 +145,9 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     shutil.rmtree(folder)
 
 
-def begin(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -> "subprocess.Popen[str]":
+def begin(
+    theirs: Theirs, out: Path, *more: str, secrets: Path | None = None, stdin: int = subprocess.DEVNULL
+) -> "subprocess.Popen[str]":
     where = ("--attach", f"mysql-innodb=127.0.0.1:{theirs.port}", "--attach-secrets", str(secrets or theirs.secrets()))
     command = [
         str(Path(sys.executable).with_name("dohyo")),
@@ -159,7 +161,7 @@ def begin(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) ->
     ]
     return subprocess.Popen(
         [*command, *more],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -173,7 +175,9 @@ def attach(theirs: Theirs, out: Path, *more: str, secrets: Path | None = None) -
     return run.returncode, " ".join(said.split())
 
 
-def test_a_run_leaves_nothing_and_touches_nothing_else(theirs: Theirs, tmp_path: Path) -> None:
+def test_a_run_leaves_nothing_and_touches_nothing_else(
+    theirs: Theirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, said = attach(theirs, tmp_path / "no")
     assert (code, "add --yes" in said, "dohyo_<id>" in said) == (2, True, True)
     code, said = attach(theirs, tmp_path / "no", "--yes", "--max-data", "999kB")
@@ -184,7 +188,14 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(theirs: Theirs, tmp_path:
 
     before = (theirs.folder / "data/theirs/t.ibd").read_bytes()
     out = tmp_path / "out"
-    code, said = attach(theirs, out, "--yes", "--target", "300", "--max-data", "10MB")
+    password = tmp_path / "vault"
+    password.write_text("of the vault")
+    monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(password))
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    secrets = theirs.secrets()
+    subprocess.run([Path(sys.executable).with_name("ansible-vault"), "encrypt", secrets], check=True)
+    assert PASSWORD not in secrets.read_text()
+    code, said = attach(theirs, out, "--yes", "--target", "300", "--max-data", "10MB", secrets=secrets)
     assert code == 0, said
     assert "mysql-innodb (attached)" in said
     assert "replication: asked for 1, not known" in said
@@ -193,7 +204,7 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(theirs: Theirs, tmp_path:
         file for file in written if PASSWORD.encode() in file.read_bytes() or b"benchuser" in file.read_bytes()
     ] == []
     assert json.loads((out / "raw/01-mysql-innodb/settled.json").read_text())["rows"] == {"usertable": 1000}
-
+    assert (out / "raw/01-mysql-innodb/server/localhost/stats/run-1/stats-status.txt").is_file()
     assert theirs.places == []
     assert list(HOME.glob("attached/*")) == []
     assert (theirs.folder / "data/theirs/t.ibd").read_bytes() == before
@@ -226,22 +237,52 @@ def test_who_may_not_is_told_so(theirs: Theirs, tmp_path: Path) -> None:
     (theirs.folder / f"data/dohyo_{name}").rmdir()
 
 
-@pytest.mark.parametrize("step", ["load", "run-1"])
+def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -> None:
+    terminal, stdin = os.openpty()
+    run = begin(theirs, tmp_path / "out", stdin=stdin)
+    os.close(stdin)
+    assert run.stdout
+    said = ""
+    while "Go on?" not in said:
+        said += run.stdout.read(1)
+        assert run.poll() is None, said
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate(timeout=30)
+    os.close(terminal)
+    assert (run.returncode, said.split("\n")[-2:]) == (130, ["interrupted; nothing was started", ""])
+    assert not (tmp_path / "out").exists()
+
+
+# The statement after which Ctrl-C comes, and its number: just before tables are made, and before the place is removed.
+STATEMENTS = {"making": ("CREATE DATABASE", 1), "removing": ("SHOW GLOBAL STATUS", 2)}
+
+
+@pytest.mark.parametrize("step", ["making", "load", "run-1", "removing"])
 def test_ctrl_c_removes_what_was_made(theirs: Theirs, tmp_path: Path, step: str) -> None:
     out = tmp_path / "out"
-    slow = {"load": ("--target", "20"), "run-1": ("--duration", "60s")}[step]
+    slow = {"load": ("--target", "20"), "run-1": ("--duration", "60s")}.get(step, ())
+    before = len(theirs.log)
     run = begin(theirs, out, "--yes", *slow)
+
+    def reached() -> bool:
+        if step not in STATEMENTS:
+            return (out / f"raw/01-mysql-innodb/{step}").is_dir()
+        statement, number = STATEMENTS[step]
+        return theirs.log[before:].count(statement) >= number
+
     for _ in range(1200):
-        if (out / f"raw/01-mysql-innodb/{step}").is_dir():
+        if reached():
             break
         assert run.poll() is None
         time.sleep(0.1)
-    time.sleep(1)
-    assert len(theirs.places) == 1
+    if step not in STATEMENTS:
+        time.sleep(1)
+        assert len(theirs.places) == 1
     run.send_signal(signal.SIGINT)
     said, _ = run.communicate(timeout=120)
     assert run.returncode == 130, said
     assert theirs.places == []
+    assert list(HOME.glob("attached/*")) == []
 
 
 def test_the_command_is_named_that_removes_it_from_a_server_that_died(theirs: Theirs, tmp_path: Path) -> None:

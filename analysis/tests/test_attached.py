@@ -1,5 +1,7 @@
 """Systems that run already: what an inventory or a scenario may say of them, and which tasks may remove a place."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,9 +95,83 @@ def test_what_is_read_back_is_not_bounded() -> None:
         **attach.bounded("50", {}),
     }
     chosen = loading.load(loading.find("workloadA"), changes)
-    attach.check(chosen, None, None)
+    attach.check(chosen, None, None, {})
     with pytest.raises(BadInputError, match="verify=acknowledged reads back"):
-        attach.check(chosen, "50", None)
+        attach.check(chosen, "50", None, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cassandra_version", "4.1.9"),
+        ("cassandra_heap", "1g"),
+        ("matrix.cassandra_heap", "1g,2g"),
+        ("profile", "tuned"),
+        ("matrix.profile", "vanilla,tuned"),
+        ("reuse", "data"),
+    ],
+)
+def test_settings_of_servers_that_run_already_are_refused(key: str, value: str) -> None:
+    changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra", key: value}
+    name = key.removeprefix("matrix.")
+    with pytest.raises(BadInputError, match=f"^{name}=.*run already.*leave it out"):
+        attach.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
+
+
+def test_settings_that_concern_our_tables_or_servers_that_dohyo_starts_are_not() -> None:
+    changes = {
+        "attached": '{"cassandra": "db"}',
+        "systems": "cassandra,hbase",
+        "cassandra_compaction": "LeveledCompactionStrategy",
+        "cassandra_count_limit": "5",
+        "hbase_heap": "1g",
+        "profile": "tuned",
+        "reuse": "data",
+    }
+    attach.check(loading.load(loading.find("workloadA"), changes), None, None, changes)
+
+
+def test_those_of_the_scenario_itself_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine"
+    file.write_text(loading.find("workloadA").read_text("utf-8") + "\ncassandra_heap=1g\n", "utf-8")
+    changes = {"attached": '{"cassandra": "db"}', "systems": "cassandra"}
+    attach.check(loading.load(file, changes), None, None, changes)
+    assert "mine: cassandra_heap=1g: concerns servers that Dohyo starts" in " ".join(capsys.readouterr().err.split())
+
+
+def _secrets(folder: Path, text: str) -> Path:
+    file = folder / "secrets.yml"
+    file.touch(mode=0o600)
+    file.write_text(text, "utf-8")
+    return file
+
+
+def _vault(verb: str, file: Path, password: Path) -> None:
+    program = Path(sys.executable).with_name("ansible-vault")
+    words: list[str | Path] = [program, verb, "--vault-password-file", password, file]
+    subprocess.run(words, check=True, capture_output=True, env={"LC_ALL": "C.UTF-8"})
+
+
+def test_an_encrypted_file_is_checked_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    password = tmp_path / "password"
+    password.write_text("pw", "utf-8")
+    file = _secrets(tmp_path, "cassandra: {cassandra.username: ann}\n")
+    _vault("encrypt", file, password)
+    with pytest.raises(BadInputError, match="cannot decrypt it; set ANSIBLE_VAULT_PASSWORD_FILE"):
+        attach.check_secrets(file, ["cassandra"])
+    monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(password))
+    attach.check_secrets(file, ["cassandra"])
+    _vault("decrypt", file, password)
+    file.write_text("cassandra: {threadcount: 5}\n", "utf-8")
+    _vault("encrypt", file, password)
+    with pytest.raises(BadInputError, match="cassandra: threadcount: must be"):
+        attach.check_secrets(file, ["cassandra"])
+
+
+def test_a_system_is_attached_once() -> None:
+    for other in ("cassandra=a", "cassandra=b"):
+        with pytest.raises(BadInputError, match=f"{other}.*once for each system"):
+            attach.overrides(["cassandra=a", other], None, [], None)
 
 
 def _tasks(tasks: Any) -> Iterator[dict[str, Any]]:
@@ -110,7 +186,7 @@ def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
     looks = {
         "stop.yml": "stop_found.problems | length == 0",
         "destroy.yml": "destroy_home.removed | length > 0",
-        "trial.yml": "trial_is_database",
+        "trial.yml": "trial_is_database and trial_attached",
         "attached.yml": None,
     }
     found: dict[str, Any] = {}

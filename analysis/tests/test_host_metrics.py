@@ -543,6 +543,17 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     assert by_second == [pytest.approx(other, abs=0.01)] * len(by_second)
 
 
+@pytest.mark.parametrize(("attached", "status"), [("10.0.0.1", "ok"), (None, "invalid")])
+def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
+    tmp_path: Path, attached: str | None, status: str
+) -> None:
+    folder = measured(tmp_path)
+    edit_json(folder / "conditions.json", attached=attached)
+    worked(folder / "hosts/node1" / FILE, 0.0)
+    worked(folder / "hosts/theirs" / FILE, 0.31, boot="b2")
+    assert only(summarise(tmp_path)).status == status
+
+
 @pytest.mark.parametrize(
     ("target", "other", "busiest", "held", "reason"),
     [

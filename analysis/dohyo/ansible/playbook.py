@@ -354,6 +354,30 @@ def host_variables(inventory: Path | None) -> dict[str, dict[str, Any]]:
     return found
 
 
+def decrypted(file: Path) -> str:
+    """What is in a file that Ansible Vault has encrypted, with the password that Ansible's environment names.
+
+    :raises BadInputError: if there is none, or another one
+    """
+    answer = subprocess.run(
+        [Path(sys.executable).with_name("ansible-vault"), "view", file],
+        cwd=ANSIBLE,
+        env=_environment(""),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        # Playbooks do not ask for it.
+        start_new_session=True,
+    )
+    if answer.returncode != 0:
+        raise BadInputError(
+            f"{file}: Ansible Vault cannot decrypt it; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of the file"
+            " with its password"
+        )
+    return answer.stdout
+
+
 def _environment(events: str) -> dict[str, str]:
     """Ansible's environment: this venv and JDK 17 first, a UTF-8 locale (it refuses others), a log without colours.
 

@@ -13,7 +13,7 @@ import click
 import yaml
 
 from dohyo import terminal
-from dohyo.ansible.playbook import Signals, host_variables, play
+from dohyo.ansible.playbook import Signals, decrypted, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import size
 from dohyo.planning import plan
@@ -21,7 +21,7 @@ from dohyo.running.experiment import only_one, read_json
 from dohyo.running.runner import build_client
 from dohyo.scenario import properties, systems
 from dohyo.scenario.phases import INSERT
-from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.scenario import MATRIX, Scenario
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.sizes import size_bytes
 
@@ -42,6 +42,9 @@ _PLACES = {
     "hbase": rf"{_HOSTS}(:?/[0-9A-Za-z_./-]*)?",
 }
 
+# Properties that concern nothing but servers that Dohyo starts, with that value.
+_OF_SERVERS = {"profile": "tuned", "reuse": "data"}
+
 
 def overrides(
     given: Sequence[str], secrets: str | None, may: Sequence[str], inventory: Path | None
@@ -54,12 +57,13 @@ def overrides(
     :raises BadInputError: naming the option and what is wrong with it
     """
     of_inventory = _of_inventory(inventory)
-    attached = dict(of_inventory.get("attached") or {})
+    named: dict[str, str] = {}
     for each in given:
         name, equals, places = each.partition("=")
-        if not equals or name in dict(one.split("=", 1) for one in given[: given.index(each)]):
+        if not equals or name in named:
             raise BadInputError(f"--attach {each}: must read --attach SYSTEM=HOSTS, once for each system")
-        attached[name] = places
+        named[name] = places
+    attached = {**(of_inventory.get("attached") or {}), **named}
     secrets = secrets or of_inventory.get("attached_secrets")
     may = may or of_inventory.get("attached_may") or ()
     if not attached:
@@ -128,7 +132,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
     if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
         raise BadInputError(f"--attach-secrets {file}: must be a file that nobody else may read; type chmod 600 {file}")
     if text.startswith("$ANSIBLE_VAULT;"):
-        return
+        text = decrypted(file)
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -182,18 +186,20 @@ def check_measured(given: Sequence[str], scenario: Scenario) -> None:
             raise BadInputError(f"--attach {each}: is not among --systems {among}; name it there, too")
 
 
-def check(scenario: Scenario, target: str | None, most: str | None) -> None:
+def check(scenario: Scenario, target: str | None, most: str | None, changes: Mapping[str, str]) -> None:
     """Refuses what a run must not do to servers that are not ours.
 
     :param target: operations per second that no phase may exceed, as given
     :param most: bytes of records that may be written, as given
-    :raises BadInputError: naming what is too much, or cannot be bounded
+    :param changes: what the command line says of the scenario
+    :raises BadInputError: naming what is too much, or cannot be bounded, or nobody would set
     """
     attached = of(scenario)
     if not attached:
         if most is not None:
             raise BadInputError(f"--max-data {most}: bounds what is written to a system that --attach names")
         return
+    _check_settings(scenario, attached, changes)
     bytes_most = size_bytes(most) if most is not None else None
     if most is not None and bytes_most is None:
         raise BadInputError(f"--max-data {most}: must be a size, such as 10GB")
@@ -216,6 +222,31 @@ def check(scenario: Scenario, target: str | None, most: str | None) -> None:
             )
         if target is not None:
             _check_rates(point, target)
+
+
+def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Mapping[str, str]) -> None:
+    """Refuses settings of servers that nobody starts; those of the scenario's file are named.
+
+    :raises BadInputError: naming the setting of the command line
+    """
+    ours = {systems.all_systems()[name].role for name in scenario.systems if name not in attached}
+    idle: dict[str, str] = {}
+    for trial in plan.trials(scenario):
+        if trial.system not in attached:
+            continue
+        system = systems.all_systems()[trial.system]
+        for key, value in trial.scenario.role_variables.items():
+            if key.startswith(f"{system.role}_") and key not in system.of_tables and system.role not in ours:
+                idle[key] = str(value)
+        if not ours:
+            idle |= {key: value for key, value in _OF_SERVERS.items() if trial.scenario[key] == value}
+    for key, value in idle.items():
+        what = f"{key}={value}: concerns servers that Dohyo starts, and these run already"
+        if key in changes or f"{MATRIX}{key}" in changes:
+            raise BadInputError(f"{what} (--attach {','.join(attached)}); leave it out")
+        if key in scenario.matrix:
+            raise BadInputError(f"{what}; measure a copy of the scenario {scenario.name} without {MATRIX}{key}")
+        terminal.warn(f"the scenario {scenario.name}: {what}: it is ignored")
 
 
 def _check_rates(point: Scenario, target: str) -> None:

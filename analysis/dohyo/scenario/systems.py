@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -79,6 +79,8 @@ class System:
     licence: str = ""
     # Servers that run already can be measured (docs/attach.md).
     attaches: bool = False
+    # Variables that concern the tables also of servers that run already; others concern servers that Dohyo starts.
+    of_tables: tuple[str, ...] = ()
 
     def installed(self) -> bool:
         """Whether its server was put on this machine before."""
@@ -284,10 +286,17 @@ def all_systems() -> dict[str, System]:
             each.get("by_name", False),
             each.get("archive", {}).get("licence", "").strip(),
             "attach" in each,
+            _of_tables(each),
         )
         for role, each in _descriptions().items()
         for name, variant in each.get("variants", {role: {}}).items()
     }
+
+
+def _of_tables(description: Mapping[str, Any]) -> tuple[str, ...]:
+    """The variables that also count where the servers run already."""
+    said = [description.get("attach"), description.get("count_limit"), description.get("timeouts", {}).get("settle")]
+    return tuple(key for key in description["variables"] if re.search(rf"\b{key}\b", json.dumps(said)))
 
 
 def profiles() -> str:

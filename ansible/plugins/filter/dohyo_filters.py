@@ -482,22 +482,21 @@ def answered(state: Any, system: str, verb: str, answers: Mapping[str, Any]) -> 
     return {**state, system: {**state.get(system, {}), **found}}
 
 
-def attached_properties(file: str, system: str) -> dict[str, str]:
+def attached_properties(text: str, file: str, system: str) -> dict[str, str]:
     """What lets the clients into a system that is attached, by the binding's names; nothing where no file is named.
 
     Raises AnsibleFilterError where others may read the file, or it is of another form.
 
-    :param file: of the control machine, YAML: by system its properties. The file that ``….ca`` names is taken in, in
+    :param text: of the file, in YAML: by system its properties. The file that ``….ca`` names is taken in, in
         Base64, so that clients and administration need no file of it.
+    :param file: of the control machine; empty for none
     """
     if not file:
         return {}
-    path = os.path.expanduser(file)
     try:
-        if os.stat(path).st_mode & 0o077:
+        if os.stat(os.path.expanduser(file)).st_mode & 0o077:
             raise AnsibleFilterError(f"attached_secrets={file}: others may read it; type chmod 600 {file}")
-        with open(path, encoding="utf-8") as opened:
-            found = (yaml.safe_load(opened) or {}).get(system, {}).items()
+        found = (yaml.safe_load(text) or {}).get(system, {}).items()
         properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found}
         for key in [key for key in properties if key.endswith(".ca")]:
             with open(os.path.expanduser(properties[key]), "rb") as certificates:

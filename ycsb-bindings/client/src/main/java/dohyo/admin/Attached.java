@@ -7,6 +7,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * Administration of a cluster that is somebody else's: one place of our own (a keyspace, a database, …) is made,
@@ -68,6 +71,14 @@ public interface Attached extends AutoCloseable {
     return false;
   }
 
+  /**
+   * What the servers count of their own work, that for others included, by the part of a file's name; figures.yml of
+   * the system says what it means. Nothing of what others ask or store.
+   */
+  default Map<String, List<String>> statistics() throws Exception {
+    return Map.of();
+  }
+
   /** One small read that changes nothing, for its latency. */
   void ping() throws Exception;
 
@@ -82,12 +93,13 @@ public interface Attached extends AutoCloseable {
   @Override
   void close() throws IOException;
 
-  /** The verbs schema, settle, count, remove and doctor. */
+  /** The verbs schema, settle, count, stats, remove and doctor. */
   static Map<String, Admin.Verb> verbs(Opening opening) {
     return Map.of(
         "schema", arguments -> answer(opening, arguments, AttachedVerbs::schema),
         "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
         "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
+        "stats", arguments -> answer(opening, arguments, AttachedVerbs::stats),
         // Without the file nothing was made, and nobody need be asked.
         "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
             : Map.of("removed", false),
@@ -107,7 +119,28 @@ public interface Attached extends AutoCloseable {
     arguments.properties().setProperty("trial", arguments.required("trial") + " " + arguments.required(NONCE));
     try (Attached attached = opening.with(arguments)) {
       return work.on(attached, arguments);
+    } catch (Exception e) {
+      String said = anonymous(e.toString(), Admin.properties(arguments, "connection"));
+      throw said.equals(e.toString()) ? e : new IOException(said, e);
     }
+  }
+
+  /** A message, which becomes evidence: without a server's stack, and with a property's name in place of who we are. */
+  private static String anonymous(String message, Settings access) {
+    String said = message.lines().takeWhile(line -> !line.startsWith("\tat ")).collect(Collectors.joining("\n"));
+    for (String key : access.properties().stringPropertyNames()) {
+      if (key.matches("(.*[.])?(user|username|password)|principal") && access.has(key)) {
+        said = without(said, access.required(key), key);
+        if (key.equals("principal")) {
+          said = without(said, access.required(key).split("[/@]")[0], key); // as Hadoop calls its user
+        }
+      }
+    }
+    return said;
+  }
+
+  private static String without(String message, String word, String key) {
+    return message.replaceAll("(?<!\\w)" + Pattern.quote(word) + "(?!\\w)", Matcher.quoteReplacement("(" + key + ")"));
   }
 
   /** The error for a place that is there. */

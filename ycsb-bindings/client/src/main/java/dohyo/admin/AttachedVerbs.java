@@ -3,6 +3,7 @@ package dohyo.admin;
 import dohyo.binding.Settings;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -49,6 +50,21 @@ final class AttachedVerbs {
     answer.put("notes", List.of(note));
     answer.put("rows", attached.countRows());
     return answer;
+  }
+
+  /** Writes the servers' statistics into files of {@code folder}, if we may read them. */
+  static Map<String, ?> stats(Attached attached, Settings arguments) throws IOException {
+    Path folder = Admin.folder(arguments);
+    Map<String, List<String>> statistics;
+    try {
+      statistics = attached.statistics();
+    } catch (Exception e) {
+      return Map.of("refused", true); // a measurement does not depend on them
+    }
+    for (Map.Entry<String, List<String>> each : statistics.entrySet()) {
+      Files.write(folder.resolve("stats-" + each.getKey() + ".txt"), each.getValue());
+    }
+    return Map.of();
   }
 
   static Map<String, ?> remove(Attached attached, Settings arguments) throws Exception {

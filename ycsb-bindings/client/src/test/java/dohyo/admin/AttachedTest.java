@@ -19,6 +19,9 @@ class AttachedTest {
   /** The marks of the tables, by place, on a cluster in memory. */
   private final Map<String, String> cluster = new HashMap<>();
 
+  /** What the servers say instead of an answer; null if they answer. */
+  private String refusal;
+
   @TempDir
   private Path folder;
 
@@ -36,6 +39,9 @@ class AttachedTest {
 
     @Override
     public boolean exists() {
+      if (refusal != null) {
+        throw new IllegalStateException(refusal);
+      }
       return cluster.containsKey(arguments.required("place"));
     }
 
@@ -89,7 +95,9 @@ class AttachedTest {
 
   private Map<String, ?> run(String verb, Path made) throws Exception {
     Properties arguments = new Properties();
-    arguments.putAll(Map.of("place", "dohyo_1", "trial", "1", "made", made.toString()));
+    arguments.putAll(Map.of("place", "dohyo_1", "trial", "1", "made", made.toString(),
+        "connection", Files.writeString(
+        folder.resolve("connection"), "x.user=ann\nx.password=pw\nprincipal=bob@A.B\nx.principal=hb\n").toString()));
     return Attached.verbs(Memory::new).get(verb).run(new Settings(arguments));
   }
 
@@ -100,6 +108,16 @@ class AttachedTest {
     assertEquals(Boolean.TRUE, run("remove", made).get("removed"));
     assertEquals(Map.of(), cluster);
     assertTrue(Files.notExists(made));
+  }
+
+  /** Messages become evidence. */
+  @Test
+  void aMessageDoesNotSayWhoWeAre() throws Exception {
+    refusal = "Access denied for user 'ann'@'h', anna, pw, bob@A.B, bob (auth:KERBEROS), hb";
+    IOException error = assertThrows(IOException.class, () -> run("schema", folder.resolve("made")));
+    assertEquals("java.lang.IllegalStateException: Access denied for user '(x.user)'@'h', anna, (x.password),"
+        + " (principal), (principal) (auth:KERBEROS), hb",
+        error.getMessage());
   }
 
   @Test

@@ -62,6 +62,15 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     }
   }
 
+  /**
+   * Asks the servers for an answer, whatever it is.
+   *
+   * @throws DBException if none comes in time; it names ZooKeeper's address
+   */
+  public static void reach(Settings settings, long millis) throws DBException {
+    regionServers(configuration(settings, millis), millis);
+  }
+
   /** Asked through a connection of its own: the driver fixes the number of channels when it makes a connection. */
   private static int regionServers(Configuration configuration, long millis) throws DBException {
     AsyncConnection connection = connect(configuration, millis);
@@ -157,6 +166,7 @@ public final class HBaseConnection implements Shared.Connection, Transport {
         configuration.set(key, settings.text(key, ""));
       }
     }
+    Kerberos.configure(settings, configuration);
     return configuration;
   }
 }

@@ -23,6 +23,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -303,6 +304,21 @@ public final class AerospikeAdmin {
       }
       return Map.of("files", reports.keySet());
     }
+  }
+
+  /** The namespace's statistics of all nodes together: sums, and true if any says so. */
+  static List<String> totals(AerospikeClient client, String namespace) throws IOException {
+    Map<String, String> totals = new TreeMap<>();
+    for (Node node : client.getNodes()) {
+      pairs(info(node, "namespace/" + namespace), ";").forEach((name, value) ->
+          totals.merge(name, value, AerospikeAdmin::total));
+    }
+    return totals.entrySet().stream().map(each -> each.getKey() + "=" + each.getValue()).toList();
+  }
+
+  private static String total(String one, String other) {
+    return (one + other).matches("[0-9]+") ? Long.toString(Long.parseLong(one) + Long.parseLong(other))
+        : one.equals("true") ? one : other;
   }
 
   static AerospikeClient connect(Settings arguments) throws IOException {

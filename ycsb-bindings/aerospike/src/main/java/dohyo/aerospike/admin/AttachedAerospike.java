@@ -23,12 +23,13 @@ import java.util.Map;
  */
 public final class AttachedAerospike implements Attached {
   private static final String MARK = "mark";
+  private static final int NEVER = -1;
 
   private final Settings arguments;
   private final AerospikeClient client;
   private final Key mark;
 
-  private AttachedAerospike(Settings arguments) throws IOException {
+  AttachedAerospike(Settings arguments) throws IOException {
     this.arguments = arguments;
     for (String table : Admin.tables(arguments)) {
       if (!table.startsWith(place() + "_")) {
@@ -84,6 +85,7 @@ public final class AttachedAerospike implements Attached {
     AerospikeAdmin.requireEqualNodes(client.getNodes(), namespace());
     WritePolicy create = new WritePolicy(client.writePolicyDefault);
     create.recordExistsAction = RecordExistsAction.CREATE_ONLY;
+    create.expiration = NEVER; // whatever the namespace's default-ttl
     try {
       client.put(create, mark, new Bin(MARK, Admin.mark(arguments)));
       return true;
@@ -129,6 +131,11 @@ public final class AttachedAerospike implements Attached {
   @Override
   public Map<String, Long> countRows() throws IOException {
     return AerospikeAdmin.countRows(client, arguments);
+  }
+
+  @Override
+  public Map<String, List<String>> statistics() throws IOException {
+    return Map.of("namespace", AerospikeAdmin.totals(client, namespace()));
   }
 
   @Override

@@ -30,7 +30,7 @@ public final class AttachedCql implements Attached {
   private final Settings arguments;
   private final CqlAdmin cql;
 
-  private AttachedCql(Settings arguments) {
+  AttachedCql(Settings arguments) {
     arguments.properties().setProperty("keyspace", arguments.required("place"));
     this.arguments = arguments;
     cql = new CqlAdmin(arguments);

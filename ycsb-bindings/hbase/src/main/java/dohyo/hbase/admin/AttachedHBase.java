@@ -4,6 +4,7 @@ import dohyo.admin.Admin;
 import dohyo.admin.Attached;
 import dohyo.admin.Wait;
 import dohyo.binding.Settings;
+import dohyo.hbase.HBaseConnection;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -17,16 +18,20 @@ import org.apache.hadoop.hbase.NamespaceNotFoundException;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptor;
+import site.ycsb.DBException;
 
 /**
  * A namespace of our own in somebody else's HBase. Arguments: those of {@link HBaseAdmin} but for the web pages; the
  * tables' names begin with the place and a colon; connection, a file with further properties of the binding.
  */
 public final class AttachedHBase implements Attached {
+  /** Servers that run already need no time to start. */
+  private static final long REACH_MILLIS = 20_000;
+
   private final Settings arguments;
   private final HBaseAdmin hbase;
 
-  private AttachedHBase(Settings arguments) throws IOException {
+  AttachedHBase(Settings arguments) throws IOException {
     this.arguments = arguments;
     for (String table : Admin.tables(arguments)) {
       if (!table.startsWith(place() + ":")) {
@@ -35,6 +40,11 @@ public final class AttachedHBase implements Attached {
     }
     // What lets us in does not say where we go.
     Admin.properties(arguments, "connection").properties().forEach(arguments.properties()::putIfAbsent);
+    try {
+      HBaseConnection.reach(arguments, REACH_MILLIS);
+    } catch (DBException e) {
+      throw new IOException(e.getMessage(), e);
+    }
     hbase = new HBaseAdmin(arguments);
   }
 

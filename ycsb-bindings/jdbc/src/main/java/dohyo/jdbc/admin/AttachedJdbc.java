@@ -72,6 +72,14 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
         table -> Long.parseLong(inside().value("SELECT COUNT(*) FROM " + dialect.quoted(table))));
   }
 
+  /** The query for the server's counters, as {@link JdbcAdmin#views} has it. */
+  protected abstract String status() throws SQLException;
+
+  @Override
+  public final Map<String, List<String>> statistics() throws SQLException {
+    return Map.of("status", JdbcAdmin.lines(inside().rows(status())));
+  }
+
   @Override
   public final void ping() throws SQLException {
     server.value("SELECT 1");

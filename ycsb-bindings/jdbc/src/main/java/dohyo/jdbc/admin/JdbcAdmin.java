@@ -222,7 +222,8 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Long.parseLong(server.value("SELECT COUNT(*) FROM " + dialect.quoted(table)));
   }
 
-  private static List<String> lines(List<Map<String, String>> rows) {
+  /** Rows as lines of a file that figures.yml of a system reads. */
+  static List<String> lines(List<Map<String, String>> rows) {
     return rows.stream().map(row -> row.entrySet().stream()
         .map(field -> field.getKey().matches("Variable_name|Value|Status|Type")
             ? field.getValue() : field.getKey() + "=" + field.getValue())

@@ -19,7 +19,7 @@ public final class AttachedMysql extends AttachedJdbc<MysqlServer> {
   private static final int EXISTS = 1007;
   private static final List<String> RIGHTS = List.of("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE");
 
-  private AttachedMysql(Settings arguments) throws SQLException {
+  AttachedMysql(Settings arguments) throws SQLException {
     super(arguments, new MysqlDialect(), new MysqlServer(new MysqlLogin(
         connection(arguments, "mysql.url", "jdbc:mariadb://" + arguments.required("server") + "/"))));
   }
@@ -33,6 +33,11 @@ public final class AttachedMysql extends AttachedJdbc<MysqlServer> {
   protected MysqlServer inside() throws SQLException {
     server().execute("USE " + quoted());
     return server();
+  }
+
+  @Override
+  protected String status() {
+    return MysqlAdmin.STATUS;
   }
 
   @Override

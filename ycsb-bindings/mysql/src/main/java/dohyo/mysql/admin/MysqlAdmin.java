@@ -24,6 +24,8 @@ import java.util.stream.Collectors;
  * properties, since a command line would show the password; the others are read by each verb below.
  */
 public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
+  /** The query for the server's counters. */
+  static final String STATUS = "SHOW GLOBAL STATUS";
   private static final int MEBIBYTE = 1 << 20;
   /**
    * InnoDB's settings while it settles, in this order, as the first bounds the second: how many pages of 16 KiB it
@@ -100,7 +102,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
 
   @Override
   protected Map<String, String> views() {
-    return Map.of("status", "SHOW GLOBAL STATUS", "variables", "SHOW GLOBAL VARIABLES",
+    return Map.of("status", STATUS, "variables", "SHOW GLOBAL VARIABLES",
         "tables", "SHOW TABLE STATUS", "innodb", "SHOW ENGINE INNODB STATUS", "replica", "SHOW REPLICA STATUS",
         "connections", "SHOW PROCESSLIST");
   }

@@ -44,7 +44,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** Connected to our database; null before. */
   private JdbcServer inside;
 
-  private AttachedPostgresql(Settings arguments) throws SQLException {
+  AttachedPostgresql(Settings arguments) throws SQLException {
     super(arguments, new PostgresqlDialect(), to(arguments, arguments.text("database", "postgres")));
   }
 
@@ -82,6 +82,11 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
       inside = to(arguments(), place());
     }
     return inside;
+  }
+
+  @Override
+  protected String status() throws SQLException {
+    return PostgresqlAdmin.status(inside());
   }
 
   @Override

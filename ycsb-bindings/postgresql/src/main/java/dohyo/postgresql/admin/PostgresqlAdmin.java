@@ -195,18 +195,23 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     server.execute("CHECKPOINT");
   }
 
-  @Override
-  protected Map<String, String> views() throws SQLException {
-    Map<String, String> views = new LinkedHashMap<>();
+  /** The query for the server's counters, and those of the database that it is connected to. */
+  static String status(JdbcServer server) throws SQLException {
     List<String> counters = new ArrayList<>();
     for (String view : COUNTERS) {
-      if (primary().value("SELECT to_regclass('%s')".formatted(view)) != null) {
+      if (server.value("SELECT to_regclass('%s')".formatted(view)) != null) {
         counters.add(("SELECT '%1$s.' || key AS \"Variable_name\", value AS \"Value\""
             + " FROM %1$s, jsonb_each_text(to_jsonb(%1$s))").formatted(view)
             + (view.endsWith("database") ? " WHERE datname = current_database()" : ""));
       }
     }
-    views.put("status", String.join(" UNION ALL ", counters));
+    return String.join(" UNION ALL ", counters);
+  }
+
+  @Override
+  protected Map<String, String> views() throws SQLException {
+    Map<String, String> views = new LinkedHashMap<>();
+    views.put("status", status(primary()));
     views.put("settings", "SELECT name AS \"Variable_name\", setting AS \"Value\" FROM pg_settings");
     views.put("tables", "SELECT * FROM pg_stat_user_tables");
     views.put("replication", "SELECT * FROM pg_stat_replication");
