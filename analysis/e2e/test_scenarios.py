@@ -179,3 +179,13 @@ def test_insert_race(tmp_path: Path) -> None:
     page = (folder / "summary.md").read_text()
     assert "Rows against seconds" in page
     assert "published" in page
+
+
+def test_the_tables_of_insert_race_are_read(tmp_path: Path) -> None:
+    part = ["--systems=cassandra,mysql-innodb", "--set=matrix.variant=sync-4", "--scale=0.003"]
+    trials = measured(tmp_path, "insert-race-reads", *part)
+    assert [trial["system"] for trial in trials] == ["cassandra", "mysql-innodb"]
+    for trial in trials:
+        assert {"run INSERT", "run READ"} <= operations(trial)
+        (read,) = (row for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "READ"))
+        assert (read["records"], read["not_found"]) == (read["operations"], 0)

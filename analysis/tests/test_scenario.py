@@ -329,6 +329,9 @@ def test_columns_of_a_key(tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.write_text(chosen.text(), encoding="utf-8")
     assert loading.load(again)["keycolumns"] == STATDATA
+    for grouped in ("(host int 10), user text(2) 5, when int", "(host int 10, user text(2) 5), when int"):
+        chosen = load(tmp_path, SMALL, "insertorder=ordered", f"keycolumns= {grouped.replace(' ', '  ')}")
+        assert chosen.client_properties["keycolumns"] == grouped
 
 
 def test_partitions_are_the_short_form(tmp_path: Path) -> None:
@@ -363,6 +366,8 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
         ("host int 2147483649, when timestamp", "the type has room for 2147483648 values"),
         ("host text(2) 101, when timestamp", "the type has room for 100 values"),
         ("host text(200) 10, user text(60) 10, when int", "a key has 264 bytes; at most 255 are allowed"),
+        ("(host int 10, when timestamp)", "the parenthesis must be closed before the last column"),
+        ("host int 10), when timestamp", "'host int 10.' must be a name"),
         ("host int 10, field9 timestamp", "a field is called field9, too"),
         ("host int 9, when text(2)", "recordcount=1000: .* makes 900 different keys"),
     ],

@@ -39,18 +39,34 @@ def parse(text: str) -> list[Column]:
     """
     if not text:
         return []
-    parts = text.split(",")
+    parts, _ = _parts(text)
     if not 2 <= len(parts) <= MOST_COLUMNS:
         raise ValueError(
             f"has {len(parts)} columns; from 2 to {MOST_COLUMNS} are possible, as in host int 10, when timestamp"
         )
-    columns = [_column(part.strip(), last=index == len(parts) - 1) for index, part in enumerate(parts)]
+    columns = [_column(part, last=index == len(parts) - 1) for index, part in enumerate(parts)]
     names = [column.name for column in columns]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"the name {twice} occurs twice")
     if (length := sum(column.bytes for column in columns)) > MOST_BYTES:
         raise ValueError(f"a key has {length} bytes; at most {MOST_BYTES} are allowed; make texts shorter")
     return columns
+
+
+def _parts(text: str) -> tuple[list[str], int]:
+    """What is said of each column, and how many of the first are in parentheses: the key of a partition.
+
+    :raises ValueError: if the parenthesis is not closed before the last column
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not parts[0].startswith("("):
+        return parts, 0
+    parts[0] = parts[0][1:]
+    for index, part in enumerate(parts[:-1]):
+        if part.endswith(")"):
+            parts[index] = part[:-1]
+            return parts, index + 1
+    raise ValueError("the parenthesis must be closed before the last column")
 
 
 def _column(part: str, *, last: bool) -> Column:
@@ -67,10 +83,12 @@ def _column(part: str, *, last: bool) -> Column:
     return Column(found[1], found[2], _BYTES.get(found[2]) or int(found[3]), values)
 
 
-def plain(columns: Sequence[Column]) -> str:
-    """The columns as one text, in the form from which the roles take them apart: host int 10, when timestamp."""
-    *first, last = columns
-    return ", ".join([*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"])
+def plain(text: str) -> str:
+    """Columns that can be parsed, in the form from which the roles take them apart: host int 10, when timestamp."""
+    *first, last = parse(text)
+    _, grouped = _parts(text)
+    parts = [*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"]
+    return ", ".join([f"({', '.join(parts[:grouped])})", *parts[grouped:]] if grouped else parts)
 
 
 def series(partitions: int) -> str:

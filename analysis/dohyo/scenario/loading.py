@@ -164,7 +164,8 @@ def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
     if not large:
         raise BadInputError(f"--full: {file} has one size only; {FULL}key=value in it is for the full one")
     replaced = {_about(key) for key in large}
-    return {key: value for key, value in small.items() if _about(key) not in replaced} | large
+    # A dimension keeps its place in the matrix.
+    return {key: value for key, value in small.items() if key in large or _about(key) not in replaced} | large
 
 
 def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, dict[str, str]]:

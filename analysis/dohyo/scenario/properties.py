@@ -156,10 +156,9 @@ class Property:
 
     def _columns(self, value: str) -> str:
         try:
-            columns = key_columns.parse(value)
+            return key_columns.plain(value) if value else ""
         except ValueError as error:
             raise BadInputError(f"{self.key}={value}: {error}") from error
-        return key_columns.plain(columns) if columns else ""
 
     def _file(self, value: str) -> str | None:
         # Absolute, because clients work in folders of their own.

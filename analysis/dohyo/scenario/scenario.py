@@ -120,6 +120,8 @@ class Scenario:
                 "operationtimeout": str(tries * self.number("operationtimeout")),
             }
         values = {**self.values, **implied, **own}
+        if passes := int(values.get("passes", "0")):
+            values["operationcount"] = str(self.number("recordcount") * passes // int(values.get("batchsize", "1")))
         return replace(self, values=values, phase_values={})
 
     @property

@@ -35,7 +35,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 # What it may have besides.
 OPTIONAL = (
     *("archive", "asks_ready", "attach", "available", "binaries", "by_name", "capabilities", "certificates"),
-    *("client_certificates", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
+    *("client_certificates", "compression", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
     *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "log_folders", "login", "look"),
     *(
         "makes",

@@ -219,6 +219,8 @@ def _check_run(run: Scenario, load: Scenario) -> None:
             f"requestdistribution={run['requestdistribution']}: has one newest record, so it needs tablecount=1,"
             f" not {run['tablecount']}"
         )
+    if run.number("passes"):
+        _check_passes(run)
     if run.duration == 0 and run.number("operationcount") == 0:
         raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
     if run.number("batchsize") > 1 and shares["scanproportion"] > 0:
@@ -227,6 +229,18 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         raise BadInputError(
             f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread works on the records that it"
             f" has loaded, so it must be that of the load, which is {load['threadcount']}"
+        )
+
+
+def _check_passes(run: Scenario) -> None:
+    """Checks that a run can end when it has asked for every record so many times."""
+    given = f"passes={run['passes']}"
+    if run.duration:
+        raise BadInputError(f"{given} and duration={run['duration']} both say what ends a run; set one of them to 0")
+    if run["requestdistribution"] != "ranges":
+        raise BadInputError(
+            f"{given} with requestdistribution={run['requestdistribution']}: only requestdistribution=ranges asks for"
+            " every record equally often; leave passes out"
         )
 
 

@@ -28,6 +28,8 @@ from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
 NOT_MEASURED, NOT_SET = "not measured", "not set"
 # Properties that trial.json has by another name.
 _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": "duration"}
+# What a system's own compression has where the scenario's is meant.
+_AS_THE_SCENARIO = "scenario"
 _OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
 _COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
 
@@ -110,8 +112,9 @@ def before(
         own = {name: value for name, value in trial.items() if name.startswith(f"{role}_")}
         known = values.get((system, point_name(point)), {})
         servers = {**systems.defaults(role), **own, **own.get(f"{role}_settings", {}), **known}
-        threads = [phase["threads"] for phase in trial["trial_phases"] or [trial["trial_load"]]]
-        clients = hosts.client_count
+        if servers.get(f"{role}_compression", _AS_THE_SCENARIO) != _AS_THE_SCENARIO:
+            workload[""]["compression"] = plain(servers[f"{role}_compression"])
+        measured = trial["trial_phases"] or [trial["trial_load"]]
         versions = {"server": servers.get(f"{role}_version"), "jdk": servers.get(f"{role}_jdk")}
         others = {
             **_others(workload, hosts, machine),
@@ -119,7 +122,7 @@ def before(
             "hosts": str(hosts.count),
             "clients": None if hosts.client_count is None else str(hosts.client_count),
             "clients_on": _SHARED if hosts.clients else _OWN_HOSTS,
-            "all_threads": None if clients is None else _each(count * clients for count in threads),
+            "all_threads": _each(_all_threads(phase, hosts.client_count) for phase in measured),
         }
         found.append(Here(system, point, workload, servers, others))
     return found
@@ -173,8 +176,17 @@ def _others(
     }
 
 
+def _all_threads(phase: Mapping[str, Any], clients: int | None) -> int | None:
+    """Of all clients together."""
+    if phase["properties"].get("threadcount.of") == "all":
+        return int(phase["threads"])
+    return None if clients is None else int(phase["threads"]) * clients
+
+
 def _each(values: Iterable[object]) -> str | None:
-    return ", ".join(dict.fromkeys(map(str, values))) or None
+    """Each value once; nothing where one of them is not known."""
+    found = dict.fromkeys(values)
+    return None if None in found else ", ".join(map(str, found)) or None
 
 
 def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:

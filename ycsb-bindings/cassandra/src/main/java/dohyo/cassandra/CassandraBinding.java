@@ -31,8 +31,8 @@ import site.ycsb.Status;
 /**
  * Apache Cassandra through prepared CQL statements. Keys and values go as raw bytes, so that a table may have
  * {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB. With
- * {@code keycolumns} the key's columns are the table's: the last one is the clustering column, the others are the
- * partition key, and a scan reads on in its partition.
+ * {@code keycolumns} the key's columns are the table's: the last one, or those behind the parentheses, are clustering
+ * columns, the others the partition key, and a scan reads on in its partition.
  *
  * <p>Batches: {@code cassandra.batchmode=async} (default) sends the statements side by side, {@code unlogged} and
  * {@code logged} as one CQL batch, with one status for all records. {@code cassandra.batchread=async} (default)

@@ -11,6 +11,7 @@ import com.datastax.driver.core.SocketOptions;
 import com.datastax.driver.core.exceptions.DriverException;
 import com.datastax.driver.core.policies.ConstantReconnectionPolicy;
 import com.datastax.driver.core.policies.DCAwareRoundRobinPolicy;
+import com.datastax.driver.core.policies.LoadBalancingPolicy;
 import com.datastax.driver.core.policies.TokenAwarePolicy;
 import dohyo.binding.Binding;
 import dohyo.binding.KeyColumns;
@@ -124,13 +125,9 @@ public final class CassandraConnection implements Shared.Connection, Transport {
     SocketOptions sockets = new SocketOptions()
         .setConnectTimeoutMillis(settings.number("cassandra.connecttimeoutmillis", 5000, 1, 3_600_000))
         .setReadTimeoutMillis(settings.number("cassandra.readtimeoutmillis", answerMillis, 1, 3_600_000));
-    DCAwareRoundRobinPolicy.Builder ring = DCAwareRoundRobinPolicy.builder();
-    if (settings.has("cassandra.localdc")) {
-      ring.withLocalDc(settings.text("cassandra.localdc", ""));
-    }
     driver.withPort(port)
         .withProtocolVersion(ProtocolVersion.V4)
-        .withLoadBalancingPolicy(new TokenAwarePolicy(ring.build()))
+        .withLoadBalancingPolicy(routing(settings))
         .withRetryPolicy(retries)
         .withReconnectionPolicy(new ConstantReconnectionPolicy(RECONNECT_MILLIS))
         .withPoolingOptions(pooling)
@@ -144,6 +141,15 @@ public final class CassandraConnection implements Shared.Connection, Transport {
       throw new DBException("hosts=" + String.join(",", hosts) + ": " + e.getMessage()
           + "; give names or addresses that this machine can resolve", e);
     }
+  }
+
+  /** To which node a request goes: to a copy of its record, or to all nodes in turn. */
+  static LoadBalancingPolicy routing(Settings settings) {
+    DCAwareRoundRobinPolicy.Builder ring = DCAwareRoundRobinPolicy.builder();
+    if (settings.has("cassandra.localdc")) {
+      ring.withLocalDc(settings.text("cassandra.localdc", ""));
+    }
+    return settings.flag("cassandra.tokenaware", true) ? new TokenAwarePolicy(ring.build()) : ring.build();
   }
 
   private static ConsistencyLevel consistency(Settings settings, String key) {

@@ -28,7 +28,7 @@ public record Query(Verb verb, String table, Columns columns) {
   /**
    * The statement's text; names are quoted, since CQL folds the others to lower case.
    *
-   * @param key the columns of the table's key; where there are several, the last is the clustering column
+   * @param key the columns of the table's key; those after the partition's are clustering columns
    */
   String cql(KeyColumns key) {
     String name = quoted(table);
@@ -45,9 +45,9 @@ public record Query(Verb verb, String table, Columns columns) {
     };
   }
 
-  /** What a table's rows are found by: its partition key, and of several columns the last as clustering column. */
+  /** What a table's rows are found by: its partition key, and of several columns the others as clustering columns. */
   public static String primaryKey(KeyColumns key) {
-    return key.several() ? "(" + partitionKey(key) + "), " + quoted(key.last().name()) : partitionKey(key);
+    return key.several() ? "(" + partitionKey(key) + "), " + each(clustering(key), "%s", ", ") : partitionKey(key);
   }
 
   /** The names of the columns that choose a row's partition. */
@@ -66,13 +66,21 @@ public record Query(Verb verb, String table, Columns columns) {
   }
 
   private static List<String> partition(KeyColumns key) {
-    return key.several() ? key.names().subList(0, key.names().size() - 1) : key.names();
+    return key.names().subList(0, key.partition());
+  }
+
+  private static List<String> clustering(KeyColumns key) {
+    return key.names().subList(key.partition(), key.names().size());
   }
 
   /** From a record on: to the end of its partition; where a partition is a record, from token to token. */
   private static String from(KeyColumns key) {
-    return key.several() ? each(partition(key), "%s = ?", " AND ") + " AND " + quoted(key.last().name()) + " >= ?"
-        : "token(" + partitionKey(key) + ") >= token(?)";
+    if (!key.several()) {
+      return "token(" + partitionKey(key) + ") >= token(?)";
+    }
+    List<String> rest = clustering(key);
+    return each(partition(key), "%s = ?", " AND ") + " AND " + (rest.size() == 1 ? quoted(rest.get(0)) + " >= ?"
+        : "(" + each(rest, "%s", ", ") + ") >= (" + each(rest, "?", ", ") + ")");
   }
 
   // The key always comes first, as it does in SELECT *.

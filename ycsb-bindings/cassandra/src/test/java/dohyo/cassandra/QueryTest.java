@@ -50,6 +50,17 @@ class QueryTest {
     assertEquals("\"host\", \"user\"", Query.partitionKey(key));
   }
 
+  @Test
+  void parenthesesSayWhichColumnsArePartitionKey() {
+    KeyColumns key = columns("(host int 10), user bigint 5, when timestamp");
+    assertEquals("(\"host\"), \"user\", \"when\"", Query.primaryKey(key));
+    assertEquals("\"host\"", Query.partitionKey(key));
+    assertEquals("SELECT * FROM \"t\" WHERE \"host\" = ? AND (\"user\", \"when\") >= (?, ?) LIMIT ?",
+        cql(Verb.SCAN, null, key));
+    assertEquals("(\"host\", \"user\"), \"when\"",
+        Query.primaryKey(columns("(host int 10, user text(2) 5), when timestamp")));
+  }
+
   /** Read back as the server does, whatever was quoted ends where its quotes end and is what it was. */
   @RepeatedTest(1000)
   void quotesHoldWhatever(RepetitionInfo repetition) {

@@ -20,6 +20,9 @@ import java.util.regex.Pattern;
  * So every record has a key of its own, and new records are the next value of the last column for one combination of
  * the others after the other.
  *
+ * <p>The first columns in parentheses, {@code (host int 10), user bigint 1000, when timestamp}, are those that choose a
+ * record's partition in a database that has such; without parentheses all but the last do.
+ *
  * <p>The bytes of a key are its columns one after another, each of fixed width and in big-endian order, which is the
  * order of the columns' values: {@code int} has 4 bytes, {@code bigint} 8, {@code timestamp} 8 for the milliseconds
  * since 1970, which are {@link #EPOCH} and the value; {@code text(N)} has the value in N decimal digits.
@@ -69,11 +72,13 @@ public final class KeyColumns {
 
   private final String text;
   private final List<Column> columns;
+  private final int partition;
   private final int length;
 
-  private KeyColumns(String text, List<Column> columns) {
+  private KeyColumns(String text, List<Column> columns, int partition) {
     this.text = text;
     this.columns = List.copyOf(columns);
+    this.partition = partition;
     Column last = columns.get(columns.size() - 1);
     this.length = last.start() + last.length();
   }
@@ -89,7 +94,7 @@ public final class KeyColumns {
   public static KeyColumns of(Settings settings, String single) {
     String text = settings.text("keycolumns", "");
     if (text.isEmpty()) {
-      return new KeyColumns("", List.of(new Column(single, Type.KEY, 0, -1, Long.MAX_VALUE)));
+      return new KeyColumns("", List.of(new Column(single, Type.KEY, 0, -1, Long.MAX_VALUE)), 1);
     }
     String[] parts = text.split(",", -1);
     if (parts.length < 2 || parts.length > MAX_COLUMNS) {
@@ -98,19 +103,29 @@ public final class KeyColumns {
     }
     List<Column> columns = new ArrayList<>();
     Set<String> names = new HashSet<>();
+    boolean grouped = text.strip().startsWith("(");
+    int partition = grouped ? 0 : parts.length - 1;
     int start = 0;
     for (int i = 0; i < parts.length; i++) {
-      Column column = column(text, parts[i].strip(), start, i == parts.length - 1);
+      String part = i == 0 && grouped ? parts[0].strip().substring(1) : parts[i].strip();
+      if (partition == 0 && part.endsWith(")") && i < parts.length - 1) {
+        part = part.substring(0, part.length() - 1);
+        partition = i + 1;
+      }
+      Column column = column(text, part, start, i == parts.length - 1);
       if (!names.add(column.name())) {
         throw refused(text, "the name " + column.name() + " occurs twice");
       }
       columns.add(column);
       start += column.length();
     }
+    if (partition == 0) {
+      throw refused(text, "the parenthesis must be closed before the last column");
+    }
     if (start > MAX_BYTES) {
       throw refused(text, "a key has " + start + " bytes; at most " + MAX_BYTES + " are allowed; make texts shorter");
     }
-    return new KeyColumns(text, columns);
+    return new KeyColumns(text, columns, partition);
   }
 
   private static Column column(String text, String part, int start, boolean last) {
@@ -155,6 +170,11 @@ public final class KeyColumns {
   /** Their names, in their order. */
   public List<String> names() {
     return columns.stream().map(Column::name).toList();
+  }
+
+  /** How many of the first columns choose a record's partition; at least one follows, where there are several. */
+  public int partition() {
+    return partition;
   }
 
   public Column last() {

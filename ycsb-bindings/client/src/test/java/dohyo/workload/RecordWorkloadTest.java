@@ -361,7 +361,7 @@ class RecordWorkloadTest {
 
   @Test
   void keysAreUniqueAndInTheOrderOfTheirColumns() {
-    KeyColumns columns = KeyColumns.of(settings("keycolumns=a int 3,b text(2) 100, c timestamp 5, d text(3)"), "key");
+    KeyColumns columns = KeyColumns.of(settings("keycolumns=(a int 3,b text(2) 100), c timestamp 5, d text(3)"), "key");
     Set<String> keys = new TreeSet<>();
     for (int i = 0; i < 3 * 100 * 5 * 7; i++) {
       assertTrue(keys.add(text(columns.key(i))));
@@ -392,6 +392,9 @@ class RecordWorkloadTest {
       "host int 2147483649, when timestamp | room for 2147483648 values",
       "host text(2) 101, when timestamp | room for 100 values",
       "host text(200) 10, user text(60) 10, when int | a key has 264 bytes; at most 255 are allowed",
+      "(host int 10, when timestamp | the parenthesis must be closed before the last column",
+      "(host int 10, when timestamp) | the last column",
+      "host int 10), when timestamp | 'host int 10)' must be a name",
       "host int 10, when text(2) | no room for record 1999",
       "host int 10, field0 timestamp | a field is called field0"})
   void columnsThatCannotBeAreRefusedByName(String columns, String reason) {

@@ -26,7 +26,7 @@ import site.ycsb.Status;
 /**
  * A database over JDBC, with statements that the server has prepared. Every statement is a transaction of its own. A
  * table has the key in {@link Key#SINGLE}, or with {@code keycolumns} in those columns, and a column per field; the
- * single key and values go as raw bytes.
+ * single key goes as raw bytes, and so do values but those of {@code NAME.columntype=int}.
  *
  * <p>An insert and an update are the same statement, as in Cassandra and HBase: it writes the fields given, whether
  * the record is there or not. A batch of writes is one statement with many rows, a batch of reads one
@@ -87,7 +87,7 @@ public abstract class JdbcBinding extends Binding {
         if (!found.next()) {
           return Status.NOT_FOUND;
         }
-        hand(found, read.names(), 0, sink);
+        connection.fields().hand(found, read.names(), 0, sink);
         return Status.OK;
       }
     }, error -> error);
@@ -129,7 +129,7 @@ public abstract class JdbcBinding extends Binding {
       scan.statement().setFetchSize(count > SCAN_PAGE ? SCAN_PAGE : 0);
       try (ResultSet found = scan.statement().executeQuery()) {
         for (int row = 0; found.next(); row++) {
-          hand(found, scan.names(), row, sink);
+          connection.fields().hand(found, scan.names(), row, sink);
         }
       }
       return Status.OK;
@@ -175,7 +175,7 @@ public abstract class JdbcBinding extends Binding {
       while (found.next()) {
         int i = alone ? from : last.get(connection.key().of(found, read.key()));
         for (; i >= 0; i = before[i - from]) {
-          hand(found, read.names(), i, sink);
+          connection.fields().hand(found, read.names(), i, sink);
           statuses[i] = Status.OK;
         }
       }
@@ -240,27 +240,15 @@ public abstract class JdbcBinding extends Binding {
       variable = connection.key().set(write, variable, row.key());
       if (verb == Verb.UPSERT) {
         for (byte[] value : row.values()) {
-          write.setBytes(variable++, value);
+          connection.fields().set(write, variable++, value);
         }
       } else {
         for (String column : columns.names()) {
           int place = row.columns().names().indexOf(column);
-          write.setBytes(variable++, place < 0 ? null : row.values()[place]);
+          connection.fields().set(write, variable++, place < 0 ? null : row.values()[place]);
         }
       }
     }
     write.executeUpdate();
-  }
-
-  private static void hand(ResultSet found, String[] names, int row, RowSink sink) throws SQLException {
-    if (sink == RowSink.DISCARD) {
-      return;
-    }
-    for (int i = 0; i < names.length; i++) {
-      byte[] value = names[i] == null ? null : found.getBytes(i + 1);
-      if (value != null) {
-        sink.field(row, names[i], ByteBuffer.wrap(value));
-      }
-    }
   }
 }

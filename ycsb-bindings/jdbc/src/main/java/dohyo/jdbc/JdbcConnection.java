@@ -24,6 +24,7 @@ final class JdbcConnection implements AutoCloseable {
   private final Dialect dialect;
   private final Login login;
   private final Key key;
+  private final Fields fields;
   private final long timeoutNanos;
   private final int mostRetries;
   private final AtomicLong retries = new AtomicLong();
@@ -56,6 +57,7 @@ final class JdbcConnection implements AutoCloseable {
     this.dialect = dialect;
     this.login = login;
     key = new Key(settings);
+    fields = new Fields(dialect, settings);
     mostRetries = Binding.retries(settings);
     timeoutNanos = TimeUnit.MILLISECONDS.toNanos(Binding.operationTimeout(settings));
   }
@@ -112,6 +114,11 @@ final class JdbcConnection implements AutoCloseable {
   /** The columns of the tables' keys. */
   Key key() {
     return key;
+  }
+
+  /** The columns of the tables' fields. */
+  Fields fields() {
+    return fields;
   }
 
   /** A statement of its own per text, made with the first use. */

@@ -90,6 +90,20 @@ class SqlTest {
   }
 
   @Test
+  void aTableWithAUniqueIndexInThePlaceOfAPrimaryKey() {
+    assertEquals("""
+        CREATE TABLE `t` (
+          `host` INT,
+          `when` BIGINT,
+          UNIQUE INDEX (`host`, `when`),
+          `field0` INT,
+          `field1` INT
+        ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET binary COMMENT='dohyo it''s \\\\'""",
+        schema(Map.of("key", "unique", "columntype", "int", "fieldlength", "4", "keycolumns",
+            "(host int 10), when timestamp")).statement("t", true));
+  }
+
+  @Test
   void compressionIsThatOfTheProduct() {
     assertTrue(schema(Map.of("compression", "gz")).statement("t", true).contains(" PAGE_COMPRESSED=1 "));
     assertTrue(schema(Map.of("compression", "gz")).statement("t", false).contains(" COMPRESSION='zlib' "));

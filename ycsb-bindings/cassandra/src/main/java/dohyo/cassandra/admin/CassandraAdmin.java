@@ -87,8 +87,10 @@ public final class CassandraAdmin {
 
   /** Creates the keyspace and the tables, then reads the conditions back from the server. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
+    int chunk = arguments.number("chunk", 0, 0, Integer.MAX_VALUE);
+    String length = chunk == 0 ? "" : ", 'chunk_length_in_kb': '" + chunk + "'";
     try (CqlAdmin cql = new CqlAdmin(arguments); ServerJvm jvm = jvm(arguments)) {
-      cql.createTables(name -> name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'}");
+      cql.createTables(name -> name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'" + length + "}");
       Map<String, Object> conditions = cql.conditions();
       Map<String, String> settings = conditions.get("version").toString().startsWith("3.")
           ? loggedSettings(Path.of(arguments.required("log"))) : cql.settings("system_views.settings");
@@ -105,7 +107,7 @@ public final class CassandraAdmin {
               .replaceAll(".*default=(\\w*).*", "$1"),
           "tokens per node: " + settings.get("num_tokens"),
           "sstable format: " + settings.getOrDefault("sstable.selected_format", "big"),
-          "compaction: " + cql.compaction())).toList());
+          "compaction: " + cql.compaction(), cql.chunks())).filter(note -> !note.isEmpty()).toList());
       return Map.of("conditions", conditions, "pid", jvm.pid());
     }
   }

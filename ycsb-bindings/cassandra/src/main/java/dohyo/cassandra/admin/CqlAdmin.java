@@ -111,7 +111,7 @@ public final class CqlAdmin implements AutoCloseable {
   /** Creates the tables but those that are there; {@code options} follow the table's other options. */
   void createTables(UnaryOperator<String> compression, Set<String> there, String mark, String options) {
     String prefix = arguments.text("fieldnameprefix", "field");
-    String type = arguments.choice("columntype", "blob", "text");
+    String type = arguments.choice("columntype", "blob", "text", "float");
     String columns = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
         .mapToObj(field -> Query.quoted(prefix + field) + " " + type).collect(Collectors.joining(", "));
     String keyColumns = key.columns().stream().map(column -> Query.quoted(column.name()) + " " + cqlType(column))
@@ -233,6 +233,12 @@ public final class CqlAdmin implements AutoCloseable {
   public static Stream<String> protection(String authenticator, boolean toClients, boolean amongNodes) {
     return Stream.of(authenticator.contains("PasswordAuthenticator") ? "users have passwords" : "",
         toClients ? "TLS to clients" : "", amongNodes ? "TLS among nodes" : "").filter(note -> !note.isEmpty());
+  }
+
+  /** How much of a compressed file is compressed at once, for the notes; empty where no table is compressed. */
+  String chunks() {
+    String kib = ofTables("compression", options -> options.getOrDefault("chunk_length_in_kb", ""));
+    return kib.isEmpty() ? "" : "compressed in chunks of " + kib + " KiB";
   }
 
   /** Names of the tables' compaction strategies. */

@@ -29,8 +29,9 @@ public final class Schema {
   /**
    * Reads what to make.
    *
-   * @param arguments trial, tables, keycolumns, fieldcount, fieldnameprefix, fieldlength (the longest field in bytes;
-   *                  0 for any length), engine, compression
+   * @param arguments trial, tables, keycolumns, key (primary, or unique: an index on columns that may be NULL, and no
+   *                  primary key), fieldcount, fieldnameprefix, columntype (bytes, int), fieldlength (the longest field
+   *                  in bytes; 0 for any length), engine, compression
    */
   public Schema(Settings arguments) {
     this.arguments = arguments;
@@ -61,11 +62,13 @@ public final class Schema {
   /** The statement that makes a table. */
   public String statement(String table, boolean mariaDb) {
     KeyColumns key = KeyColumns.of(arguments, Key.SINGLE);
+    boolean primary = arguments.choice("key", "primary", "unique").equals("primary");
     String type = columnType();
     String prefix = arguments.text("fieldnameprefix", "field");
     List<String> lines = new ArrayList<>(key.columns().stream()
-        .map(column -> quoted(column.name()) + " " + type(column) + " NOT NULL").toList());
-    lines.add("PRIMARY KEY (" + key.names().stream().map(Schema::quoted).collect(Collectors.joining(", ")) + ")");
+        .map(column -> quoted(column.name()) + " " + type(column) + (primary ? " NOT NULL" : "")).toList());
+    lines.add((primary ? "PRIMARY KEY" : "UNIQUE INDEX")
+        + key.names().stream().map(Schema::quoted).collect(Collectors.joining(", ", " (", ")")));
     lines.addAll(IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
         .mapToObj(field -> quoted(prefix + field) + " " + type).toList());
     return "CREATE TABLE " + quoted(table) + " (\n  " + String.join(",\n  ", lines) + "\n) ENGINE=" + engine()
@@ -86,6 +89,9 @@ public final class Schema {
   }
 
   private String columnType() {
+    if (arguments.choice("columntype", "bytes", "int").equals("int")) {
+      return "INT";
+    }
     int length = arguments.number("fieldlength", 0, 0, Integer.MAX_VALUE);
     return length == 0 ? "LONGBLOB" : "VARBINARY(" + length + ")";
   }

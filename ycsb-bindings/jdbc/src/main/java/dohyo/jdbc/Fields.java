@@ -1,0 +1,53 @@
+package dohyo.jdbc;
+
+import dohyo.binding.RowSink;
+import dohyo.binding.Settings;
+import java.nio.ByteBuffer;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+
+/** The fields as the tables have them: {@code NAME.columntype=bytes}, or {@code int} for values of four bytes. */
+final class Fields {
+  private final boolean integers;
+
+  Fields(Dialect dialect, Settings settings) {
+    integers = settings.choice(dialect.name() + ".columntype", "bytes", "int").equals("int");
+  }
+
+  /** Sets a variable; {@code null} is SQL's NULL. */
+  void set(PreparedStatement statement, int variable, byte[] value) throws SQLException {
+    if (integers && value != null) {
+      statement.setInt(variable, ByteBuffer.wrap(value).getInt());
+    } else {
+      statement.setBytes(variable, value);
+    }
+  }
+
+  /**
+   * Passes the fields of a row to the sink.
+   *
+   * @param found a result at one of its rows
+   * @param names of its columns; {@code null} for those of the key
+   */
+  void hand(ResultSet found, String[] names, int row, RowSink sink) throws SQLException {
+    if (sink == RowSink.DISCARD) {
+      return;
+    }
+    for (int i = 0; i < names.length; i++) {
+      ByteBuffer value = names[i] == null ? null : value(found, i + 1);
+      if (value != null) {
+        sink.field(row, names[i], value);
+      }
+    }
+  }
+
+  private ByteBuffer value(ResultSet found, int column) throws SQLException {
+    if (integers) {
+      int value = found.getInt(column);
+      return found.wasNull() ? null : ByteBuffer.allocate(Integer.BYTES).putInt(value).flip();
+    }
+    byte[] value = found.getBytes(column);
+    return value == null ? null : ByteBuffer.wrap(value);
+  }
+}
