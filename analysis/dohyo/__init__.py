@@ -2,10 +2,10 @@
 
 The packages, in the order of the data. Each imports only those above it; its own docstring lists them:
 
-- scenario: what is asked for, checked: the scenario's file, properties, systems, phases, hosts
+- scenario: the request, checked: the scenario's file, properties, systems, phases, hosts
 - ansible: the only thing that touches a host: playbooks, inventories, which systems are available
 - planning: the trials of a scenario, their variables, and what they need of the hosts
-- evidence: reading what a trial has left in `raw`: logs, histograms, statistics of the servers
+- evidence: reading the evidence of a trial in `raw`: logs, histograms, statistics of the servers
 - summary: the results: valid or not, rows, conditions, the knee
 - tables: a summary as text
 - report: a summary as a page with charts, the same as files, the index of all experiments

@@ -1,4 +1,4 @@
-"""The one exception for what the user got wrong. Nothing has been started when it is raised; the exit code is 2."""
+"""The exception for bad input. Nothing has been started when it is raised; the exit code is 2."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -66,7 +66,7 @@ def cli() -> None:
               help="Download these systems' servers from their vendors; names the licence and asks first.")  # fmt: skip
 @click.option("--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True,
               help="Measure servers that run already, in a place of its own there; repeatable.")  # fmt: skip
-@click.option("--attach-secrets", "secrets", metavar="FILE", help="What lets us in there: a file of mode 0600.")
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for them, of mode 0600.")
 @click.option("--attach-may", "may", metavar="settle", multiple=True, type=click.Choice(["settle"]),
               help="Flush and compact our own tables there.")  # fmt: skip
 @click.option("--target", metavar="N", help="Operations per second that neither load nor runs exceed.")
@@ -76,7 +76,7 @@ def cli() -> None:
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
-@click.option("--scale", metavar="SHARE", help="Load and do only this share of the scenario's counts: 0.01.")
+@click.option("--scale", metavar="SHARE", help="Load and execute only this share of the scenario's counts: 0.01.")
 @click.option("--full", is_flag=True, help="The scenario at its full size, for a cluster, if it has two.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, then exit.")  # fmt: skip
@@ -199,7 +199,7 @@ def run(
 @click.option(
     "--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True, help="Servers that run already; repeatable."
 )
-@click.option("--attach-secrets", "secrets", metavar="FILE", help="What lets us in there: a file of mode 0600.")
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for them, of mode 0600.")
 @click.pass_context
 def doctor_command(
     context: click.Context, name: str, inventory: str | None, attach_: tuple[str, ...], secrets: str | None
@@ -249,7 +249,7 @@ def show(experiment: str | None, details: bool) -> int:
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.option("--margin", metavar="PERCENT", type=click.FloatRange(0, 99), default=100 * regression.MARGIN,
-              show_default=True, help="Within it a change counts as none.")  # fmt: skip
+              show_default=True, help="Smaller changes count as none.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Compare even if something differs that must be equal.")
 @click.option("--format", "format_", type=click.Choice(get_args(comparing.Format)), default="table", show_default=True)
 def compare_command(before: str, after: str, margin: float, force: bool, format_: comparing.Format) -> int:

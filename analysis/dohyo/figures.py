@@ -35,7 +35,7 @@ _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """What a mean is known to, ± in percent of it; not known if the interval includes 0.
+    """How exactly a mean is known: ± in percent of it; "cannot tell" if the interval includes 0.
 
     :param least: percentages from there on are whole
     """
@@ -44,7 +44,7 @@ def half_interval(mean: float, high: float, least: float = 9.95) -> str:
 
 
 def percent(share: float) -> str:
-    """A half of an interval: ± in percent, as exact as it helps."""
+    """Half of an interval: ± in percent, with useful digits only."""
     return f"\N{PLUS-MINUS SIGN} {100 * share:.{1 if share < 0.0995 and round(1000 * share) % 10 else 0}f} %"
 
 
@@ -82,7 +82,7 @@ def named(name: str, number: float | None) -> str:
 
 
 def scaled(scale: float | None, full: int | None) -> str:
-    """What a trial that was not of the full size is a part of."""
+    """The scale of a trial that was not of the full size."""
     return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 

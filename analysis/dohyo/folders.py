@@ -51,7 +51,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
-        return []  # whoever reads it says why it cannot be read
+        return []  # its reader reports why it cannot be read
 
 
 def _kind(path: Path) -> str:
@@ -64,7 +64,7 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
     :param content: text is written as UTF-8; parts of it may come one after the other
     :raises OSError: with the file's name; the one before is still there
     """
-    # A name of its own, at which nobody has planted anything.
+    # A new name, at which nobody can have planted anything.
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with new.open("xb") as file:

@@ -1,4 +1,4 @@
-"""What the control machine is and which versions work there: the part of experiment.json that numbers depend on."""
+"""The control machine and its software: the part of experiment.json that numbers depend on."""
 
 import os
 import platform
@@ -28,7 +28,7 @@ def hardware() -> dict[str, Any]:
 
 
 def versions() -> dict[str, Any]:
-    """Versions of what measures; those of the measured servers are in each trial's conditions.json."""
+    """Versions of the measuring software; those of the measured servers are in each trial's conditions.json."""
     java = [
         line.partition("=")[2].strip('"') for line in _lines(str(JDK / "release")) if line.startswith("JAVA_VERSION=")
     ]

@@ -2,7 +2,7 @@
 
 A declaration says what the number is, its unit, how it is written, and where it appears. The tables, summary.json,
 summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and the table in
-docs/summary-json.md all follow it: a percentile more is one line here. `python -m dohyo.metrics` prints that table.
+docs/summary-json.md all follow it: another percentile is one line here. `python -m dohyo.metrics` prints that table.
 """
 
 # ruff: noqa: RUF009 - what is called behind a field of `Row` returns a field
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from dohyo import statistics
 from dohyo.figures import milliseconds, rate, whole
 
-# What the interval of a mean is over: rounds, or the runs of one trial. A single run has none.
+# The samples behind the interval of a mean: rounds, or the runs of one trial. A single run has none.
 Samples = Literal["rounds", "runs"]
 # Where the table of results breaks if the terminal is too narrow for all columns.
 Part = Literal["rates", "latencies", "failures"]
@@ -25,15 +25,15 @@ _BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
 
 @dataclass(frozen=True)
 class Metric:
-    """What is known of a number beside its value.
+    """The properties of a metric, without its value.
 
     :ivar about: what it is, where it comes from, and how it is added up over clients, repeats and rounds; in Markdown
     :ivar unit: as in docs/summary-json.md; empty for counts and shares
-    :ivar head: its name in tables, charts and bounds; empty where it is in none of them
-    :ivar write: the number in words
-    :ivar part: of the table of results that has its column; None where there is no such column
+    :ivar head: its name in tables, charts and bounds; empty if it appears in none of them
+    :ivar write: formats the number
+    :ivar part: the part of the table of results with its column; None if it has no column
     :ivar percentile: 0 to 100, read from the merged histogram; None for any other number
-    :ivar less_is_better: of two systems the one with the smaller number is ahead
+    :ivar less_is_better: whether the system with the smaller number is ahead
     :ivar name: of the field, in summary.json and summary.csv
     :ivar kind: its JSON type
     """
@@ -50,12 +50,12 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The head, with a unit that the head does not say."""
+        """The head, with its unit if the head does not imply it."""
         return f"{self.head} ms" if self.unit == "ms" else self.head
 
 
 def _of(about: str, unit: str = "", **more: Any) -> Any:
-    """A field of a row; null where nothing is known."""
+    """A field of a row; null if it is not known."""
     return field(default=None, metadata={"metric": Metric(about, unit, **more)})
 
 
@@ -107,9 +107,9 @@ class Row:
         "operations of all clients / measured seconds of the client that took longest, per repeat; then the mean of the"
         " repeats, with several rounds of the rounds",
     )
-    ops_per_second_stddev: float | None = _of("sample standard deviation of the samples; null of a single run", "1/s")
+    ops_per_second_stddev: float | None = _of("sample standard deviation of the samples; null for a single run", "1/s")
     ops_per_second_low: float | None = _of(
-        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null of a single run", "1/s"
+        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null for a single run", "1/s"
     )
     ops_per_second_high: float | None = _of("upper end of that interval", "1/s")
     records_per_second: float | None = _rate(
@@ -126,13 +126,14 @@ class Row:
     )
     records_per_second_samples: list[float] = _as("not in summary.csv", "1/s", default_factory=list)
     p99_ms_samples: list[float] = _as(
-        "the p99 of each round or run alone; empty of a single run, and where one is not known; not in summary.csv",
+        "the p99 of each round or run alone; empty for a single run, and if one of them is not known; not in"
+        " summary.csv",
         "ms",
         default_factory=list,
     )
     confidence: float = _as(
-        "of the t of these intervals: 0.95, or 0.985 if [rounds were added](method.md#rounds) until they were narrow"
-        " enough, so that 95 of 100 still include the true value",
+        "confidence level of these intervals' t: 0.95, or 0.985 if [rounds were added](method.md#rounds) until they"
+        " were narrow enough, so that 95 of 100 still include the true value",
         default=statistics.CONFIDENCE,
     )
     resolution: float = _as(
@@ -158,17 +159,17 @@ class Row:
         "NOT_FOUND: neither an error nor a success", "records", **_count("not found", "failures")
     )
     server_cpu_us_per_record: float | None = _of(
-        "processor time (user and system) of all server processes in the measured windows; of `OVERALL` alone", "µs"
+        "processor time (user and system) of all server processes in the measured windows; only for `OVERALL`", "µs"
     )
     client_cpu_us_per_record: float | None = _of("the same of the client processes", "µs")
-    latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null when there is no latency")
+    latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null if there is no latency")
     discarded: bool = _as(
         "true: a row of the first repeats, which the scenario discards; no other row, client or node includes them",
         default=False,
     )
 
     def blur(self, figure: str) -> float:
-        """Share of a figure within which nobody can tell, however alike the samples are."""
+        """Resolution of a figure as a share of it, however alike the samples are."""
         if figure != "p99_ms":
             return self.resolution
         return max(_BUCKET, _MICROSECOND_MS / self.p99_ms) if self.p99_ms else 0.0

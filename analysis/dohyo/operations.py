@@ -9,6 +9,7 @@ from functools import lru_cache
 OVERALL = "OVERALL"
 READ_MODIFY_WRITE = "READ-MODIFY-WRITE"
 INTENDED = "Intended-"
+FAILED, NOT_FOUND = "-FAILED", "-NOT_FOUND"
 _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
 # Metrics of the client itself: disconnecting, its threads, memory and garbage collection.
@@ -35,12 +36,17 @@ def is_call(name: str) -> bool:
 
 def is_failure(name: str) -> bool:
     """Whether the name stands for operations that ended with an error."""
-    return name.endswith("-FAILED")
+    return name.endswith(FAILED)
+
+
+def is_not_found(name: str) -> bool:
+    """Whether the name stands for operations that found nothing."""
+    return name.endswith(NOT_FOUND)
 
 
 def is_success(name: str) -> bool:
     """Whether the name stands for calls that neither failed nor found nothing."""
-    return is_call(name) and not name.endswith(("-FAILED", "-NOT_FOUND"))
+    return is_call(name) and not is_failure(name) and not is_not_found(name)
 
 
 def is_known(name: str) -> bool:

@@ -25,7 +25,7 @@ class _Lasting(io.FileIO):
 
 
 def make_last() -> None:
-    """What standard output cannot show goes to standard error, and what that cannot show goes nowhere.
+    """Output that standard output cannot take goes to standard error; what that cannot take is dropped.
 
     Both are open: `terminal.set_up` comes first.
     """

@@ -1,4 +1,4 @@
-"""Deleting: the one place for it. What is removed was written by us: a mark in its folder lists it."""
+"""The one place that deletes. It removes only what we have written: a mark in the folder lists it."""
 
 from __future__ import annotations
 

@@ -24,5 +24,5 @@ def shown(path: Path) -> str:
 
 
 def named(experiment: Path) -> str:
-    """What commands take for the folder of an experiment: its ID below results/, else its path."""
+    """The name that commands accept for the folder of an experiment: its ID below results/, else its path."""
     return experiment.name if experiment.parent == RESULTS else str(experiment)

@@ -1,4 +1,4 @@
-"""Text from outside: what it must not contain, and how it is printed safely."""
+"""Text from outside: characters that it must not contain, and printing it safely."""
 
 import re
 

@@ -20,9 +20,9 @@ CONFIDENCE = 0.95
 # Of the t at every look after the first, where rounds go on until the interval is narrow enough: an interval that was
 # waited for is too narrow; with this t 95 of 100 include the true value again (benchmarks/truth.py, docs/method.md).
 LATER_LOOK = 0.985
-# More than that nobody waits for.
+# Nobody waits for more than this.
 MOST_MORE = 100
-# Share of the repetitions with so many samples that are to decide.
+# Probability with which that many samples are to decide.
 _POWER = 0.9
 # Of a shorter series a third is too few samples to tell a trend from chance.
 TREND_LEAST = 15
@@ -81,7 +81,7 @@ def total(values: Sequence[Number | None]) -> Number | None:
 
 
 def independent(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
-    """Of samples that know nothing of each other, such as repeats; None of fewer than two."""
+    """Of independent samples, such as repeats; None for fewer than two."""
     if len(samples) < 2:
         return None
     error = stdev(samples) / math.sqrt(len(samples))
@@ -89,8 +89,8 @@ def independent(samples: Sequence[float], confidence: float = CONFIDENCE) -> Est
 
 
 def more(samples: Sequence[float], half: float) -> int | None:
-    """About how many samples are missing until half of the interval is that share of the mean, if they go on to scatter
-    like these; None where that is not known, or more than `MOST_MORE`.
+    """About how many more samples it takes until half of the interval is that share of the mean, if they scatter like
+    these; None if that is not known, or more than `MOST_MORE`.
     """
     if len(samples) < 2 or not (mean := fmean(samples)):
         return None
@@ -189,5 +189,5 @@ def _within(t: float, freedom: float) -> float:
 
 
 def _exp(value: float) -> float:
-    """Of an interval so wide that its end could not be written, any large number will do."""
+    """For an interval whose end would overflow, any large number is good enough."""
     return math.exp(min(value, 700))

@@ -100,11 +100,11 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=read redd.batchsize=1", "unknown phase 'redd': did you mean read?"),
         ("read.batchsize=1", "unknown phase 'read'.*phases=insert,run names those that exist"),
         ("run.batchsiz=1", "unknown property 'run.batchsiz': did you mean batchsize?"),
-        ("run.recordcount=1", "run.recordcount: cannot be of one phase, because .* the load has made"),
+        ("run.recordcount=1", "run.recordcount: cannot differ from phase to phase, because .* the load has made"),
         ("run.replication=1", "because the servers are started and the tables are made with it"),
-        ("run.systems=hbase", "because it is one for all phases of a trial; say systems without a phase"),
+        ("run.systems=hbase", "because it is one for all phases of a trial; set systems without a phase"),
         ("run.cassandra_heap=1g", "because the servers are started with a system's variables"),
-        ("run.aerospike.layout=bins", "run.aerospike.layout: cannot be of one phase"),
+        ("run.aerospike.layout=bins", "run.aerospike.layout: cannot differ from phase to phase"),
         ("insert.duration=5", "the load inserts every record once"),
         ("insert.readproportion=1", "the load inserts every record once"),
         ("run.batchsize=0", "command line: run.batchsize=0: must be a whole number from 1"),
@@ -125,7 +125,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("discard=2 repeats=2", "discard=2 with repeats=2: nothing would be left"),
         ("settle=never", "settle=never: must be one of load, phases"),
         ("warmup=soon", "warmup=soon: must be one of fixed, steady"),
-        ("insert.warmup=steady", "insert.warmup: cannot be of one phase, because the load inserts every record once"),
+        ("insert.warmup=steady", "phase to phase, because the load inserts every record once"),
     ],
 )  # fmt: skip
 def test_what_no_phase_can_be_is_said(tmp_path: Path, assignments: str, expected: str) -> None:

@@ -198,7 +198,7 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("tablecount=2000", "tablecount=2000: must be at most 1000"),
         ("published=heavy", "unknown published figures 'heavy': did you mean heavyweights"),
         ("operationcount=0", "nothing ends a run"),
-        ("hosts=db1", "the role names the servers"),
+        ("hosts=db1", "Dohyo names the servers"),
         ("db=site.ycsb.BasicDB", "choose with systems"),
     ],
 )

@@ -92,12 +92,12 @@ def _module(name: str, modules: Mapping[str, Path]) -> str:
     return name if name in modules else name.rpartition(".")[0] if name.rpartition(".")[0] in modules else ""
 
 
-def test_public_classes_have_names_of_their_own() -> None:
+def test_classes_have_names_of_their_own() -> None:
     names = Counter(
-        node.name
+        node.name.lstrip("_")
         for file in PACKAGE.rglob("*.py")
         for node in ast.parse(file.read_text("utf-8")).body
-        if isinstance(node, ast.ClassDef) and node.name[0] != "_"
+        if isinstance(node, ast.ClassDef)
     )
     assert names["Scenario"] == 1
     assert [name for name, count in names.items() if count > 1] == []
@@ -111,6 +111,13 @@ def test_no_module_names_a_property_of_a_single_binding() -> None:
     trees = {file.name: ast.walk(ast.parse(file.read_text("utf-8"))) for file in PACKAGE.rglob("*.py")}
     constants = [(name, node.value) for name, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
     assert [(name, key) for name, text in constants if isinstance(text, str) for key in own if key in text] == []
+
+
+def test_one_module_says_which_operations_failed_or_found_nothing() -> None:
+    trees = {file.stem: ast.walk(ast.parse(file.read_text("utf-8"))) for file in PACKAGE.rglob("*.py")}
+    outcomes = ("-FAILED", "-NOT_FOUND")
+    named = [(name, node.value) for name, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
+    assert [each for each in named if each[1] in outcomes] == [("operations", outcome) for outcome in outcomes]
 
 
 def test_what_every_package_may_import_imports_none_of_them() -> None:

@@ -1,3 +1,3 @@
-"""Ansible, the only thing that touches a host: playing playbooks, reading inventories, asking which systems can be
-had. It may import `dohyo.scenario`.
+"""Ansible, the only thing that touches a host: playing playbooks, reading inventories, finding out which systems are
+available. It may import `dohyo.scenario`.
 """

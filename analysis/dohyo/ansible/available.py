@@ -1,4 +1,4 @@
-"""Which systems are available on the hosts: the roles themselves say so, through ansible/list.yml and deploy.yml."""
+"""Which systems are available on the hosts, by their descriptions: ansible/list.yml and deploy.yml evaluate these."""
 
 import tempfile
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from dohyo.bad_input import BadInputError
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
-    """Takes the events of a playbook and keeps why systems are not available, by their names; "" for one that is."""
+    """Watches a playbook's events and keeps why systems are unavailable, by name; "" for an available one."""
 
     def watch(event: Event) -> None:
         if event["event"] == "system":

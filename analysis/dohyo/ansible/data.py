@@ -1,5 +1,5 @@
-"""What is given to Ansible as data. To Ansible a string of a file of variables (``-e @FILE``) is a Jinja template, also
-`{{ lookup("pipe", …) }}`, which runs a command; but below YAML's tag ``!unsafe`` strings, keys too, are only text.
+"""Variables that Ansible gets as data. To Ansible a string of a file of variables (``-e @FILE``) is a Jinja template,
+also `{{ lookup("pipe", …) }}`, which runs a command; but below YAML's tag ``!unsafe`` strings, keys too, are only text.
 """
 
 import json
@@ -19,7 +19,8 @@ def as_data(variables: Mapping[str, Any]) -> str:
 
     :param variables: of JSON's types; as in JSON, keys become strings
     """
-    # The tag is on the whole: a single string with it would be read again as if without quotes, "4.10" as a number.
+    # The tag is on the whole document: a tagged single string would be parsed again without its quotes, "4.10" as a
+    # number.
     return f"--- !unsafe\n{yaml.safe_dump(json.loads(json.dumps(variables)), sort_keys=False)}"
 
 

@@ -1,4 +1,4 @@
-"""Running programs that may take long, Ansible's playbooks above all, so that Ctrl-C is answered at once and in order.
+"""Running programs that may take long, Ansible's playbooks above all, so that Ctrl-C is handled at once and in order.
 
 Every program gets a session of its own: a Ctrl-C in the terminal reaches only this process, which then ends the
 program and has the servers stopped. A program ends with this process, also where that is killed. Output and the events
@@ -30,13 +30,13 @@ from dohyo.scenario.hosts import Hosts, of_inventory
 Event = dict[str, Any]
 # The task of trial.yml that sums up why a trial failed.
 VERDICT = "Trial failed"
-# Often enough for a fluent display, and it costs the measured window next to nothing.
+# Often enough for a smooth display, at hardly any cost to the measured window.
 POLL_SECONDS = 0.25
 # How long a program may take to end by itself after SIGTERM.
 GRACE_SECONDS = 5
-# What of a user's environment would play our playbooks in another way: with other files or other values of variables
-# than ansible.cfg says, without some of the tasks, with another log. All the rest is the user's business: how hosts are
-# reached (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE, ANSIBLE_BECOME_METHOD, …), at how many at once, vaults.
+# Parts of a user's environment that would change how our playbooks run: other files or values of variables than those
+# of ansible.cfg, skipped tasks, another log. Everything else is the user's business: how hosts are reached
+# (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE, ANSIBLE_BECOME_METHOD, …), at how many at once, vaults.
 _NOT_THE_USERS = frozenset(
     f"ANSIBLE_{name}"
     for name in (
@@ -49,7 +49,7 @@ _NOT_THE_USERS = frozenset(
 
 
 class Interruption(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """A signal asked for the end."""
+    """A signal asked the program to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"by {signal.Signals(number).name}")
@@ -57,7 +57,7 @@ class Interruption(Exception):  # noqa: N818 - not an error: somebody asked for 
 
 
 class Signals:
-    """Remembers that a signal asked for the end, so that the program can react at a point of its own choice.
+    """Remembers that a signal asked the program to end, so that it can react at a point of its own choice.
 
     An exception from within a signal handler could hit any line, also one that stops servers.
     """
@@ -66,7 +66,7 @@ class Signals:
         self._number: int | None = None
         self._answer = "interrupted; the servers will be stopped"
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # What is ignored (nohup, a background job of a script) was meant to be.
+            # A signal that is ignored (nohup, a background job of a script) stays ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
 
@@ -84,7 +84,7 @@ class Signals:
 
     @contextmanager
     def held_back(self, answer: str) -> Iterator[None]:
-        """While something must not be interrupted, the user gets this answer."""
+        """The answer to a signal while something must not be interrupted."""
         before, self._answer = self._answer, answer
         try:
             yield
@@ -94,7 +94,7 @@ class Signals:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a program failed; task and host are empty where it was none of Ansible's tasks."""
+    """Why a program failed; task and host are empty if it was not a task of Ansible."""
 
     message: str
     log: Path
@@ -110,7 +110,7 @@ class Sink:
     """A pipe into a file. The writer notices nothing when the file cannot take more. Used as a context manager.
 
     :ivar writer: the descriptor to write to, which programs inherit
-    :ivar error: why the file is not whole, with its name
+    :ivar error: why the file is incomplete, with its name
     """
 
     def __init__(self, file: Path) -> None:
@@ -227,8 +227,8 @@ class Events:
         self._failures: list[Event] = []
 
     def poll(self) -> None:
-        """Hands on the events that are new."""
-        # The last line may still be on its way.
+        """Passes new events on."""
+        # The last line may be incomplete.
         *lines, self._rest = (self._rest + self.sink.take()).split(b"\n")
         for event in map(json.loads, lines):
             if event["event"] == "failed":
@@ -236,13 +236,13 @@ class Events:
             self._watch(event)
 
     def failure(self, log: Path) -> Failure | None:
-        """Why the playbook failed: the task, and the verdict of trial.yml, which also knows how the servers were."""
+        """Why the playbook failed: the task, and the verdict of trial.yml, which knows the state of the servers."""
         final = [event for event in self._failures if not event.get("ignored")]
         if not final:
             return None
         task, host, message = (str(final[0][key]).strip() for key in ("task", "host", "message"))
         if task == VERDICT:
-            # The failed task itself was rescued, and counts as ignored therefore.
+            # The failed task was rescued, so it counts as ignored.
             for event in self._failures:
                 if message.startswith(prefix := f"{event['task']}: "):
                     return Failure(message.removeprefix(prefix), log, str(event["task"]), str(event["host"]))
@@ -300,7 +300,7 @@ def play(
 
 
 def named(error: OSError) -> str:
-    """What could not be done to which file, and why."""
+    """The file name and the reason of an error."""
     return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 
@@ -408,7 +408,7 @@ def _environment(events: str) -> dict[str, str]:
 
 
 def _last_error(log: Path) -> str:
-    """What Ansible said where no task failed: a playbook that is none, a killed process."""
+    """Ansible's message if no task failed: a broken playbook, a killed process."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What became of acknowledged writes (`verify=acknowledged`): the accounts of all clients and runs together."""
+"""The accounting of acknowledged writes (`verify=acknowledged`): the accounts of all clients and runs together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dohyo.evidence.records import AccountingReport
 
 @dataclass(frozen=True)
 class Accounting:
-    """Records by what became of them; docs/faults.md says what each count means.
+    """Records by outcome; docs/faults.md says what each count means.
 
     :ivar sample: the clients account for one of so many records
     :ivar read_back: whether every client has read its records back
@@ -33,9 +33,9 @@ class Accounting:
     read_back: bool
 
     def __str__(self) -> str:
-        """In words; what is 0 and rarely anything else is left out."""
+        """In words; counts that are nearly always 0 are left out if they are 0."""
         parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]
-        # What some clients have found is not hidden because others have read nothing back.
+        # Losses that some clients found must not be hidden because others read nothing back.
         if self.read_back or self.keys:
             parts.append(f"{self.lost + self.missing:,} lost of {self.acknowledged:,} acknowledged")
         if not self.read_back:
@@ -65,7 +65,7 @@ def together(accounts: Iterable[Accounting | AccountingReport | None]) -> Accoun
 
 
 def of_clients(accounts: Iterable[AccountingReport | None]) -> Accounting | None:
-    """The sums over the clients of runs. A client without an account, as one that was killed, has read nothing back."""
+    """The sums over the clients of runs. A client without an account, such as a killed one, has read nothing back."""
     every = list(accounts)
     sums = together(every)
     return replace(sums, read_back=False) if sums is not None and None in every else sums
@@ -75,12 +75,12 @@ _SUMS = [each.name for each in fields(Accounting) if each.name not in ("sample",
 
 
 def losses(of: AccountingReport) -> str:
-    """What no system may do while nothing fails, in words; empty where nothing is wrong."""
+    """Losses that no system may have while nothing fails, in words; empty if there are none."""
     found = (
         (of.lost, f"acknowledged writes of {of.lost:,} records were lost"),
         (of.missing, f"{of.missing:,} acknowledged records were missing"),
-        (of.unwritten, f"{of.unwritten:,} records had what was never written"),
-        (of.unwritten_reads, f"{of.unwritten_reads:,} reads gave what was never written"),
+        (of.unwritten, f"{of.unwritten:,} records had content that was never written"),
+        (of.unwritten_reads, f"{of.unwritten_reads:,} reads returned content that was never written"),
         (of.corrupt, f"{of.corrupt:,} records were corrupt"),
         (of.corrupt_reads, f"{of.corrupt_reads:,} reads were corrupt"),
         (

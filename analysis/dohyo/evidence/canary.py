@@ -1,4 +1,4 @@
-"""What the canaries before the trials found: were the hosts the same for all of them? docs/method.md has the rule."""
+"""The canaries before the trials: were the hosts the same for all trials? docs/method.md has the rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_SLICES = 5
 # The files have all of them.
 _MOST_TOLD = 8
 
-# By name of a figure: what it is a figure of, and what is slower or faster, in words.
+# By name of a figure: its group, and what is slower or faster, in words.
 _WORDS = {
     "cpu_one": ("CPU", "computing on one thread was"),
     "cpu_all": ("CPU", "computing on all threads was"),
@@ -63,7 +63,7 @@ class CanaryFigure:
 
 @dataclass(frozen=True)
 class Canary:
-    """What was measured of all hosts before one trial.
+    """The measurements of all hosts before one trial.
 
     :ivar at: when it was over, ISO 8601 in UTC
     :ivar problems: what could not be measured, and why

@@ -20,7 +20,7 @@ _EXACT = 0.001
 
 @dataclass
 class ClientFolder:
-    """What the client did, and why that must not be shown, if so."""
+    """What the client did, or why its numbers must not be shown."""
 
     host: str
     report: ClientReport
@@ -42,7 +42,7 @@ def read(
         broken.append(message.removeprefix(f"{folder}/"))
         warn(message)
 
-    # What is left out of a damaged report would go unchecked.
+    # Parts that are left out of a damaged report would go unchecked.
     report = records.read(folder / "client.json", ClientReport, not_whole)
     client = ClientFolder(folder.name, report, _number(folder))
     client.run.operations, client.run.records = report.operations, report.records
@@ -95,7 +95,7 @@ def read(
 
 
 def _apart(logged_us: float, stated_us: float) -> bool:
-    """Whether a maximum is another one: both are of the same histogram, one rounded down to whole µs."""
+    """Whether two maxima differ: both are of the same histogram, one rounded down to whole µs."""
     return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 

@@ -1,4 +1,4 @@
-"""What conducting the clients of a phase saw (`clients.json`), and what it comes to for each client and each node."""
+"""The conductor's record of a phase (`clients.json`), and its sums for each client and each node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Node:
 
 
 class ConductedClient(Struct, frozen=True):
-    """What was seen of a client in one phase; see :class:`Client`."""
+    """The record of a client in one phase; see :class:`Client`."""
 
     state: str | None = None
     reason: str | None = None
@@ -77,7 +77,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     :ivar agreed: the instant at which all began, in seconds since 1970 on the controller's clock
     :ivar warmup_steady: whether the rate of all clients was steady, and the JIT compilers at rest, when the window
-        began; None where nobody asked, or could tell
+        began; None if that was not requested or is not known
     :ivar warmup_seconds: from the agreed instant to the window
     :ivar limit_ms: how far apart they were allowed to begin
     """
@@ -100,7 +100,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
         return "" if self.valid else self.why_not or "its clients did not run together"
 
     def reason(self, host: str) -> str:
-        """What became of a client that has left nothing; empty where that is not known."""
+        """Why a client has left nothing; empty if that is not known."""
         facts = self.clients.get(host, ConductedClient())
         return facts.reason or ("" if facts.state in (None, "", "ended") else f"its client has {facts.state}")
 

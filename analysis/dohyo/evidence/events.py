@@ -1,4 +1,4 @@
-"""What happened when in a run: dips of the throughput, errors, and what conducting the clients saw of the hosts.
+"""Events of a run: dips of the throughput, errors, and lost hosts and servers.
 
 The time axis of all of them is seconds after the agreed instant, warm-up included. docs/method.md defines a dip.
 """
@@ -6,12 +6,12 @@ The time axis of all of them is seconds after the agreed instant, warm-up includ
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from dohyo.evidence.hdr_log import Interval, divided
-from dohyo.operations import calls, is_call, is_failure
+from dohyo.operations import calls, is_call, is_failure, is_not_found
 
 # A dip is at least so many seconds in a row, each with less than this share of the run's mean.
 DIP_SECONDS = 3
@@ -27,7 +27,7 @@ _MOST_ERROR_EVENTS = 5
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a reader of the numbers must know of.
+    """Something that a reader of the numbers must know.
 
     :ivar run: number of the run; None in the load
     :ivar at: seconds after the agreed instant; None before it
@@ -112,14 +112,14 @@ class Seconds:
 
     def errors(self) -> dict[int, int]:
         """Operations that failed, for each second that has any."""
-        return self._ending_with("-FAILED")
+        return self._each(is_failure)
 
     def not_found(self) -> dict[int, int]:
         """Operations that found nothing, for each second that has any."""
-        return self._ending_with("-NOT_FOUND")
+        return self._each(is_not_found)
 
-    def _ending_with(self, outcome: str) -> dict[int, int]:
-        names = [name for name in self._counts if name.endswith(outcome)]
+    def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
+        names = [name for name in self._counts if kind(name)]
         found = {
             second: calls({name: self._counts[name][second] for name in names})
             for second in sorted({second for name in names for second in self._counts[name]})
@@ -164,7 +164,7 @@ def dips(throughput: Sequence[int]) -> list[Dip]:
 
 
 def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
-    """The long dips of operations in each second: when they were, and how deep."""
+    """The long dips of operations per second: when they were, and how deep."""
     return [
         f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
         f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"

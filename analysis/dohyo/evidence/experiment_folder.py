@@ -23,11 +23,11 @@ R = TypeVar("R", bound=Struct)
 
 
 def read(experiment: Path) -> ExperimentFacts:
-    """Checks the folder of an experiment that may come from anybody, and returns the contents of experiment.json,
+    """Checks the folder of an experiment, which may come from anybody, and returns the contents of experiment.json,
     which may be missing.
 
-    :raises BadInputError: for a link or a special file in it, for files of ours that we have not written so, and for
-        the evidence of a later version
+    :raises BadInputError: for a link or a special file in it, for files that Dohyo cannot have written, and for the
+    evidence of a later version
     """
     folders.check(experiment)
     for state in sorted((experiment / "raw").glob("*/state.json")):
@@ -42,7 +42,7 @@ def read(experiment: Path) -> ExperimentFacts:
 
 
 def running(experiment: Path) -> int | None:
-    """The process that is measuring the experiment right now; None also for one that ended without a word."""
+    """The process that is measuring the experiment right now; None also for one that was killed."""
     for results in dict.fromkeys((experiment.resolve().parent, RESULTS)):
         try:
             # Without waiting for the other end of what is no file.
@@ -63,9 +63,9 @@ def running(experiment: Path) -> int | None:
 
 
 def strictly(path: Path, record: type[R]) -> R:
-    """What a file of ours says, with its defaults where there is none.
+    """The content of one of our files, with defaults if it is missing.
 
-    :raises BadInputError: for anything that we have not written so
+    :raises BadInputError: for anything that Dohyo cannot have written
     """
 
     def broken(what: str) -> NoReturn:

@@ -35,8 +35,8 @@ from pyhdrh import decode as decode_v2
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import operation
 
-# Range of every merged histogram, in µs. One common range makes adding a plain sum of two arrays; a database operation
-# that took longer than a day is not a latency any more.
+# Range of every merged histogram, in µs. With one common range, adding is a plain sum of two arrays. A database
+# operation of more than a day is not a latency.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
 # Observations beyond a percentile, at the least: docs/method.md#percentiles-and-rates-in-the-table.

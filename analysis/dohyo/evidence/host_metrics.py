@@ -41,9 +41,9 @@ _OTHERS = ("other_cpu",)
 FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS)
 # A host talks to itself over it; it is sampled, and is not part of what crosses the network.
 _LOOPBACK = "lo"
-# From here on a processor is said to be the limit.
+# From this share on the processors count as the limit.
 SATURATED = 0.9
-# From here on what somebody else took of the processors is said beside the ranking.
+# From this share on a reason beside the ranking names the processor time that somebody else took.
 NOTED = 0.05
 
 # Columns of `HostMetrics.series`.
@@ -95,7 +95,7 @@ class HostUse:
 
 @dataclass(frozen=True)
 class Taken:
-    """What somebody else took of the processors of a host in the measured window of a run: shares of all of them.
+    """Shares of a host's processors that somebody else took in the measured window of a run.
 
     :ivar run: its number; None for a load that is measured
     :ivar other: other processes; None: not known
@@ -254,7 +254,7 @@ def _sums(parts: Sequence[_Values], size: int) -> _Values:
 def _shares(ticks: _Values) -> _Values:
     """:param ticks: user, nice, system, idle, iowait, irq, softirq, steal
 
-    The kernel takes back some ticks of idle and iowait at times (proc(5)): a second without it tells nothing then.
+    The kernel sometimes reduces its counts of idle and iowait (proc(5)): the shares of such a second are unknown.
     """
     user, nice, system, idle, iowait, irq, softirq, steal = ticks
     total = sum(ticks) or math.nan
@@ -262,7 +262,7 @@ def _shares(ticks: _Values) -> _Values:
 
 
 def _others(ticks: _Values, told: _Values) -> _Values:
-    """Below 0 where the kernel's own counting is not exact; over several seconds that comes to nothing.
+    """May be below 0, because the kernel's counts are not exact; over several seconds that averages out.
 
     :param ticks: as of :func:`_shares`
     :param told: of our processes, and of the kernel's own threads

@@ -1,4 +1,4 @@
-"""Rows against seconds: how a load went on, which tells whether a system slows down as its tables grow.
+"""Rows against seconds: the progress of a load, which shows whether a system slows down as its tables grow.
 
 It is computed from the interval histogram logs of all clients, which count the inserts of each second; docs/method.md.
 """
@@ -23,7 +23,7 @@ _BINS_PER_SECOND = 10
 
 @dataclass(frozen=True)
 class LoadCurve:
-    """How a load went on, over all clients.
+    """The progress of a load, over all clients.
 
     :ivar rows: how many were inserted in all
     :ivar tenths: seconds after the beginning at which 10 %, 20 %, … 100 % of them were there
@@ -58,7 +58,7 @@ class Inserted:
             self._bins[position] += count
 
     def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
-        """How the rows became more; None where that is not known.
+        """The growth of the rows; None if it is not known.
 
         :param rows: how many the load inserted; an operation stands for as many of them as any other, also where a
             batch at the end is smaller

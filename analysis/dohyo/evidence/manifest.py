@@ -29,7 +29,7 @@ def write(trial: Path) -> str:
 
 
 def problems(trial: Path, checksum: str | None) -> list[str]:
-    """What is not as it was when the trial ended: `path: what`, relative to its folder.
+    """What has changed since the trial ended: `path: what`, relative to its folder.
 
     A trial without a manifest, of an earlier version or not yet over, has none.
 

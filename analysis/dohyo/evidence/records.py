@@ -1,6 +1,6 @@
-"""What our own programs wrote as JSON, as records: the fields that Dohyo reads, each with its type.
+"""The JSON files of our own programs as records: the fields that Dohyo reads, each with its type.
 
-A file may be of an earlier version, damaged, or made by somebody who means harm. What is missing or null has its
+A file may be of an earlier version, damaged, or malicious. What is missing or null has its
 default. What is of another type is named, with file, field and value, and left out; the rest counts.
 """
 
@@ -37,7 +37,7 @@ Complain = Callable[[str], object]
 
 
 def read(path: Path, record: type[R], warn: Warn) -> R:
-    """What a file says; what it does not say has its default, also where there is no such file.
+    """The content of a file; missing fields have their defaults, also if there is no such file.
 
     :param warn: gets `path: field is value: why` for what is left out
     """
@@ -95,7 +95,7 @@ def _shown(value: Any) -> str:
 
 
 class TypeReport(Struct, frozen=True):
-    """What a client counted of one operation type."""
+    """A client's counts of one operation type."""
 
     operations: Whole | None = None
     records: Whole | None = None
@@ -136,7 +136,7 @@ class AccountingReport(Struct, frozen=True):
 
 
 class ClientReport(Struct, frozen=True):
-    """What a client says of its part of a phase. ycsb-bindings/client writes it (Results)."""
+    """A client's report on its part of a phase. ycsb-bindings/client writes it (Results)."""
 
     phase: str | None = None
     binding: str | None = None
@@ -175,7 +175,7 @@ class ClientReport(Struct, frozen=True):
     exit: Whole | None = None
 
     def __bool__(self) -> bool:
-        """Whether it says anything."""
+        """Whether it contains anything."""
         return self != ClientReport()
 
 
@@ -195,7 +195,7 @@ class WorkloadSettings(Struct, frozen=True):
 
 
 class PhaseSettings(Struct, frozen=True):
-    """What the clients do in a phase; what is None is as for the trial as a whole."""
+    """The clients' settings in a phase; a None stands for the setting of the trial."""
 
     name: str | None = None
     properties: WorkloadSettings | None = None
@@ -206,7 +206,7 @@ class PhaseSettings(Struct, frozen=True):
 
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
-    """A trial's trial.json, which planning writes; variables of the roles are beside these."""
+    """A trial's trial.json, which planning writes; variables of the systems are beside these."""
 
     system: str | None = None
     name: str | None = None
@@ -240,14 +240,14 @@ class TrialState(Struct, frozen=True):
 
 
 class KeptLoad(Struct, frozen=True):
-    """A trial's kept.json: which trial has loaded what its servers started from, where that may be another one's."""
+    """A trial's kept.json: which trial loaded the data that its servers started from."""
 
     load: str | None = None
     note: str | None = None
 
 
 class Settled(Struct, frozen=True):
-    """settled.json: what is to be said of how servers settled."""
+    """settled.json: notes on how the servers settled."""
 
     notes: list[str] = []
 
@@ -259,7 +259,7 @@ class CountedRows(Struct, frozen=True):
 
 
 class ReadBack(Struct, frozen=True):
-    """conditions.json: what the running servers say of themselves."""
+    """conditions.json: what the running servers report."""
 
     title: str | None = None
     version: Said | None = None
@@ -300,7 +300,7 @@ class CanaryReading(Struct, frozen=True):
 
 
 class CanaryPart(Struct, frozen=True):
-    """What was measured of a host, or of the network from it, and why not more."""
+    """The measurements of a host, or of the network from it, and why any are missing."""
 
     figures: list[CanaryReading] = []
     problems: list[str] = []

@@ -8,10 +8,10 @@ from dohyo.evidence.records import ClientReport
 
 
 def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple[str, ClientReport]]) -> str | None:
-    """What is wrong with the rows that the servers have counted; None if nothing is, or if they were not counted.
+    """What is wrong with the rows that the servers counted; None if nothing is, or if they were not counted.
 
-    Every acknowledged insert must be there. One that failed or timed out may be there or not, so that the rows lie
-    between two bounds.
+    Every acknowledged insert must be there. One that failed or timed out may exist or not, so the rows lie between two
+    bounds.
 
     :param loaded: records of the load
     :param rows: rows by table, as the servers say (`counted.json`)
@@ -24,7 +24,7 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     uncertain = 0
     silent = False
     for host, report in reports:
-        # A client that died has not said how far it came: then there is no upper bound.
+        # A client that died has not reported how far it got: then there is no upper bound.
         silent |= report.inserted is None
         used[host] = max(used.get(host, 0), report.inserted or 0)
         uncertain += report.unacknowledged_inserts or 0

@@ -1,4 +1,4 @@
-"""Rows of numbers: what several clients and repeats did, added up by operation type."""
+"""Rows of numbers: the counts of several clients and repeats, added up by operation type."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Run:
 
 
 def together(clients: Sequence[Run]) -> Run:
-    """What several clients did in one repetition. What one of them does not say is unknown of the whole."""
+    """What several clients did in one repetition. A value that one of them does not report is unknown for all."""
     seconds = [client.seconds for client in clients if client.seconds is not None]
     parts: dict[str, list[Operation]] = {}
     for client in clients:
@@ -78,7 +78,7 @@ def in_sequence(runs: Sequence[Run]) -> Run:
 def merge(parts: Sequence[Operation]) -> Operation:
     """Adds up what several clients or repeats say about one operation type.
 
-    What one of them does not say is unknown of the whole. Percentiles survive only when there is one part: they
+    A value that one of them does not report is unknown for all. Percentiles survive only if there is one part: they
     cannot be added.
     """
     if len(parts) == 1:

@@ -1,4 +1,4 @@
-"""Figures out of what a system's `stats` verb has kept: `ansible/systems/ROLE/figures.yml` says which.
+"""Figures from the statistics that a system's verb `stats` stores: `ansible/systems/NAME/figures.yml` selects them.
 
 A trial keeps a copy in its `server` folder, so that its figures never depend on the checkout that reads them.
 
@@ -81,7 +81,7 @@ def _matches(key: str, parts: Sequence[str]) -> bool:
 
 
 class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry of a role's figures.yml."""
+    """One entry of a system's figures.yml."""
 
     name: str
     file: str
@@ -103,10 +103,10 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def of_run(self, before: Values | None, after: Values) -> Values:
-        """What a run has added to a counter, and what it has left of anything else.
+        """The growth of a counter in a run; of anything else the value after it.
 
         :param before: None where that is not known
-        :returns: no values where the run's own are not known, as of a server that was started anew meanwhile
+        :returns: no values if those of the run are not known, for example after a restart of the server
         """
         if not self.counter:
             return after
@@ -141,10 +141,10 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def definition(folder: Path, system: str, name: str) -> Path | None:
-    """The file `name` that says what a system's statistics or logs mean; None where it says nothing, or is not known.
+    """The file `name` that explains a system's statistics or logs; None if there is none, or the system is not known.
 
-    :param folder: of the servers' evidence. What a trial has kept there is all that counts; one of an earlier version
-        has kept nothing, so that the role's own counts.
+    :param folder: of the servers' evidence. A trial's own copy there is all that counts; a trial of an earlier version
+    has no copy, so the current description counts.
     """
     role = all_systems()[system].role if system in all_systems() else None
     path = folder / name if is_kept(folder) else ANSIBLE / "systems" / str(role) / name
@@ -152,12 +152,12 @@ def definition(folder: Path, system: str, name: str) -> Path | None:
 
 
 def is_kept(folder: Path) -> bool:
-    """Whether the trial has kept what its role says of statistics and logs."""
+    """Whether the trial has copies of its system's figures.yml and log.yml."""
     return (folder / "figures.yml").is_file()
 
 
 def figures_of(system: str, folder: Path, warn: Warn) -> tuple[ServerFigure, ...]:
-    """The figures of a system, in the order in which they are shown; none for one that says nothing or is not known.
+    """The figures of a system, in the order in which they are shown; none for a system without any, or an unknown one.
 
     :param folder: see :func:`definition`; a damaged file is a warning
     """

@@ -1,4 +1,4 @@
-"""Compactions and flushes, from a server's own log: `ansible/systems/ROLE/log.yml` says which lines tell of them.
+"""Compactions and flushes, from a server's own log: `ansible/systems/NAME/log.yml` says which lines report them.
 
     files: log
     compaction:
@@ -7,7 +7,7 @@
       begin: '\\[(?P<key>[^\\]]+)\\] Writing Memtable-'
       end: '\\[(?P<key>[^\\]]+)\\] Completed flushing .* \\((?P<size>.+)\\)'
 
-`files` are patterns of names in `server/HOST`. A kind of work that is not there is one that the log does not tell of.
+`files` are patterns of names in `server/HOST`. The log does not report a kind of work that is missing.
 The patterns are regular expressions in RE2's syntax, searched for in a line. `end` is the line that is written when the
 work is done; its group `ms` is how long it took. Without that, the work began with the last line that matches `begin`
 and has the same `key`, such as the thread. `size` is what was written, if the log says it: a number of bytes,
@@ -16,7 +16,7 @@ or one with a unit.
 A trial keeps a copy, as it does of figures.yml. RE2 takes linear time whatever the pattern, so that a copy from
 somebody else cannot hold up the reader.
 
-A line begins with its time (after its level, perhaps), which is in UTC: the role `service` sees to that.
+A line begins with its time (after its level, perhaps), in UTC, which the role `service` ensures.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
+import msgspec
 import re2
+from msgspec import Struct
 
 from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
@@ -72,6 +74,19 @@ class ServerLog:
     work: list[Work] = field(default_factory=list)
 
 
+class _WorkPatterns(Struct, forbid_unknown_fields=True):
+    end: str
+    begin: str | None = None
+
+
+class _LogFile(Struct, forbid_unknown_fields=True):
+    """A system's log.yml."""
+
+    files: str | list[str]
+    compaction: _WorkPatterns | None = None
+    flush: _WorkPatterns | None = None
+
+
 @dataclass(frozen=True)
 class Lines:
     """The lines on one kind of work."""
@@ -83,7 +98,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Patterns:
-    """What a role's log.yml contains; without `files` nothing is known."""
+    """The content of a system's log.yml; without `files` nothing is known."""
 
     files: tuple[str, ...] = ()
     lines: tuple[Lines, ...] = ()
@@ -94,7 +109,7 @@ class Patterns:
 
     @property
     def kinds(self) -> list[Kind]:
-        """What the logs tell of."""
+        """The kinds of work that the logs report."""
         return [each.kind for each in self.lines]
 
     @property
@@ -104,36 +119,33 @@ class Patterns:
 
 
 def patterns_of(system: str, folder: Path, warn: Warn) -> Patterns:
-    """The patterns of a system; none for one whose log tells of no such work, or that is not known.
+    """The patterns of a system; none if its log reports no such work, or the system is not known.
 
     :param folder: see :func:`definition`; a damaged file is a warning
     """
     path = definition(folder, system, "log.yml")
     try:
-        content = plain_yaml.load(path) if path else {"files": []}
-        if not isinstance(content, dict) or "files" not in content:
-            raise BadInputError("must be a mapping with files")
-        files = content["files"] if isinstance(content["files"], list) else [content["files"]]
-        if not all(isinstance(name, str) and FILES.fullmatch(name) for name in files):
+        content = msgspec.convert(plain_yaml.load(path), _LogFile) if path else _LogFile([])
+        files = [content.files] if isinstance(content.files, str) else content.files
+        if not all(FILES.fullmatch(name) for name in files):
             raise BadInputError(f"files: {files}: must be names of files in the folder of a host")
-        return Patterns(tuple(files), tuple(_lines(kind, content[kind]) for kind in KINDS if kind in content))
-    except BadInputError as error:
+        works = {"compaction": content.compaction, "flush": content.flush}
+        return Patterns(tuple(files), tuple(_lines(kind, work) for kind in KINDS if (work := works[kind])))
+    except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")
         return Patterns()
 
 
-def _lines(kind: Kind, content: Any) -> Lines:
-    if not isinstance(content, dict) or "end" not in content:
-        raise BadInputError(f"{kind}: must be a mapping with end")
-    end = _regex(f"{kind}: end", content["end"])
-    begin = _regex(f"{kind}: begin", content["begin"]) if "begin" in content else None
+def _lines(kind: Kind, work: _WorkPatterns) -> Lines:
+    end = _regex(f"{kind}: end", work.end)
+    begin = _regex(f"{kind}: begin", work.begin) if work.begin is not None else None
     by_key = begin is not None and "key" in begin.groupindex and "key" in end.groupindex
     if not (by_key or "ms" in end.groupindex):
         raise BadInputError(f"{kind}: end needs a group ms, or a group key as begin has")
     return Lines(kind, begin, end)
 
 
-def _regex(name: str, pattern: Any) -> re.Pattern[str]:
+def _regex(name: str, pattern: str) -> re.Pattern[str]:
     """RE2's own type is as good as Python's, and has no annotations."""
     options = re2.Options()
     options.log_errors = False  # it would write them to stderr, too
@@ -177,12 +189,12 @@ def _work(of: Lines, match: re.Match[str], begun: dict[tuple[Kind, str], str], s
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
-        # A JVM divides thousands as its language does.
+        # A JVM separates thousands by its locale.
         digits = re.sub(r"\D", "", groups["ms"])
         begin = end - int(digits) / 1000 if end is not None and digits else None
     else:
         begin = _seconds(begun.pop((of.kind, groups["key"]), None))
-    # A clock that was set back meanwhile has no work that ends before it begins.
+    # After a clock was set back, work may seem to end before it begins; it is left out.
     return (
         None if begin is None or end is None or end < begin else Work(of.kind, begin, end, _bytes(groups.get("size")))
     )

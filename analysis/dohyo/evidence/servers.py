@@ -1,9 +1,9 @@
-"""What the servers say of a trial: pauses of JVMs, compactions and flushes in each run, and figures of their own.
+"""The servers' own view of a trial: pauses of JVMs, compactions and flushes in each run, and figures of their own.
 
 The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs
-(`server_log`), and what the role's `stats` has kept:
+(`server_log`), and the statistics that the verb `stats` stored:
 `stats/load` after the load has settled, `stats/PHASE-RUN` after each run, and `stats/PHASE-RUN-before` where the
-servers settled before it. Trials from before that have what was kept in the end, in the folder itself.
+servers settled before it. Older trials have one copy from the end of the trial, in the folder itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dohyo.figures import named
 
 # The phase and the number of a run; of the load there is one alone.
 _Key = tuple[str, int | None]
-# As many as a percentile needs to be one of them and not the largest.
+# As many as a p99 needs to differ from the largest.
 _ENOUGH_FOR_P99 = 100
 # Of more, only the longest is named.
 _MOST_PAUSES_TOLD = 5
@@ -33,7 +33,7 @@ _MOST_HOSTS_TOLD = 5
 
 GC_PAUSE = "GC pause"
 
-# The figure (figures.yml) that says whether a server has come to rest.
+# The figure (figures.yml) that says whether a server is idle.
 PENDING_COMPACTIONS = "pending_compactions"
 
 
@@ -56,7 +56,7 @@ class Window:
 
     @property
     def key(self) -> _Key:
-        """What tells it from the trial's other windows."""
+        """What distinguishes it from the trial's other windows."""
         return (self.phase, self.run)
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class Background:
 
 
 class Span(NamedTuple):
-    """What a server was busy with beside operations, in a run.
+    """Background work of a server in a run.
 
     `begin` and `end` are in seconds after the agreed instant; `kind` is "GC pause", or a kind of work.
     """
@@ -212,7 +212,7 @@ class Servers:
         ]
 
     def spans(self) -> Iterator[Span]:
-        """What the servers were busy with in all runs, as far as it is known, host by host."""
+        """The background work of the servers in all runs, as far as it is known, host by host."""
         for host, of_host in self._pauses.items():
             for (process, (phase, run)), pauses in of_host.items():
                 for pause in pauses:
@@ -232,7 +232,7 @@ class Servers:
         return result
 
     def notes(self) -> list[str]:
-        """A sentence for each figure that a reader must not miss, with hosts and values."""
+        """A sentence for each important figure, with hosts and values."""
         found: list[str] = []
         for position, figure in enumerate(self._figures):
             if figure.note:
@@ -241,7 +241,7 @@ class Servers:
         return found
 
     def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
-        """The pauses of a run that operations cannot have missed.
+        """The pauses of a run that operations must have noticed.
 
         :param p99_ms: of the clients' slowest operation type; a single event tells of all pauses above it
         :param timeout_ms: after which an operation counts as failed; longer pauses have an event each

@@ -1,4 +1,4 @@
-"""Logs that other clients wrote elsewhere (YCSB of any age, go-ycsb): how they are read, which of them belong together,
-and what a table and a page can say of them. Only the command line imports it. It may import `dohyo.scenario`,
-`dohyo.evidence`, `dohyo.summary`, `dohyo.tables` and `dohyo.report`.
+"""Logs that other clients wrote elsewhere (YCSB of any age, go-ycsb): reading them, finding which belong together, and
+showing them as a table and a page. Only the command line imports it. It may import `dohyo.scenario`, `dohyo.evidence`,
+`dohyo.summary`, `dohyo.tables` and `dohyo.report`.
 """

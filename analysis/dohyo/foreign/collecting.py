@@ -1,4 +1,4 @@
-"""From logs of any YCSB client, measured elsewhere, to a summary, and what charts need beside it.
+"""From logs of any YCSB client, measured elsewhere, to a summary and the data of charts.
 
 Which logs belong together:
 
@@ -34,7 +34,7 @@ from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
 from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
-from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call
+from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call, is_failure
 from dohyo.report import page
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary.comparison import comparisons
@@ -98,13 +98,13 @@ def collect(tops: Sequence[Path]) -> Collected:
         for folder, files in _walk(top, warnings.append):
             of_top = folder == top
             name = top.resolve().name if of_top else f"{top.resolve().name}/{folder.relative_to(top)}"
-            # What all have in common tells nothing in a table or a chart.
+            # A common value says nothing in a table or a chart.
             system = name if of_top or len(tops) > 1 else str(folder.relative_to(top))
             for trial, of_trial in _Folder(name, system, folder, files, warnings.append).trials():
                 trials.append(trial)
                 runs += of_trial
                 folders[trial.name] = folder
-    # Logs from elsewhere rarely tell the number of threads; that says nothing about their being equal.
+    # Logs from elsewhere rarely contain the number of threads; that does not make the threads unequal.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
     summary = Summary(
         name=" ".join(top.resolve().name for top in tops),
@@ -155,7 +155,7 @@ _Group = defaultdict[Phase, list[ClientLog]]
 
 
 class _Folder:
-    """One folder's logs and what they come to."""
+    """One folder's logs and their sums."""
 
     def __init__(self, name: str, system: str, folder: Path, files: Sequence[Path], warn: Warn) -> None:
         self._name = name
@@ -513,7 +513,7 @@ def _notes(phase: Phase, logs: Sequence[ClientLog], run: Run, result: Sequence[R
         notes.append(
             f"{which}{buffered:,} records returned BATCHED_OK: success reported before the server had answered"
         )
-    failed = any(name.endswith("-FAILED") for name in run.by_operation)
+    failed = any(is_failure(name) for name in run.by_operation)
     if failed and any(log.stated_operations is None for log in logs):
         notes.append(f"{which}{OVERALL} includes failed operations, as the stock client counts")
     return notes

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from dohyo.evidence.json_values import loads
-from dohyo.operations import READ_MODIFY_WRITE
+from dohyo.operations import FAILED, READ_MODIFY_WRITE
 
 _RESULT = re.compile(r"(?:^|[\s|])([A-Z][A-Z_]*) +- (Takes\(s\): [^\n]*?)\s*$")
 _FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
@@ -64,4 +64,4 @@ def operation_type(name: str) -> str | None:
         return None
     plain = name.removesuffix(_FAILED)
     plain = READ_MODIFY_WRITE if plain == "READ_MODIFY_WRITE" else plain
-    return f"{plain}-FAILED" if name.endswith(_FAILED) else plain
+    return plain + FAILED if name.endswith(_FAILED) else plain

@@ -1,4 +1,4 @@
-"""The report of a folder with logs of other YCSB clients: the same page, with what can be known from these."""
+"""The report of a folder with logs of other YCSB clients: the same page, with what these logs contain."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gather(folder: Path) -> Report:
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """What charts cannot show of a trial, and what its client would have to be told."""
+    """What charts cannot show of a trial, and which options of its client would provide it."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""

@@ -35,8 +35,8 @@ _STATUS = re.compile(
     r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}|^)\s*(\d{1,9}) sec: (\d{1,18}) operations;"
     r"(?:.*?; (\d{1,18}) records;)?"
 )
-# Numbers follow the locale of the client's host: 0.19, .19 or 0,19. No number or name is to be tried again with less
-# of it (`++`), which takes time.
+# Numbers follow the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`) avoid backtracking,
+# which takes time.
 _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*+): Count=(\d{1,18}+), Max=(\d{1,19}+), Min=\d{1,19}+,"
     r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"

@@ -15,7 +15,7 @@ from dohyo.places import ANSIBLE
 from dohyo.scenario import phases, properties, search, systems
 from dohyo.scenario.scenario import Scenario
 
-# What a canary of one host takes, in seconds; that of several takes 3 more (docs/method.md).
+# Duration of the canary of one host, in seconds; with several hosts it takes 3 more (docs/method.md).
 CANARY_SECONDS = 3
 
 
@@ -40,7 +40,7 @@ class PlannedTrial:
 
 
 def canary_seconds(scenario: Scenario) -> int:
-    """What measuring the hosts adds to each trial; 0 where it is not asked for."""
+    """The time of the canary in each trial; 0 without one."""
     return CANARY_SECONDS if scenario["canary"] == "true" else 0
 
 
@@ -91,7 +91,7 @@ def phases_in(scenario: Scenario, number: int) -> list[str]:
 
 
 def course(scenario: Scenario) -> str:
-    """What is measured of a trial, in words."""
+    """The phases of a trial, in words."""
     if not scenario.phases:
         return f"the load of {scenario.number('recordcount'):,} records"
     windows = {}
@@ -119,7 +119,7 @@ def _equal_words(scenario: Scenario) -> str:
     )
 
 
-# What of a trial's variables its load does not depend on: whatever is not in here makes another load.
+# The variables of a trial that its load does not depend on: any other variable makes another load.
 _NOT_OF_THE_LOAD = {
     "trial_name", "trial_point", "trial_round", "trial_rounds", "trial_dir", "trial_phases", "trial_threads",
     "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
@@ -144,7 +144,7 @@ def inventory_state(inventory: Path | None) -> str:
 
 
 def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") -> dict[str, str]:
-    """By name of a trial what tells its load from others, of those that share it with another one.
+    """For each trial that shares its load, by name: an identifier of the load.
 
     :param folder: the experiment's; two experiments share nothing
     :param hosts: the :func:`inventory_state`; servers that are set up otherwise may store another load
@@ -163,7 +163,7 @@ def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") 
 
 
 def load_of(trial: PlannedTrial, folder: Path) -> str:
-    """What a trial's data depend on, as 16 digits; empty where they are not to be reused."""
+    """A digest of everything that a trial's data depend on, as 16 digits; empty if the data are not reused."""
     if trial.scenario["reuse"] != "data" or not trial.scenario.phases:
         return ""
     asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
@@ -182,7 +182,7 @@ def variables(
     :param folder: where the trial's evidence goes
     :param keep: leave the servers up at the end
     :param load: what :func:`shared_loads` says of it
-    :param targets: by point the rate of the phase `equal`, where it follows from what was measured
+    :param targets: by point the rate of the phase `equal`, if it follows from measured rates
     """
     scenario = trial.scenario
     # Nobody knows it in the first round.
@@ -194,7 +194,7 @@ def variables(
         "trial_round": trial.round,
         "trial_rounds": scenario.most_rounds,
         "trial_dir": str(folder),
-        # What the roles read of it is the same in all phases.
+        # What the systems' descriptions read of it is the same in all phases.
         "trial_properties": scenario.client_properties,
         **phases_of(scenario, target),
         "trial_repeats": scenario.repeats,
@@ -212,17 +212,17 @@ def variables(
         "trial_canary": scenario["canary"] == "true",
         **({"trial_reuse": load} if load else {}),
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
-        # What the trial is a part of, for the summary alone.
+        # The trial's place in the experiment; only for the summary.
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
-        # What nobody was asked for is not attached, whatever an inventory says.
+        # A system is attached only with the user's consent, whatever an inventory says.
         **systems.NOTHING_ATTACHED,
         **scenario.role_variables,
     }
 
 
 def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]:
-    """The variables that say what the clients do in the load and in each phase after it.
+    """The variables for the clients in the load and in each phase after it.
 
     :param target: of the phase `equal`, which is left out where its rate is neither given nor known
     """

@@ -1,6 +1,6 @@
-"""What a scenario takes of its hosts: disk and memory per system, the time in all, and whether that fits.
+"""The disk and memory that a scenario needs per system, its total time, and whether it fits.
 
-Formulas and their sources are in docs/sizing.md. What differs between systems is in their descriptions
+Formulas and their sources are in docs/sizing.md. The figures that differ between systems are in their descriptions
 (`needs` in ansible/systems/*/system.yml), which ansible/plan.yml evaluates without asking any host.
 """
 
@@ -32,8 +32,8 @@ from dohyo.terminal import aligned
 MIB = 2**20
 # A client's process beyond its heap (ansible/roles/client/tasks/preflight.yml).
 CLIENT_MIB = 200
-# Assumed for the estimate of time (docs/sizing.md, 2 cores with clients and server on them): what a trial takes beside
-# its load and its runs, and records of 1 KB per second that a host loads. Larger hosts load faster.
+# Assumed for the estimate of time (docs/sizing.md, 2 cores with clients and server on them): the time of a trial
+# besides its load and its runs, and records of 1 KB per second that a host loads. Larger hosts load faster.
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
 MOST_RECORDS = 2**62
@@ -41,7 +41,7 @@ MOST_RECORDS = 2**62
 
 @dataclass(frozen=True)
 class Needs:
-    """What one system needs of a database host.
+    """The needs of one system on a database host.
 
     :ivar system: its name
     :ivar memory: bytes of memory without any data: heap or buffers, and the process around them
@@ -267,7 +267,7 @@ def caches(inventory: Path | None) -> Caches:
     return cached
 
 
-# What the answer does not depend on, so that points which differ in nothing else need not be asked for each.
+# Properties that do not affect the answer: points that differ only in these share one question.
 _NO_MATTER = (
     *("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
     *PROPORTIONS,
@@ -321,7 +321,7 @@ def _needs(system: str, events: Sequence[Event]) -> Needs:
 
 
 def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
-    """Prints what would be measured, in order, with the time, memory and disk it would take.
+    """Prints the planned trials, in order, with their time, memory and disk.
 
     :param points: the sizes at each point of the matrix
     """
@@ -349,7 +349,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     shared = plan.shared_loads(trials, Path())
     if several := len(trials) > len(scenario.systems):
         say(_count_trials(scenario, trials))
-    # What many trials have in common stands above their table once.
+    # Common values of many trials are shown once, above their table.
     if once := several and len(set(courses)) == 1:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
@@ -390,7 +390,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
 
 
 def _at_most(scenario: Scenario, least: float, last: float) -> str:
-    """What the rounds that precision may add come to.
+    """The time of the rounds that precision may add.
 
     :param least: seconds of the first rounds
     :param last: of the last one of these
@@ -405,7 +405,7 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
 
 
 def _course(scenario: Scenario) -> str:
-    """What a trial goes through."""
+    """The phases of a trial."""
     measured = plan.course(scenario)
     return f"start, load, settle, {measured}, stop" if scenario.phases else f"start, {measured}, settle, stop"
 
@@ -446,7 +446,7 @@ def _count(number: int, one: str, several: str = "") -> str:
 
 
 def about(seconds: float) -> str:
-    """A time as one says it: two units at most."""
+    """A time in words: two units at most."""
     minutes = max(1, round(seconds / 60))
     if minutes < 60:
         return f"{minutes} min"

@@ -1,6 +1,6 @@
 """Vega, which draws all charts: a script on the page, vl-convert for files. setup.sh fetches each when it is needed.
 
-The script is made by the very vl-convert that draws files, which has 84 MB and which nothing else needs.
+The script comes from the same vl-convert that draws files; it has 84 MB, and nothing else needs it.
 """
 
 from __future__ import annotations

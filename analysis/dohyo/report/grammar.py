@@ -1,4 +1,5 @@
-"""Vega-Lite, the one grammar of the page and of the files: what a chart is, its colours, and what all charts share.
+"""Vega-Lite, the grammar of the page and of the files: the definition of a chart, its colours, and everything that
+charts share.
 
 Vega draws the same specification in a browser and, through vl-convert, into SVG and PNG without one. A chart is plain
 data: nothing that comes from a log or a scenario is ever in an expression of the grammar, only in its data, its
@@ -35,7 +36,7 @@ class Panel:
 
     :ivar spec: Vega-Lite without data, size and colours; a layer may name another table of the chart as its data
     :ivar data: name of its table in the chart
-    :ivar says: what it shows, in a sentence, for those who cannot see it
+    :ivar says: a description in a sentence, for those who cannot see it
     :ivar cursor: x is the time in seconds, under the cursor that all such panels share
     :ivar domains: of scales that differ from part to part: part -> channel -> domain
     :ivar heads: columns of its tables in words, with their units, where they have some
@@ -142,7 +143,7 @@ def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis:
 
 
 def shown(*columns: str, **titles: str) -> list[Spec]:
-    """What a chart says of a point: columns under their own names, then those with a name in words."""
+    """The tooltip of a point: columns under their own names, then those with a name in words."""
     return [
         *({"field": each} for each in columns),
         *({"field": each, "title": words} for each, words in titles.items()),

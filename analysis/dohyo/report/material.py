@@ -1,4 +1,4 @@
-"""What charts are made of."""
+"""The data of charts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dohyo.summary.results import Summary, Trial
 
 @dataclass(frozen=True)
 class Material:
-    """An experiment: its summary, and what was read beside it.
+    """An experiment: its summary, and further data for charts.
 
     :ivar hosts: lines of `measured.HostsOverTime`
     """

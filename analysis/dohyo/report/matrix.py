@@ -1,4 +1,4 @@
-"""Matrix views: any dimension on either axis, what is on neither in the rows."""
+"""Matrix views: any dimension on either axis, all others in the rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dohyo.summary.results import Summary
 from dohyo.tables.grid import Grid
 from dohyo.tables.table import is_shown
 
-# What a matrix view can show of a row.
+# The metrics that a matrix view can show.
 _SHOWN = sorted(
     (each for each in METRICS.values() if each.part in ("rates", "latencies") and each.unit),
     key=lambda each: each.head != "rec/s",  # the first one is shown first
 )
-# What files show: pictures of all of them for each pair of dimensions would be too many.
+# The metrics in files: pictures of all metrics for each pair of dimensions would be too many.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
 
 
 def matrix(summary: Summary) -> dict[str, Any]:
-    """What matrix views need: dimensions, what a cell can show, and one line per row of numbers."""
+    """The data of matrix views: dimensions, the metrics of a cell, and one line per row of numbers."""
     shown = [
         (trial, row)
         for trial in summary.compared

@@ -1,4 +1,4 @@
-"""What the charts need beyond the summary: run by run rates, latencies over time, whole percentile curves.
+"""The charts' data beyond the summary: rates of each run, latencies over time, whole percentile curves.
 
 The evidence is read once, for the summary and for them.
 """
@@ -102,7 +102,7 @@ def read(experiment: Path) -> tuple[Summary, Measured]:
 
 
 class _Kept:
-    """What is kept of each trial; runs of a system at a point that count make one curve."""
+    """The data kept of each trial; all runs of a system at a point that count make one curve."""
 
     def __init__(self) -> None:
         self.runs: list[MeasuredRun] = []

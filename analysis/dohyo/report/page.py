@@ -1,4 +1,4 @@
-"""The page of an experiment, `report.html`: one file with everything in it, that asks nobody for anything.
+"""The page of an experiment, `report.html`: one self-contained file that loads nothing.
 
 Text of logs and scenarios is escaped by the template engine, and reaches scripts only as JSON data. A policy in the
 page allows the two scripts that it was written with and no request to anywhere, so that nothing else would run.
@@ -36,7 +36,7 @@ from dohyo.tables.verdict import verdict
 
 FILE = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
-# What stands beside the report and is linked from it, with what it is.
+# Files beside the report that it links, with their descriptions.
 _FILES = {
     "summary.md": "the tables as text",
     "summary.csv": "every row of numbers",
@@ -50,7 +50,7 @@ _FILES = {
 }
 
 
-# A ranking of more than these, with its runs, scrolls, so that what it comes to is in sight.
+# A longer ranking, with its runs, scrolls, so that the verdict stays in sight.
 _MOST_ROWS = 60
 # More systems than this are counted in a title.
 _MOST_NAMED = 2
@@ -59,7 +59,7 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 @dataclass(frozen=True)
 class Report:
-    """All that can be shown of an experiment, in any form.
+    """Everything that can be shown of an experiment.
 
     :ivar facts: experiment.json
     :ivar folders: of the evidence of each trial, by its name
@@ -102,7 +102,7 @@ class Report:
 
     @property
     def under_way(self) -> str:
-        """That it is not over yet, in words; empty where it is."""
+        """A sentence if the experiment is still being measured; else empty."""
         if self.process is None:
             return ""
         ended = sum(trial.status not in ("pending", "running") for trial in self.summary.trials)
@@ -114,7 +114,7 @@ def _in_words(number: int) -> str:
 
 
 def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
-    """Draws what `measured.read` has found in an experiment, and what stands beside its evidence."""
+    """Draws the charts of what `measured.read` has found, and reads the files beside the evidence."""
     material = Material(summary, found, measured.HostsOverTime(experiment))
     evidence = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
@@ -261,7 +261,7 @@ def _json(content: Any) -> str:
 
 
 def _symbols() -> list[dict[str, Any]]:
-    """What stands for a system in the legend: shape and dashes, as in the charts."""
+    """The legend's symbol of a system: shape and dashes, as in the charts."""
     paths = {
         "circle": "M8 3a5 5 0 1 0 .01 0Z",
         "square": "M3.5 3.5h9v9h-9Z",
@@ -294,7 +294,7 @@ def machine(facts: Mapping[str, Any]) -> str:
 
 
 def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
-    """Relative address, name and meaning of what the page is computed from."""
+    """Relative address, name and meaning of the files that the page is computed from."""
     found = [(report.experiment / name, what) for name, what in _FILES.items()]
     if with_evidence:
         statuses = {trial.name: trial.status for trial in report.summary.trials}

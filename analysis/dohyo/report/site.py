@@ -86,7 +86,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
 
 
 def entry(report: Report) -> Entry:
-    """What the index says of an experiment."""
+    """The index entry of an experiment."""
     facts, summary = report.facts, report.summary
     statuses = [trial.status for trial in summary.trials]
     good = statuses.count("ok")

@@ -1,4 +1,4 @@
-"""Systems whose servers run already (docs/attach.md): what was asked for, what a run does to them, and the question."""
+"""Systems whose servers run already (docs/attach.md): the request, what a run does to them, and the user's consent."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from dohyo.scenario.scenario import MATRIX, Scenario
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.sizes import size_bytes
 
-# What of the bindings' properties the file with secrets may have.
+# Properties of the bindings that the file with secrets may contain.
 _ACCESS = (
     r"(.*\.)?(user|username|password|useSSL|ca|localdc|tlsname|tlsca|principal|keytab|krb5conf)"
     r"|hbase\.(security\.authentication|rpc\.protection|client\.netty\.tls\.enabled|rpc\.tls\..*)"
@@ -49,10 +49,10 @@ _OF_SERVERS = {"profile": "tuned", "reuse": "data"}
 def overrides(
     given: Sequence[str], secrets: str | None, may: Sequence[str], inventory: Path | None
 ) -> dict[str, str | None]:
-    """What the options and the inventory say, as properties of the scenario; the options come first.
+    """The options and the inventory as properties of the scenario; options take precedence.
 
     :param given: each NAME=HOSTS
-    :param secrets: file with what lets us in
+    :param secrets: file with credentials
     :param may: what may be done beyond a place of our own
     :raises BadInputError: naming the option and what is wrong with it
     """
@@ -91,9 +91,10 @@ def overrides(
 
 
 def _of_inventory(inventory: Path | None) -> dict[str, Any]:
-    """What an inventory says of attached systems.
+    """The attached systems of an inventory.
 
-    :raises BadInputError: if it is of another type, or if hosts differ: Ansible would attach what nobody was asked for
+    :raises BadInputError: if it is of another type, or if hosts differ: Ansible would attach systems without the user's
+    consent
     """
     known = {"attached": dict, "attached_secrets": str, "attached_may": list}
     said = [{name: host[name] for name in known if host.get(name)} for host in host_variables(inventory).values()]
@@ -120,7 +121,7 @@ def _check_places(name: str, places: Any) -> None:
 
 
 def check_secrets(file: Path, names: Sequence[str]) -> None:
-    """Checks the file with what lets us in; nothing of what it says is in a message.
+    """Checks the file with credentials; no message shows its content.
 
     :raises BadInputError: if it cannot be read, others may read it, or it is of another form
     """
@@ -316,7 +317,7 @@ def describe(scenario: Scenario) -> list[str]:
 
 
 def agree(scenario: Scenario, *, agreed: bool) -> None:
-    """Says what a run does to attached systems, and asks.
+    """Explains what a run does to attached systems, and asks for consent.
 
     :param agreed: --yes was given
     :raises BadInputError: if the answer is no, or nobody can answer
@@ -345,7 +346,7 @@ def bounded(target: str | None, changes: Mapping[str, str]) -> dict[str, str]:
 
 
 def examine(scenario: Scenario, inventory: Path | None) -> int:
-    """Asks the attached systems what they are and what we may do there, and says it; returns the exit code.
+    """Examines the attached systems and our permissions there, and prints the result; returns the exit code.
 
     :raises BadInputError: if the client cannot be built
     """
@@ -374,7 +375,7 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
 
 
 def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
-    """Prints what one system says; returns 1 if it cannot be measured."""
+    """Prints the answers of one system; returns 1 if it cannot be measured."""
     missing = said["missing"]
     terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {said.get('nodes', NOT_KNOWN)} node(s); {said['what']}")
     most = threads * 1000 / said["median_ms"]

@@ -1,5 +1,5 @@
-"""How much client a scenario needs: what our client does on its hosts without a database, beside the rates that are
-wanted of it. ansible/doctor.yml measures it; the rule and its reasons are in docs/clients.md#how-much-client.
+"""How much client a scenario needs: the rate of our client on its hosts without a database, beside the rates that it
+has to reach. ansible/doctor.yml measures it; the rule and its reasons are in docs/clients.md#how-much-client.
 """
 
 import tempfile
@@ -39,7 +39,7 @@ SHARE = 0.5
 
 @dataclass(frozen=True)
 class Alone:
-    """What the client of one host does in a phase without a database, as fast as it can.
+    """The client of one host in a phase without a database, as fast as it can.
 
     :ivar processors: that it may use
     :ivar ops: operations per second
@@ -107,7 +107,7 @@ def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: P
 
 
 def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: Path) -> list[Wanted]:
-    """What the newest experiment with the phase came to, by system."""
+    """The rates in the newest experiment with the phase, by system."""
     asked = (scenario.name, str(inventory) if inventory else None)
     batch = scenario.of(phase).number("batchsize")
     name = LOAD if phase == INSERT else phase
@@ -191,7 +191,7 @@ def _read(file: Path, host: str, phase: str, processors: int) -> Alone:
 
 
 def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, console: Console) -> int:
-    """Prints what the clients do and whether that is enough; returns the exit code.
+    """Prints the clients' rates and whether they are enough; returns the exit code.
 
     :param wanted: by phase
     :param point: of the matrix, in words

@@ -1,4 +1,4 @@
-"""An experiment's folder: what was asked for, the evidence of every trial, and how far it came.
+"""An experiment's folder: the request, the evidence of every trial, and its progress.
 
 FOLDER/experiment.json       format of the evidence, scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
@@ -59,7 +59,7 @@ class Experiment:
 
     @property
     def facts(self) -> ExperimentFacts:
-        """What experiment.json says."""
+        """The content of experiment.json."""
         return experiment_folder.strictly(self.folder / experiment_folder.FACTS, ExperimentFacts)
 
     @property
@@ -138,12 +138,12 @@ class Experiment:
         folder.mkdir(parents=True, exist_ok=True)
 
     def reserve(self) -> None:
-        """Keeps room on the disk for what is written in the end, as far as there is some."""
+        """Reserves disk space for the final files, if there is any."""
         with suppress(OSError), self._reserve.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
     def release(self) -> None:
-        """Gives that room back."""
+        """Releases that space."""
         with suppress(OSError):
             self._reserve.unlink()
 
@@ -161,7 +161,7 @@ class Experiment:
         return self.folder / "scenario.properties"
 
     def variables(self, trial: plan.PlannedTrial, keep: bool, load: str = "") -> dict[str, Any]:
-        """What Ansible is asked for in a trial; parameters as of :func:`plan.variables`."""
+        """Ansible's variables for a trial; parameters as of :func:`plan.variables`."""
         return plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
 
     def update(self, **fields: Any) -> None:

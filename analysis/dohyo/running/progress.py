@@ -1,4 +1,4 @@
-"""What people see while an experiment works: phase, system, elapsed and remaining time, current rate and p99."""
+"""The progress display: phase, system, elapsed and remaining time, current rate and p99."""
 
 import re
 import time
@@ -29,7 +29,7 @@ _LOOK = 3.0
 # Between two phases Ansible needs a moment for its tasks.
 _AROUND_A_RUN = 8.0
 
-# What Maven says while roles have it fetch their servers; empty when it is done.
+# Maven's output while it fetches servers; empty when it is done.
 _MAVEN = LOCAL_HOME / "install" / "maven.log"
 _FETCHES = re.compile(r"Download(ing|ed) from \S+ \S*/([^/\s]+)(?: \((\d+(?:\.\d+)?) (kB|MB|B))?")
 _MB = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
@@ -168,7 +168,7 @@ class Progress:
         self._console.print(Text(text, style), soft_wrap=True)
 
     def table(self, table: Callable[[int], Text], heading: str) -> None:
-        """Shows what is known so far, on a terminal in place of what was known before.
+        """Shows the ranking so far; on a terminal it replaces the previous one.
 
         :param table: makes it, for so many columns
         """
@@ -193,7 +193,7 @@ class Progress:
 
     @property
     def activity(self) -> str:
-        """What is going on, to be read after "while"."""
+        """The current activity, to be read after "while"."""
         return f"in {self._doing()}" if self._run else self._doing()
 
     def event(self, event: Event) -> None:

@@ -1,7 +1,7 @@
 """The main job, from a checked scenario to the table: deploy, one trial after the other, stop, summary.
 
-Whatever happens on the way, the servers that this run started are stopped, everything gathered so far is kept and
-marked, and the table is printed.
+Whatever happens, the servers that this run started are stopped, everything gathered so far is kept and marked, and the
+table is printed.
 """
 
 import shlex
@@ -60,7 +60,7 @@ BRING_HOME = "Bring home "
 
 @dataclass(frozen=True)
 class Options:
-    """What ``run`` was asked for besides the scenario.
+    """The options of ``run`` besides the scenario.
 
     :ivar inventory: file or folder; None is the default one, this machine
     :ivar named: the systems were named one by one, so that a skipped one is a failure
@@ -200,7 +200,9 @@ def build_client(signals: Signals) -> None:
 
 
 def _of_servers(scenario: Scenario) -> dict[str, Any]:
-    """What the installation of servers depends on: the roles' variables, and the profile, which has their defaults."""
+    """Everything that the installation of servers depends on: the systems' variables, and the profile, which has their
+    defaults.
+    """
     return {**scenario.role_variables, "profile": scenario["profile"]}
 
 
@@ -234,7 +236,7 @@ class _Measurement:
     def begin_again(self) -> None:
         """Makes room for the repetition of trials."""
         if any(self.experiment.state(trial) == "running" for trial in self.todo):
-            # What still runs on the hosts, and writes, belongs to the attempt that is set aside.
+            # Whatever still runs on the hosts, and writes, belongs to the attempt that is set aside.
             self._stop("of a run that was killed")
         for trial in self.todo:
             self.experiment.set_aside(trial)
@@ -368,7 +370,7 @@ class _Measurement:
     def _provisioned(self) -> list[PlannedTrial]:
         """Installs what the trials need on the hosts; returns the trials whose system is available."""
         ready: list[PlannedTrial] = []
-        # What is installed depends on the roles' variables, which may be dimensions of the matrix.
+        # The installation depends on the systems' variables, which may be dimensions of the matrix.
         by_variables: dict[str, list[PlannedTrial]] = {}
         for trial in self.todo:
             by_variables.setdefault(repr(sorted(_of_servers(trial.scenario).items())), []).append(trial)
@@ -378,7 +380,7 @@ class _Measurement:
         return [trial for trial in self.todo if trial in ready]
 
     def _installed(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
-        """The trials, alike in their roles' variables, whose system could be installed."""
+        """The trials, alike in their systems' variables, whose system could be installed."""
         failure = self._whatever_happens(partial(self._deploy, trials))
         if failure is None:
             return self._available(trials)
@@ -404,7 +406,7 @@ class _Measurement:
         return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
     def _deploy(self, trials: list[PlannedTrial]) -> Failure | None:
-        """Installs the systems of trials that are alike in their roles' variables."""
+        """Installs the systems of trials that are alike in their systems' variables."""
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
         # Preflight asks whether there is room for the data.
@@ -420,7 +422,7 @@ class _Measurement:
         asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **largest.role_variables}
         write_json(folder / "deploy.json", asked)
         failure = self._play("deploy.yml", folder, asked)
-        # What one that failed has left is nobody's: the next trial deploys again.
+        # After a failed installation nothing counts as installed: the next trial deploys again.
         has = _of_servers(largest) if failure is None else {}
         self.deployed |= {all_systems()[name].role: has for name in names}
         return failure
@@ -433,7 +435,7 @@ class _Measurement:
         began = time.monotonic()
         failure = None
         if self.deployed.get(all_systems()[trial.system].role) != _of_servers(trial.scenario):
-            # Not every role can keep several versions beside each other: the last one that was installed is there.
+            # Not every system can have several versions installed: only the last one is there.
             failure = self._deploy([trial])
         failure = failure or self._play("trial.yml", folder, asked)
         if failure is None:
@@ -443,13 +445,13 @@ class _Measurement:
         return failure
 
     def _write_variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
-        """Writes down what Ansible is asked for; the file is evidence, which nothing is played with."""
+        """Stores Ansible's variables; the file is evidence only and is never passed to Ansible."""
         asked = self.experiment.variables(trial, keep, self.loads.get(trial.name, ""))
         write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
         return asked
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
-        """Carries out a step; one whose files cannot be written, or in which we have made a mistake, has failed."""
+        """Carries out a step; a file that cannot be written, or a bug of ours, makes it fail."""
         failure = Failure(f"nothing was started: {self.unwritten}", self.experiment.folder)
         if not self.unwritten:
             try:
@@ -462,7 +464,7 @@ class _Measurement:
         return failure
 
     def _unexpected(self, error: Exception) -> Failure:
-        """What an exception means for the user: a file that cannot be written, or a mistake of ours."""
+        """An exception in words for the user: a file that cannot be written, or a bug of ours."""
         if isinstance(error, OSError):
             return Failure(named(error), self.experiment.folder)
         log = self.experiment.folder / "internal-error.log"
@@ -478,7 +480,7 @@ class _Measurement:
         self._write(partial(self.experiment.mark, trial, status, reason))
 
     def _write(self, write: Callable[[], object]) -> None:
-        """Writes what can be written; where the disk is full, into the room that was kept."""
+        """Writes what can be written; on a full disk, into the reserved space."""
         try:
             write()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What is known of the database hosts before anything is started: how many, with how much memory and disk."""
+"""The database hosts as far as they are known before anything starts: number, memory, disk."""
 
 import shutil
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Hosts:
     client_count: int | None = None
 
     def stated(self, values: Mapping[str, str]) -> "Hosts":
-        """These hosts with what a scenario says of them instead: host_count, host_memory, host_disk."""
+        """These hosts with the values of a scenario instead: host_count, host_memory, host_disk."""
         if not values.keys() & {"host_count", "host_memory", "host_disk"}:
             return self
         memory, disk = (int(values[key]) if key in values else None for key in ("host_memory", "host_disk"))

@@ -18,7 +18,7 @@ _COLUMN = re.compile(
 
 
 @dataclass(frozen=True)
-class Column:
+class KeyColumn:
     """One column of a key.
 
     :ivar type: int, bigint, timestamp or text(N)
@@ -32,7 +32,7 @@ class Column:
     values: int
 
 
-def parse(text: str) -> list[Column]:
+def parse(text: str) -> list[KeyColumn]:
     """The columns that a value of the property names, in their order; none of an empty one.
 
     :raises ValueError: with what is wrong and what is allowed, without the property's name and value
@@ -54,7 +54,7 @@ def parse(text: str) -> list[Column]:
 
 
 def _parts(text: str) -> tuple[list[str], int]:
-    """What is said of each column, and how many of the first are in parentheses: the key of a partition.
+    """The text of each column, and how many of the first are in parentheses: the key of a partition.
 
     :raises ValueError: if the parenthesis is not closed before the last column
     """
@@ -69,7 +69,7 @@ def _parts(text: str) -> tuple[list[str], int]:
     raise ValueError("the parenthesis must be closed before the last column")
 
 
-def _column(part: str, *, last: bool) -> Column:
+def _column(part: str, *, last: bool) -> KeyColumn:
     found = _COLUMN.fullmatch(part)
     if found is None or last != (found[4] is None):
         raise ValueError(
@@ -80,11 +80,11 @@ def _column(part: str, *, last: bool) -> Column:
     values = room if last else int(found[4])
     if values > room:
         raise ValueError(f"'{part}': the type has room for {room} values")
-    return Column(found[1], found[2], _BYTES.get(found[2]) or int(found[3]), values)
+    return KeyColumn(found[1], found[2], _BYTES.get(found[2]) or int(found[3]), values)
 
 
 def plain(text: str) -> str:
-    """Columns that can be parsed, in the form from which the roles take them apart: host int 10, when timestamp."""
+    """Columns that can be parsed, in the form that the systems' descriptions parse: host int 10, when timestamp."""
     *first, last = parse(text)
     _, grouped = _parts(text)
     parts = [*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"]
@@ -96,6 +96,6 @@ def series(partitions: int) -> str:
     return f"series bigint {partitions}, time timestamp"
 
 
-def records(columns: Sequence[Column]) -> int:
+def records(columns: Sequence[KeyColumn]) -> int:
     """How many records have keys of their own."""
     return math.prod(column.values for column in columns)

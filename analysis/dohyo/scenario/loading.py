@@ -20,7 +20,7 @@ from dohyo.sizes import size_bytes
 
 # The counts that ``scale`` makes smaller.
 SCALED = ("recordcount", "operationcount")
-# What a file says for the full size alone, beside what it says for any machine.
+# The prefix of keys for the full size alone.
 FULL = "full."
 MOST_TRIALS = 10_000
 # Ends of the keys that decide what an operation is.
@@ -96,7 +96,7 @@ def load(
 ) -> Scenario:
     """Reads and checks a scenario.
 
-    :param changes: properties and role variables that replace those of the file
+    :param changes: properties and systems' variables that replace those of the file
     :param full: whether ``full.key=value`` of the file counts, and takes the place of ``key=value``
     :param hosts: what datasize=4*ram is a multiple of; None is this machine
     :param caches: says what datasize=0.6*cache is a multiple of; None refuses it
@@ -147,13 +147,13 @@ _DECIDES = {
 
 
 def _about(key: str) -> str:
-    """What a key decides; a dimension of the matrix the same as its property."""
+    """The property that a key sets; a dimension of the matrix sets its property."""
     phase, dot, last = key.removeprefix(MATRIX).rpartition(".")
     return phase + dot + _SYNONYMS.get(last, last)
 
 
 def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
-    """What a file says at one of its two sizes.
+    """The properties of a file at one of its two sizes.
 
     :raises BadInputError: if it has only one
     """
@@ -169,7 +169,7 @@ def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
 
 
 def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, dict[str, str]]:
-    """What the file and the command line say, by their names; the file without what the command line replaces.
+    """The properties of the file and of the command line; the file's without those that the command line replaces.
 
     :raises BadInputError: if one of them says one thing twice
     """
@@ -243,7 +243,7 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     """
     if _is_of_the_experiment(key):
         raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; say {key} without matrix")
-    # Commas between brackets are those of one value, such as a role's list.
+    # Commas between brackets are those of one value, such as a list of a system.
     given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
     if not all(given):
         raise BadInputError(f"{MATRIX}{key}={text}: must be values separated by commas")
@@ -306,7 +306,7 @@ def _has(system: str, own: Mapping[str, str]) -> bool:
 
 
 def concerns(system: str, key: str) -> bool:
-    """Whether a system has a key at all: not another role's variable, nor another binding's property."""
+    """Whether a key concerns a system: not another system's variable, nor another binding's property."""
     of = systems.all_systems()[system]
     if key in systems.role_variables():
         return key.startswith(f"{of.role}_")

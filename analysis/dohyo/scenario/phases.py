@@ -1,4 +1,6 @@
-"""The phases of a trial: its runs after the load, by name, and what may differ between them. docs/scenarios.md."""
+"""The phases of a trial: its runs after the load, by name, and the properties that may differ between them.
+docs/scenarios.md.
+"""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +8,7 @@ from collections.abc import Sequence
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.scenario import properties, systems
 
-# What a scenario calls the load; folders and rows call it "load".
+# The scenario's name of the load; folders and rows call it "load".
 INSERT = "insert"
 # The phase of a scenario that names none.
 RUN = "run"
@@ -16,7 +18,7 @@ SHARE = "equal.share"
 
 PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
 _NO_MIX = dict.fromkeys(PROPORTIONS, "0")
-# What a phase has because of its name; its own properties come before it, those of the scenario after it.
+# Properties that follow from a phase's name; its own properties override them, and they override the scenario's.
 IMPLIED = {
     "update": {**_NO_MIX, "updateproportion": "1"},
     "read": {**_NO_MIX, "readproportion": "1"},
@@ -95,5 +97,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Proper
         if phase == INSERT and not known.load:
             reason = "the load inserts every record once, and ends then"
     if known is None or reason:
-        raise BadInputError(f"{phase}.{key}: cannot be of one phase, because {reason}; say {key} without a phase")
+        raise BadInputError(
+            f"{phase}.{key}: cannot differ from phase to phase, because {reason}; set {key} without a phase"
+        )
     return known

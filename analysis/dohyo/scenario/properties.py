@@ -19,10 +19,10 @@ from dohyo.sizes import LETTERS, SIZES, size_bytes
 READERS = {"dohyo": "Dohyo", "both": "our client, stock YCSB", "client": "our client", "stock": "stock YCSB"}
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-# What every system takes for the name of a field, also with a number behind it; what a binding takes beyond that is in
+# Names of fields that every system accepts, also with a number appended; what a binding accepts beyond that is in
 # its own properties.yml (names).
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
-# What Java's property files take for a blank; Python would take more.
+# Blanks in Java's property files; Python has more.
 _BLANKS = " \t\f"
 
 
@@ -200,7 +200,9 @@ def known() -> dict[str, Property]:
 
 @cache
 def of_the_workload() -> frozenset[str]:
-    """What the clients of one run, and the trials at one point, have in common: else they measured different things."""
+    """Properties that must be equal for the clients of one run, and for the trials at one point: otherwise they
+    measured different things.
+    """
     return frozenset(key for key, entry in known().items() if entry.same)
 
 

@@ -21,18 +21,18 @@ CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compressi
 class Scenario:
     """Everything that one comparison is about.
 
-    ``values`` has the given properties in their checked form, without defaults; ``role_variables`` the given
-    variables of the systems' roles, typed. Counts in ``values`` are those that are measured with.
+    ``values`` has the given properties in their checked form, without defaults; ``role_variables`` the given variables
+    of the systems, typed. Counts in ``values`` are scaled.
     """
 
     name: str
     values: Mapping[str, str]
     role_variables: Mapping[str, Any]
-    # What its file says of it, and what of the operations was changed since; empty where the file says nothing.
+    # The file's title, with changes to the operations; empty if the file has none.
     title: str = field(default="", compare=False)
     # Counts as they were before ``scale`` made them smaller; empty where it did not.
     full: Mapping[str, str] = field(default_factory=dict)
-    # What recordcount was computed from, where it was.
+    # The size that recordcount was computed from, if any.
     datasize: str = ""
     # For a multiple of them: the data, in bytes, whose copies fill the systems' own caches on all hosts; 0 without one.
     caches: Mapping[str, int] = field(default_factory=dict)
@@ -141,12 +141,13 @@ class Scenario:
 
     @property
     def conditions(self) -> dict[str, str | int]:
-        """What must be equal for a comparison to be fair."""
+        """The conditions that must be equal for a comparison to be fair."""
         return {key: self.number(key) if key == "replication" else self[key] for key in CONDITIONS}
 
     @property
     def client_properties(self) -> dict[str, str]:
-        """What the client is given in all phases: nothing that only Dohyo, a role or the stock client reads.
+        """The client's properties in all phases, without those that only Dohyo, a system's description or the stock
+        client reads.
 
         Ansible adds what differs between load and runs: warm-up, duration, folders.
         """

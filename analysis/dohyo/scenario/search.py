@@ -1,4 +1,4 @@
-"""The search for the highest rate under bounds: what a scenario asks of it; summary/probes.py has what comes of it."""
+"""The search for the highest rate under bounds: its settings in a scenario; summary/probes.py has its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.scenario.scenario import Scenario
 
 @dataclass(frozen=True)
 class Settings:
-    """What a trial is to search for.
+    """The settings of a search.
 
     :ivar slo: text of the bounds
     :ivar probes: how many it may take
@@ -27,7 +27,7 @@ class Settings:
 
 
 def asked(scenario: Scenario) -> Settings | None:
-    """What a scenario asks for; None where it has no search."""
+    """The settings of a scenario's search; None without a search."""
     if scenario["search"] == "none":
         return None
     return Settings(
@@ -44,7 +44,7 @@ def _run(scenario: Scenario) -> Scenario:
 
 
 def check(scenario: Scenario) -> None:
-    """Checks what no single property of a search can tell.
+    """Checks the properties of a search together.
 
     :raises BadInputError: naming what is missing or cannot be together
     """
@@ -103,7 +103,7 @@ def lengths(scenario: Scenario) -> list[int]:
 
 
 def words(scenario: Scenario) -> str:
-    """What a search adds to a trial, for people; empty without one."""
+    """The time of a search in words; empty without one."""
     settings = asked(scenario)
     if settings is None:
         return ""

@@ -1,7 +1,7 @@
-"""How others have set up what they published: data beside their figures, in `workloads/published/NAME.yml`.
+"""The setup behind published figures: data beside the figures, in `workloads/published/NAME.yml`.
 
 What it says has the names of our properties and variables, or those of the server's own settings, so that ours can be
-held against it, key by key (summary/differences.py).
+compared with it, key by key (summary/differences.py).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dohyo.metrics import METRICS
 from dohyo.metrics import PERCENTILES as MEASURED
 from dohyo.operations import READ_MODIFY_WRITE
 
-# What a bound may call the operations of a mix, as the properties of their shares do, and YCSB's names for them.
+# The names of operations in a bound, like those of the properties of their shares, and YCSB's names for them.
 OPERATIONS = {
     "read": "READ",
     "update": "UPDATE",

@@ -23,7 +23,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "list": list,
     "dict": dict,
 }
-# What a description must have, and below some of it; docs/adding-a-system.md#1-the-description explains all keys.
+# Keys that a description must have, and keys below some of them; docs/adding-a-system.md#1-the-description explains all
+# keys.
 REQUIRED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("address", "admin", "binding", "client_properties", "command", "folders", "ports", "programs"), ()
@@ -32,32 +33,20 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "needs": ("memory_mb", "size"),
     "timeouts": ("ready", "settle", "stop"),
 }
-# What it may have besides.
+# Keys that it may have.
 OPTIONAL = (
     *("archive", "asks_ready", "attach", "available", "binaries", "by_name", "capabilities", "certificates"),
     *("client_certificates", "compression", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
     *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "log_folders", "login", "look"),
-    *(
-        "makes",
-        "node",
-        "notes",
-        "one_by_one",
-        "opens",
-        "order",
-        "owner",
-        "passwords",
-        "peers",
-        "preferred",
-        "processes",
-    ),
-    *("raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties", "settle_words"),
-    *("settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
+    *("makes", "node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers", "preferred"),
+    *("processes", "raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties"),
+    *("settle_words", "settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
 )
-# What it says of servers that are not ours.
+# Keys of `attach`: servers that are not ours.
 _OF_ATTACH = ("admin", "words", "client_properties", "schema_words")
-# What a variable may have; the first two it must have.
+# Keys of a variable; the first two are required.
 _OF_VARIABLE = ("default", "description", "type", "elements", "choices", "pattern", "no_log")
-# And a value of the profile "tuned".
+# Keys of a value of the profile "tuned"; the first two are required.
 _OF_TUNED = ("value", "source", "vanilla", "shown")
 
 
@@ -71,11 +60,11 @@ class System:
     binding: str
     # Bindings whose properties it has: its own, and the one that this is built on.
     bindings: tuple[str, ...]
-    # Variables that set it apart from other systems of the same role.
+    # Variables that distinguish it from other systems of the same description.
     variables: tuple[str, ...] = ()
     # Not one of `systems=all`.
     by_name: bool = False
-    # What to agree to before its vendor's own archive is downloaded; "" if it cannot be.
+    # The licence to agree to before its vendor's archive is downloaded; "" if there is no download.
     licence: str = ""
     # Servers that run already can be measured (docs/attach.md).
     attaches: bool = False
@@ -255,7 +244,7 @@ def _check_keys(where: str, content: Any, wanted: tuple[str, ...] = (), known: t
 
 @cache
 def _descriptions() -> dict[str, dict[str, Any]]:
-    """What systems/NAME/system.yml says, by the folder's name, in the order that the files say.
+    """The contents of systems/NAME/system.yml by the folder's name, in the order that the files give.
 
     :raises BadInputError: if one of them is wrong, naming the file
     """
@@ -317,7 +306,7 @@ def profiles() -> str:
 
 @cache
 def defaults(role: str) -> dict[str, Any]:
-    """The defaults of a role's variables; None for what follows from others, or from the hosts."""
+    """The defaults of a description's variables; None for those that follow from others, or from the hosts."""
     variables = _descriptions()[role]["variables"]
     return {name: None if "{{" in str(option["default"]) else option["default"] for name, option in variables.items()}
 

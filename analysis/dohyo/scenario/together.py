@@ -1,4 +1,4 @@
-"""Whether the values of a scenario, each good by itself, go together."""
+"""Whether the values of a scenario, each valid by itself, are valid together."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dohyo.bad_input import BadInputError
 from dohyo.scenario import key_columns, phases, properties, search, systems
 from dohyo.scenario.scenario import Scenario
 
-# What verify=acknowledged writes at the beginning of each value (Stamp.java).
+# Length of what verify=acknowledged writes at the beginning of each value (Stamp.java).
 STAMP_BYTES = 29
 
 
 def check(scenario: Scenario) -> None:
-    """Checks what no single value can tell.
+    """Checks all values together.
 
     :raises BadInputError: naming what is missing or cannot be together
     """
@@ -64,7 +64,7 @@ def _check_rounds(scenario: Scenario) -> None:
 
 
 def _check_equal(scenario: Scenario) -> None:
-    """Checks what the rates of the phases max and equal do not go with."""
+    """Checks that nothing contradicts the rates of the phases max and equal."""
     named = ",".join(scenario.phases)
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
         if phases.MAX in scenario.phases and float(value):
@@ -167,7 +167,7 @@ def _check_fields(scenario: Scenario) -> None:
 
 
 def _check_key(scenario: Scenario) -> None:
-    """Checks what the columns of a key do not go with."""
+    """Checks that nothing contradicts the columns of a key."""
     columns = key_columns.parse(scenario["keycolumns"])
     if not columns:
         return

@@ -1,3 +1,3 @@
-"""From the evidence to the summary: which runs count, what they come to and how they compare, and what a search for the
-highest rate tries next. It may import `dohyo.evidence` and `dohyo.scenario`; how a summary looks is not its business.
+"""From the evidence to the summary: which runs count, their sums and comparisons, and the next rate of a search for the
+highest rate. It may import `dohyo.evidence` and `dohyo.scenario`, and knows nothing of how a summary looks.
 """

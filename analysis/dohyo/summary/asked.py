@@ -1,4 +1,4 @@
-"""What a trial asked of its clients and its servers, by its trial.json: what must be the same before and after."""
+"""The settings of a trial's clients and servers, from its trial.json, which must be the same before and after."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dohyo.scenario import properties
 from dohyo.scenario.phases import EQUAL
 from dohyo.scenario.properties import plain
 
-# What decides no number, or is compared otherwise: systems and points are paired, the scale is a condition, rounds are
-# the samples. Whatever is not named here must be equal, also what is new.
+# Settings that affect no number, or are compared elsewhere: systems and points are paired, the scale is a condition,
+# rounds are the samples. All others must be equal, new ones included.
 _ASIDE = {
     "system", "name", "dir", "point", "round", "rounds", "strict", "keep", "canary", "scale", "full",
     "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse", "max_other_cpu",
@@ -26,11 +26,11 @@ _TOLD_TWICE = {"name", "threadcount", "warmuptime"}
 
 @dataclass(frozen=True)
 class Asked:
-    """What a trial asked for.
+    """The settings of a trial.
 
     :ivar workload: name → value by phase, also of the load and of the search; "" is the trial as a whole. Properties
         that were not given have their defaults
-    :ivar servers: the roles' variables that were given
+    :ivar servers: the given variables of the system
     """
 
     workload: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Asked:
 
 
 def asked(settings: Mapping[str, Any]) -> Asked:
-    """What trial.json comes to; nothing where there is none."""
+    """The settings in trial.json; empty without one."""
     of_trial = {key.removeprefix("trial_"): value for key, value in settings.items() if key.startswith("trial_")}
     if not of_trial:
         return Asked()
@@ -59,7 +59,7 @@ def asked(settings: Mapping[str, Any]) -> Asked:
 
 
 def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
-    """What the clients were to do in a phase, which has what the trial has but for its own."""
+    """The clients' settings in a phase: those of the trial, overridden by its own."""
     of_phase = {name: of_trial.get(name) for name in ("properties", "threads", "warmup", "duration")} | dict(own)
     given = mapping(of_phase.pop("properties"))
     known = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}

@@ -13,7 +13,7 @@ from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 @dataclass
 class Batch:
-    """Some of the hosts of a trial, and what their clients have left.
+    """Some of the hosts of a trial, and their clients' evidence.
 
     :ivar phases: of the trial, with nothing read yet
     :ivar clients: hosts, each with the rows of its client

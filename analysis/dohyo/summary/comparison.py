@@ -1,4 +1,4 @@
-"""Ratios of what was measured, each with its interval; docs/method.md#statistics says how."""
+"""Ratios of measured figures, each with its interval; docs/method.md#statistics says how."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dohyo.summary.results import Figure, Pair, Trial
 
 # Phase, operation and figure.
 Key = tuple[str, str, Figure]
-# The less a mean of such samples says of the next experiment, the later.
+# In the order of how much a mean of such samples says about the next experiment, the most first.
 _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
@@ -43,8 +43,8 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
 
 
 def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
-    """At which rate latencies were measured that stand below one head, in words, the shorter ones last; nothing where
-    there are none.
+    """The rate at which the latencies below one head were measured, in words, the shorter versions last; nothing
+    without latencies.
     """
     own = _latencies_at(trials, [phase for phase in phases if phase != EQUAL])
     equal = _latencies_at(trials, [EQUAL]) if EQUAL in phases else ()
@@ -149,16 +149,17 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
 
 
 def figures(trial: Trial) -> dict[Key, Row]:
-    """What is compared of a trial: of each phase the rate of all operations, and the p99 of each operation."""
+    """The figures of a trial that are compared: in each phase the rate of all operations, and the p99 of each
+    operation.
+    """
     measured = [row for row in trial.rows if not trial.is_aside(row)]
     names = {(row.phase, row.operation) for row in measured}
     return {key: row for row in measured for key in _figures(row, names)}
 
 
 def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
-    """What the searches for the highest rate came to, as a row of the phase `PROBE`: their mean, over the rounds.
-
-    Nothing without a search, and where one of them found no rate that held.
+    """The result of the searches for the highest rate, as a row of the phase `PROBE`: their mean, over the rounds.
+    Empty without a search, and if one of them found no rate that held.
 
     :param rounds: of all systems and points
     """
@@ -175,7 +176,7 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
 
 
 def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
-    """What the valid rounds of a system at a point have found, where they have searched for the highest rate.
+    """The searches for the highest rate in the valid rounds of a system at a point.
 
     :param rounds: of all systems and points
     """
@@ -185,12 +186,12 @@ def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
 
 def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:
     if row.operation == OVERALL:
-        # What all were asked for says nothing of who is faster.
+        # A rate that all were asked for does not tell which is faster.
         if row.phase != EQUAL and (row.records_per_second or row.ops_per_second):
             yield row.phase, row.operation, "records_per_second" if row.records_per_second else "ops_per_second"
         return
     plain = row.operation.removeprefix(INTENDED)
-    # With a target rate it is what a user waits for that counts.
+    # With a target rate the latency that a user sees counts.
     superseded = row.operation == plain and (row.phase, INTENDED + plain) in names
     if row.p99_ms and row.p99_ms_samples and is_success(plain) and not superseded:
         yield row.phase, row.operation, "p99_ms"

@@ -1,7 +1,7 @@
-"""What differs from an experiment that others have published: its setup, held against ours key by key.
+"""Differences from an experiment that others have published: its setup, compared with ours key by key.
 
-Before a run ours is what is asked for: the scenario, and what is known of the hosts. After it, it is what the evidence
-holds. What neither says is not known, which is never equal.
+Before a run our setup is the request: the scenario, and what is known of the hosts. After it, it comes from the
+evidence. Anything else is not known, and never equal.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
 
 @dataclass(frozen=True)
 class Here:
-    """What one trial of ours is, or will be. A value of None: not known.
+    """The setup of one trial of ours. A value of None: not known.
 
     :ivar workload: properties by phase, as `Asked` has them
     :ivar servers: variables of the system, and the server's own settings
@@ -65,7 +65,7 @@ class Here:
         return there and has and bool(self._phases(setting))
 
     def values(self, setting: Setting) -> set[str | None]:
-        """What it is here, in each of the phases that are meant."""
+        """Our values, in each of the phases that are meant."""
         key = setting.key
         if key in setup.OTHERS:
             return {self.others.get(key)}
@@ -99,7 +99,7 @@ def before(
     trials: Iterable[Mapping[str, Any]], values: Mapping[tuple[str, str], Mapping[str, Any]], hosts: Hosts,
     machine: Mapping[str, Any],
 ) -> list[Here]:  # fmt: skip
-    """What is asked for.
+    """The setup before a run.
 
     :param trials: what trial.json will have of each
     :param values: by system and point what its variables are, where somebody has asked
@@ -129,7 +129,7 @@ def before(
 
 
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
-    """What the evidence holds of the trials that have numbers."""
+    """The setup in the evidence of the trials that have numbers."""
     found = []
     for trial in (trial for trial in trials if trial.status == "ok"):
         of, hosts = trial.conditions, facts.hosts or Hosts(where="")
@@ -137,7 +137,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
         uses = [use for use in trial.hosts if use.host in trial.serving]
         sizes = {use.memory_bytes for use in uses if use.memory_bytes}
         workload = dict(trial.asked.workload)
-        # What the server has that is not what was asked for.
+        # Values of the server that differ from the request.
         other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
         workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
         others = {
@@ -207,7 +207,7 @@ def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]
 
 
 def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
-    """What is not as it was published, in the order of the file; of what is not measured here, only that it is not."""
+    """The differences, in the order of the file; for anything that is not measured here, only that fact."""
     places = dict.fromkeys(
         (name, value) for each in published.setup for name, values in each.at.items() for value in values
     )

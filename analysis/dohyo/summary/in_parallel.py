@@ -1,4 +1,4 @@
-"""Work that is divided between processes where it is long enough to gain by it."""
+"""Work that is divided among processes if it is long enough."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def divided(items: Sequence[_Part], size: int) -> list[Sequence[_Part]]:
 
 
 def each(function: Callable[[_Part], _Result], parts: Sequence[_Part]) -> Iterator[_Result]:
-    """What the function makes of each part, in their order; a single part is worked on here."""
+    """The function's results for the parts, in their order; a single part runs in this process."""
     if len(parts) < 2:
         yield from map(function, parts)
         return

@@ -1,4 +1,4 @@
-"""Reading summary.json back: all that is left of an experiment whose evidence is somewhere else."""
+"""Reading summary.json back, for an experiment whose evidence is somewhere else."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ Latencies = Mapping[str, Mapping[str, float | None]]
 
 
 def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved: float) -> tuple[str, ...]:
-    """What did not hold at a rate, in words; nothing if all did.
+    """The bounds that did not hold at a rate, in words; empty if all held.
 
     :param latencies: from the intended start, of the operations that succeeded
     :param target: operations per second that were asked for
@@ -150,5 +150,5 @@ class Knee:
 
 
 def rounded(target: float) -> float:
-    """A rate that people can read: four digits, which is finer than any precision."""
+    """A readable rate: four digits, which is finer than any precision."""
     return float(f"{target:.4g}")

@@ -96,7 +96,7 @@ class Phase:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
         found = []
         for client in self.clients:
-            # What was seen from outside says more of a client that has left nothing than its folder does.
+            # The conductor knows more of a client that has left nothing than its folder does.
             reason = self.conducted.reason(client.host) if not client.report else ""
             found += [
                 f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else self._of(client))
@@ -125,7 +125,7 @@ class Phase:
         *,
         strong: bool = False,
     ) -> list[str]:
-        """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
+        """The other reasons that make a run invalid; docs/method.md#when-a-run-is-invalid.
 
         :param timed: its window begins and ends at agreed times, not with the first operation and the last answer
         :param target: of all clients, in operations/s
@@ -135,7 +135,7 @@ class Phase:
         """
         warmups = (client.report.warmup_seconds for client in self.clients)
         agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
-        # Nobody waits for a client that is alone: it may begin at any time before its window. A window that begins with
+        # A single client has nobody to wait for: it may begin at any time before its window. A window that begins with
         # its first operation may differ from that of the hosts' samples by one of them.
         alone = len(self.clients) + len(self.missing) == 1
         return validity.RunFacts(
@@ -192,7 +192,7 @@ class Phase:
         return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
 
     def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """What happened in it. A load that is not measured may wait for compactions: only its long dips count."""
+        """Its events. A load that is not measured may wait for compactions: only its long dips count."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.timeline.seconds.events(self.number, warmup, self.shortest, self.kind, shortest)
@@ -222,5 +222,5 @@ def place(part: Part) -> tuple[bool, bool]:
 
 
 def parts_of(phases: Sequence[Phase]) -> list[Part]:
-    """What is added up apart, in the order of a summary."""
+    """The parts that are added up separately, in the order of a summary."""
     return sorted(dict.fromkeys(phase.part for phase in phases), key=place)

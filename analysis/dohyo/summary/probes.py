@@ -1,4 +1,4 @@
-"""What the probes of a search for the highest rate have come to, and the rate to try next."""
+"""The result of the probes of a search for the highest rate, and the rate to try next."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Search:
-    """What a search has come to. Rates are operations per second of all clients together.
+    """The state of a search. Rates are operations per second of all clients together.
 
     :ivar closed_loop: mean of the runs before it, which had no target rate
     :ivar maximum: the highest rate that held, below one that did not, of a search that came to its end; None: there is
@@ -74,7 +74,7 @@ class Search:
 
 @dataclass(frozen=True)
 class MeasuredProbe:
-    """What a run or a probe has left: its rows, or why they do not count.
+    """A run or a probe: its rows, or why they do not count.
 
     :ivar doubts: why a probe says nothing of its rate unless it held: none of them makes a system faster
     """
@@ -92,7 +92,7 @@ class MeasuredProbe:
 
 
 def result(settings: Settings, runs: MeasuredProbe, probes: Sequence[MeasuredProbe]) -> Search:
-    """What the search has come to, and what is to be tried next.
+    """The state of the search, and the rate to try next.
 
     :param runs: what was measured before, without a target rate
     :param probes: in the order in which they were measured

@@ -1,4 +1,4 @@
-"""Who was faster: the rates that decide, and the contests that `Summary.comparisons` makes of them."""
+"""The ranking: the rates that decide, and the contests that `Summary.comparisons` makes of them."""
 
 from __future__ import annotations
 

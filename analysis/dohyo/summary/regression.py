@@ -22,12 +22,12 @@ from dohyo.summary.summary import FAIR
 
 Verdict = Literal["regression", "improvement", "within", "inconclusive"]
 BEFORE, AFTER = "before", "after"
-# A change below this is none: hosts that are within it count as the same (canary), and a new build moves code about.
+# A smaller change counts as none: hosts within it count as the same (canary), and a new build moves code around.
 MARGIN = 0.05
 # Conditions without which the comparison says nothing, and so is all of the workload; others, such as versions and
 # heaps, may be what it is about.
 MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies", "loop")
-# What the measurement brings with it.
+# Conditions that the measurement itself causes.
 _FIGURES = ("connections", "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
 # A rate that follows from what was measured may be another one each time: then its latencies are not compared.
 _MEASURED = (EQUAL, "target")
@@ -76,7 +76,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Changes:
-    """What two experiments come to.
+    """The comparison of two experiments.
 
     :ivar before: name of the first one
     :ivar margin: as given to `compare`
@@ -118,7 +118,7 @@ class Changes:
 
 
 def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: bool = False) -> Changes:
-    """What has changed from one experiment to the other.
+    """The changes from one experiment to the other.
 
     :param margin: share of a figure within which a change counts as none
     :param force: compare also what differs where it must not
@@ -156,7 +156,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
 
 
 def verdict(of: Pair, margin: float) -> Verdict:
-    """What the interval of a change over rounds says: more is better of rates, less of latencies."""
+    """The verdict of an interval over rounds: for rates more is better, for latencies less."""
     if of.low is None or of.high is None:
         return "inconclusive"
     if 1 - margin <= of.low and of.high <= 1 + margin:
@@ -219,7 +219,7 @@ def _change(trial: Trial, key: Key, of: Mapping[str, Mapping[Key, Row]], margin:
 
 
 def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Sequence[Trial]) -> Iterator[Difference]:
-    """What differs between two trials with these rounds; nothing where one has no round with numbers."""
+    """The differences between two trials with these rounds; none if one has no round with numbers."""
     if not before or not after:
         return
     told: set[tuple[str, str, str]] = set()
@@ -254,7 +254,7 @@ def _conditions(trial: Trial, rounds: Sequence[Trial]) -> dict[tuple[str | None,
 
 
 def _workload(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
-    """What was asked for otherwise, in the phases that both have: phase (None: all alike), name and values."""
+    """The settings that differ, in the phases that both have: phase (None: all alike), name and values."""
     one, other = (
         _together(
             [

@@ -1,4 +1,4 @@
-"""What comes out: rows of numbers, the trials that they belong to, and their written forms.
+"""The results: rows of numbers, the trials that they belong to, and their written forms.
 
 The schema of `summary.json` is described in docs/summary-json.md.
 """
@@ -29,7 +29,7 @@ SCHEMA_VERSION = 2
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
 
-# What is compared: records, as systems may have different batches; operations where these are not known.
+# The compared rate: records, because systems may have different batches; operations if records are not known.
 Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
 # The conditions that the running server has stated, in its own words.
 READ_BACK = (
@@ -42,7 +42,7 @@ WIDEST_TIE = 1.5
 
 @dataclass(frozen=True)
 class Conditions:
-    """What must be equal for a comparison to be fair, and what else a reader needs. None: not known."""
+    """The conditions that must be equal for a fair comparison, and others that a reader needs. None: not known."""
 
     version: str | None = None
     nodes: int | None = None
@@ -266,7 +266,7 @@ class Summary:
 
     @property
     def compared(self) -> list[Trial]:
-        """What a reader compares: trials, or where there are several rounds what these come to together."""
+        """The trials that a reader compares; with several rounds those that merge them."""
         return self.merged or self.trials
 
     @property
@@ -351,7 +351,7 @@ class Summary:
         return _csv([(*_WHICH, "second", "rows"), *lines])
 
     def hosts_csv(self) -> Iterator[str]:
-        """What all hosts did in all runs as comma-separated values, in parts: a line for each second and device."""
+        """The use of all hosts in all runs as comma-separated values, in parts: a line for each second and device."""
         yield _csv([(*_WHICH, *SERIES)])
         for trial in self.trials:
             for lines in trial.host_metrics.series() if trial.host_metrics else ():
@@ -383,7 +383,7 @@ _COLUMNS = [
 ]
 
 
-# What tells trials apart in the other files.
+# The columns that identify a trial in the other files.
 _WHICH = ("system", "point", "round")
 
 
@@ -407,7 +407,7 @@ def _cell(value: object) -> str:
 
 
 def _lines(trial: Trial, scope: str) -> list[dict[str, Any]]:
-    """What tells the lines of a trial in summary.csv apart."""
+    """The lines of a trial in summary.csv, each with the columns that identify it."""
     lines: list[dict[str, Any]] = [{"scope": scope, **_of_row(row)} for row in trial.rows]
     # A failed trial with a good load still needs the line that says that it failed.
     if all(row.phase == LOAD for row in trial.rows) and trial.status != "ok":

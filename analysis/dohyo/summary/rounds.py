@@ -1,4 +1,4 @@
-"""What a system did at a point of the matrix in all rounds, added up."""
+"""The rounds of a system at a point of the matrix, added up."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
 from dohyo.summary.results import READ_BACK, Trial
 
-# What is the same in all rounds, unless somebody changed an inventory or a server between two of them.
+# Conditions that are the same in all rounds, unless somebody changed an inventory or a server between two of them.
 STATED = (*READ_BACK, "tuned", "settings", "client_hosts", "client_cpus")
 
-# What counts of a trial, or of several: the runs of each part, and the histograms of all of them.
+# The runs of a trial, or of several, that count, by part, and the histograms of all of them.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
 
 
@@ -54,7 +54,8 @@ class Rounds:
     def merged(self) -> Trial:
         """A trial with the numbers of all that are ok, and with the reasons of those that are not.
 
-        A system that failed under load in one of them has no numbers: what is left would be of survivors.
+        A system that failed under load in one of them has no numbers: the others would only show the cases in which it
+        survived.
         """
         bad = [trial for trial in self.trials if trial.status != "ok"]
         # In the first round there may be a phase fewer, and nothing is known of its conditions.
@@ -148,7 +149,7 @@ class Rounds:
 
 
 def _of_all(values: Iterable[str | None]) -> str | None:
-    """What servers said in all rounds: one value, or all of them, so that rounds of several kinds show."""
+    """The servers' values in all rounds: one value, or all of them, so that differences between rounds show."""
     different = list(dict.fromkeys(values))
     return different[0] if len(different) == 1 else " and ".join(value or "unknown" for value in different)
 

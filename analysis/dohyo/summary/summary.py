@@ -51,15 +51,15 @@ from dohyo.summary.rounds import Counted, Rounds, rows_of
 R = TypeVar("R", bound=Struct)
 T = TypeVar("T")
 
-# What must be equal between systems (docs: "conditions"). The scenario sets the last seven itself, for all alike, but a
-# number of clients or a property given by hand can still differ.
+# Conditions that must be equal between systems (docs/conditions.md). The scenario sets the last seven itself, for all
+# alike, but a number of clients or a property given by hand can still differ.
 FAIR = (
     "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
     "profile", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
 _COUNTED = ("nodes", "write_copies", "read_copies")
-# What may differ from phase to phase of a trial; what is said in one breath stays together.
+# Conditions that may differ from phase to phase of a trial; those that are shown together stay together.
 _OF_A_PHASE = (
     ("threads",), ("batchsize",), ("inflight",), ("retries",), ("read_before_write",), ("target",),
     ("measured_seconds", "warmup_seconds"),
@@ -316,7 +316,7 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
 
 
 def _without_equal(trials: Sequence[Trial]) -> list[str]:
-    """That there is nothing of the phase `equal`, though it was asked for."""
+    """A note if the phase `equal` was requested but never measured."""
     asked_for = any("equal_share" in trial.asked.workload.get("", {}) for trial in trials)
     if not asked_for or any(row.phase == EQUAL for trial in trials for row in trial.rows):
         return []
@@ -361,7 +361,7 @@ class _Evidence:
         return {key: str(value) for key, value in mapping(self._asked.get("trial_properties")).items() if key in own}
 
     def trial(self) -> Trial:
-        """What its evidence comes to.
+        """The trial in its evidence.
 
         :raises OSError: where a folder of it cannot be read
         """
@@ -427,7 +427,7 @@ class _Evidence:
                 *host_metrics.notes(),
                 *(hosts.problems if hosts else ()),
             ],
-            # Also of runs that are discarded: what one has lost, no later one finds.
+            # Also for discarded runs: what one of them has lost, no later run finds.
             accounting=accounting.of_clients(
                 client.report.accounting for run in measured_phases for client in run.clients
             ),
@@ -487,14 +487,14 @@ class _Evidence:
                 )
 
     def _host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
-        """What the hosts did in the load and in the runs that count."""
+        """The use of the hosts in the load and in the runs that count."""
         counted = [phase for phase in phases if not phase.discarded]
         windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
         wanted = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
         return HostMetrics(self.folder / "hosts", windows, sorted(wanted), self._warn)
 
     def _steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
-        """What the trial did, one after the other."""
+        """The steps of the trial, in order."""
         in_time = sorted(runs, key=lambda run: (run.number or 0, self._planned.index(run.kind)))
         # Servers that were started again from a copy of it have counted nothing of the load.
         first = (
@@ -597,7 +597,7 @@ class _Evidence:
         *,
         strong: bool,
     ) -> list[str]:
-        """What is wrong with runs that count, though their clients have ended well."""
+        """What is wrong with runs that count, although their clients ended without an error."""
         found = [
             problem
             for phase in counted
@@ -615,7 +615,7 @@ class _Evidence:
         return found + ([compacting] if compacting else [])
 
     def _disturbed(self, phase: Phase, taken: Sequence[Taken]) -> list[str]:
-        """Whether somebody else took too much of a host's processors from it."""
+        """Whether somebody else took too much of a host's processors."""
         limit = validity.most_taken(self._settings.max_other_cpu, strict=self._settings.strict)
         return [
             f"{phase.name}: {why}"
@@ -627,7 +627,7 @@ class _Evidence:
         ]
 
     def _most_not_found(self, phase: Phase) -> float:
-        """What the scenario says of a phase; of experiments from before there was that property its default."""
+        """The scenario's limit for a phase; for experiments from before that property its default."""
         stated, known = self._settings_of(phase.kind).maxnotfoundrate, find_property("maxnotfoundrate")
         return stated if stated is not None else float((known and known.default) or 0)
 
@@ -654,7 +654,7 @@ class _Evidence:
         return phase.kind != LOAD and self._settings_of(phase.kind).duration != 0
 
     def _lost(self, phases: Sequence[Phase]) -> list[str]:
-        """What a trial that went well has left, and is no longer there as it was."""
+        """Evidence of a successful trial that is missing now."""
         needed = [name for name in ("trial.json", "conditions.json") if not (self.folder / name).is_file()]
         by_another = self._kept.load not in (None, self.folder.name)
         needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in phases) else []
@@ -683,7 +683,7 @@ class _Evidence:
         return f"{phase.name}: began at {instant(agreed)}, the trial lasted from {began} to {ended}"
 
     def planned_otherwise(self, planned: records.PlannedFacts, targets: Mapping[str, float]) -> str | None:
-        """What a trial says of itself that experiment.json says otherwise.
+        """Where a trial contradicts experiment.json.
 
         :param targets: of the phase `equal`, by point
         """
@@ -719,13 +719,13 @@ class _Evidence:
         return not self._planned
 
     def _settled(self, runs: Sequence[Phase]) -> list[str]:
-        """What is to be said of where reads came from: after the load, and where servers settled again before runs."""
+        """Notes on where reads came from: after the load, and where servers settled again before runs."""
         files = [self.folder, *(phase.folder for phase in runs)]
         settled = [records.read(folder / "settled.json", records.Settled, self._warn) for folder in files]
         return list(dict.fromkeys(note for each in settled for note in each.notes))
 
     def _reused(self) -> Iterator[str]:
-        """What is to be said of a load that several trials share, or were to share."""
+        """Notes on a load that several trials share, or should have shared."""
         if by := self._kept.load:
             yield (
                 f"one load, that of {by}: the servers of its trials started from copies, and no interval covers what"
@@ -767,7 +767,7 @@ class _Evidence:
         return conditions, by_phase
 
     def _conditions_of(self, facts: records.ReadBack, phases: Sequence[Phase]) -> Conditions:
-        """What the server and the clients report; what they do not, from the trial's settings."""
+        """The conditions as the server and the clients report them; others from the trial's settings."""
         settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
         properties, of_trial = settings.properties or records.WorkloadSettings(), self._settings.properties
         clients = phases[0].clients if phases else []
@@ -837,7 +837,7 @@ class _Evidence:
         return {key: str(value) for key, value in self._settings.point.items()}
 
     def _search(self, runs: Sequence[Phase]) -> Search | None:
-        """What its probes have come to; nothing else of the trial has anything of them.
+        """The result of its probes; nothing else in the trial depends on them.
 
         :param runs: what counts of the runs before
         """
@@ -871,7 +871,7 @@ class _Evidence:
 
 
 def _retried(load: Sequence[Phase]) -> list[str]:
-    """What to say of records of the load that failed and were sent again: else they would leave no trace."""
+    """A note on records of the load that failed and were sent again: otherwise they would leave no trace."""
     reports = [client.report for phase in load for client in phase.clients]
     failures = sum(report.retried_records or 0 for report in reports)
     if not failures:
@@ -908,14 +908,14 @@ def _counted(phases: Sequence[Phase]) -> tuple[list[Run], dict[str, Latencies]]:
 
 
 def _busy(uses: Sequence[HostUse], runs: Sequence[Phase]) -> list[str]:
-    """What is to be said of clients' hosts without processors to spare."""
+    """Notes on clients' hosts without processors to spare."""
     servers = {host for run in runs for host, facts in run.conducted.nodes.items() if facts.cpu_seconds}
     clients = {(run.kind, client.host) for run in runs for client in run.clients}
     return busy(uses, servers, clients)
 
 
 def _missed(runs: Sequence[Phase]) -> list[str]:
-    """What was not sent at a target rate, phase by phase: no latency tells of it."""
+    """Operations that were not sent at a target rate, phase by phase: no latency shows them."""
     missed: dict[str, int] = {}
     for run in runs:
         for client in run.clients:

@@ -43,7 +43,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Trust:
-    """What a verdict is worth.
+    """How far a verdict can be trusted.
 
     :ivar reasons: what speaks against it, the worst first
     """
@@ -154,7 +154,7 @@ def _noise(nearest: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _rounds(summary: Summary, nearest: Sequence[Pair]) -> Iterator[Reason]:
-    """What there are fewer rounds of than a verdict needs, of comparisons that have an interval."""
+    """Comparisons with an interval that have fewer rounds than a verdict needs."""
     rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in nearest if pair.tie is not None]
     if not nearest:
         rates = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
@@ -162,7 +162,7 @@ def _rounds(summary: Summary, nearest: Sequence[Pair]) -> Iterator[Reason]:
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
         said = "One round says nothing" if least == 1 else f"{least} rounds say little"
         yield Reason(
-            f"{said} of what differs from round to round: {LEAST_ROUNDS} are the least to rely on.",
+            f"{said} about what differs from round to round: rely on {LEAST_ROUNDS} or more.",
             "one round" if least == 1 else f"{least} rounds",
         )
 
@@ -214,7 +214,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
 
 
 class _Sides:
-    """Who won and who lost, by trial: the canary is of single trials, a verdict of all rounds."""
+    """The winners and losers, by trial: a canary belongs to a single trial, a verdict to all rounds."""
 
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []

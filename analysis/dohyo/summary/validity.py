@@ -25,11 +25,11 @@ from dohyo.figures import instant
 # (client_skew_limit_ms), which may have been raised.
 LATE_MS = 50.0
 
-# What somebody else may take of a host's processors, in percent, unless the scenario says so; and where conditions are
-# strict.
+# The share of a host's processors that somebody else may take, in percent, unless the scenario sets it; and where
+# conditions are strict.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
-# What client.json says of the work, and is the same for all clients of a run. A target rate may be divided unequally.
+# Fields of client.json about the work, equal for all clients of a run. A target rate may be divided unequally.
 _SAME_FOR_ALL = (
     "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
 )  # fmt: skip
@@ -269,7 +269,7 @@ class Check:
 
 
 _APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` where that is more"
-# What none of the functions above finds is found where the evidence is read, or before there is any.
+# Checks without a function are made where the evidence is read, or by the client and the conductor.
 CHECKS = (
     Check("a client is missing, died, lost a thread, did not become ready, or hung; a host was lost",
           looks="client, conducting"),
@@ -281,7 +281,7 @@ CHECKS = (
     Check("nothing succeeded for some time, also in the warm-up; *the system failed*",
           "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
           " `arrival=poisson`), where that is more", by="stalltime", looks="client"),
-    Check("too many records failed; *the system failed*", "0.1 %, of a load 0", by="maxerrorrate", looks="client"),
+    Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
     Check("evidence of another run: a client was to begin at another instant than its run, its run began"
           " outside the trial's time, two clients have one `clientnumber`, a client did another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
@@ -299,7 +299,7 @@ CHECKS = (
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
     Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
-    Check("a client did another scenario than most: its binding, threads, batch size, … in `client.json`",
+    Check("a client ran another scenario than most: its binding, threads, batch size, … in `client.json`",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
@@ -310,9 +310,9 @@ CHECKS = (
           " hypervisor", f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
           by="max.other.cpu"),
     Check("compactions pending after settling, before the first run", "0"),
-    Check("a trial is not in the plan of `experiment.json`, or there of another system or round; `trial.json`"
-          " is of another trial"),
-    Check("evidence is not as the trial's `manifest` says, or cannot be read, or a value in `trial.json` or"
+    Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it;"
+          " `trial.json` belongs to another trial"),
+    Check("evidence differs from the trial's `manifest` or cannot be read, or a value in `trial.json` or"
           " `client.json` is of the wrong type; `clients.json` of several clients is missing"),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
           " not the same seconds; one of the histogram logs is missing", "0"),

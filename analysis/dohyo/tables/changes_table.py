@@ -1,4 +1,4 @@
-"""What has changed from one experiment to another, as people read it."""
+"""The comparison of two experiments as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rounds, clients and nodes did each: small tables below that of all together."""
+"""Rounds, clients and nodes one by one: small tables below that of all together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NODE = {
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """The tables that there is something to put into: none for one round of a single client with a single server."""
+    """The tables that are not empty: none for one round of a single client with a single server."""
     several_clients = [trial for trial in trials if len(trial.clients) > 1]
     several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
     found = []

@@ -1,4 +1,4 @@
-"""Who is faster, and by how much: one line for each other trial that the best of a point is compared with."""
+"""Which system is faster, and by how much: one line for each trial that the best of a point is compared with."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def interval(pair: Pair) -> str:
 
 
 def over(pairs: Sequence[Pair]) -> str:
-    """What the intervals are over, in words."""
+    """The samples of the intervals, in words."""
     known = [(pair.sampled, pair.samples) for pair in pairs if pair.low is not None]
     if known:
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
@@ -59,7 +59,7 @@ def over(pairs: Sequence[Pair]) -> str:
 
 
 def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
-    """What intervals are over, such as "3 rounds"; empty of nothing.
+    """The samples of intervals, such as "3 rounds"; empty without any.
 
     :param samples: kind and number of the samples of each of them
     """

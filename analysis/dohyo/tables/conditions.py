@@ -1,4 +1,4 @@
-"""The conditions as people read them: what all systems have in common in one line, the rest side by side."""
+"""The conditions as text: those that are equal for all systems in one line, the rest side by side."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _skew(of: Conditions) -> str:
 
 
 def _taken(of: Conditions) -> str:
-    """What somebody else took of the processors; what is too little to matter is the same for all."""
+    """The processor time that somebody else took; amounts too small to matter count as equal."""
     parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
     said = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
@@ -150,13 +150,13 @@ def _overlap(of: Conditions) -> str:
 
 
 def common(systems: Sequence[Sequence[Trial]]) -> list[Condition]:
-    """What is the same for all systems, each with its trials."""
+    """The conditions that are the same for all systems, each with its trials."""
     first, *others = map(readable, systems)
     return [condition for condition in first if all(condition in other for other in others)]
 
 
 def different(systems: Sequence[Sequence[Trial]]) -> list[list[Condition]]:
-    """What is not: a list per condition, with one entry per system."""
+    """Those that differ: a list per condition, with one entry per system."""
     same = common(systems)
     rows: dict[str, list[Condition]] = {}
     for position, trials in enumerate(systems):

@@ -1,4 +1,4 @@
-"""What the hosts did, and what a record cost in processor time, as tables."""
+"""The use of the hosts, and the processor time per record, as tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROCESSOR_TIME = "Processor time per record, in µs"
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """The tables that there is something to put into."""
+    """The tables that are not empty."""
     found = []
     if hosts := [line for trial in trials for line in _hosts(trial, label(trial))]:
         found.append(Grid(_HOSTS, _HEADS, hosts))

@@ -1,4 +1,4 @@
-"""What others have published as tables: in the published shape, with ours beside it, and as a list of the rest."""
+"""Published figures as tables: in the published shape, with ours beside it, and as a list of the rest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def grids(published: Published, summary: Summary) -> list[Grid]:
 
 
 def differences(found: SetupDifferences) -> Grid:
-    """What is not as it was published, a line each."""
+    """The differences from what was published, a line each."""
     lines = [[each.group, _where(each), each.published, each.here or NOT_KNOWN] for each in found.found]
     count = f"{len(lines)}, of {found.settings} published settings"
     title = f"Differences from the published experiment {found.published}: {count}"

@@ -1,4 +1,4 @@
-"""The answer on one screen: a ranked table, what speaks against it, where the rest is, and the verdict at the end.
+"""The answer on one screen: a ranked table, the reasons against it, where to find the rest, and the verdict at the end.
 
 The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns. What has no room there is in the details.
 """
@@ -36,7 +36,7 @@ _MOST_BAD = 4
 _LONGEST_NAME, _LONGEST_POINT = 28, 48
 _STYLES: dict[Mark, str] = {"solid": "bold green", "caution": "bold yellow", "do not use": "bold red"}
 _SIGN, _TIMES, _ELLIPSIS = "\N{PLUS-MINUS SIGN}", "\N{MULTIPLICATION SIGN}", "\N{HORIZONTAL ELLIPSIS}"
-# What goes where there is no room for all columns, the first to go first.
+# Groups of columns that are dropped if there is no room for all, in this order.
 _PERCENTILES = ("p50", "p99", "p99.9")
 _DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratios")
 
@@ -57,7 +57,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Section:
-    """What is compared with each other, the best first.
+    """Places that are compared with each other, the best first.
 
     :ivar ranked: else its places are the best of one point each
     """
@@ -73,7 +73,7 @@ class _Section:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _Group:
     """Figures that stand together below one head.
 
     :ivar heads: of the figures one by one
@@ -142,7 +142,7 @@ def plain(summary: Summary) -> list[str]:
 
 
 def _print(console: Console, text: Text, width: int) -> None:
-    # What reads from a pipe breaks lines as it likes.
+    # The reader of a pipe breaks lines as it likes.
     if console.is_terminal:
         console.print(text, width=width, markup=False, highlight=False)
     else:
@@ -177,7 +177,7 @@ def _print_table(summary: Summary, console: Console, width: int) -> None:
 
 
 def _fitted(
-    sections: Sequence[_Section], columns: Sequence[_Column], console: Console, width: int
+    sections: Sequence[_Section], columns: Sequence[_Group], console: Console, width: int
 ) -> tuple[Table, set[str]]:
     """The table with as many columns as there is room for, and what was left out for that."""
     there = {column.dropped for column in columns} - {""}
@@ -201,7 +201,7 @@ def _fitted(
     return table(), left_out
 
 
-def _table(sections: Sequence[_Section], columns: Sequence[_Column]) -> Table:
+def _table(sections: Sequence[_Section], columns: Sequence[_Group]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column(no_wrap=True)
     merged = _merged(columns)
@@ -225,9 +225,9 @@ def _table(sections: Sequence[_Section], columns: Sequence[_Column]) -> Table:
     return table
 
 
-def _merged(columns: Sequence[_Column]) -> list[_Column]:
+def _merged(columns: Sequence[_Group]) -> list[_Group]:
     """Merges neighbouring columns that have the same head."""
-    result: list[_Column] = []
+    result: list[_Group] = []
     for column in columns:
         if result and result[-1].head == column.head:
             last = result.pop()
@@ -238,33 +238,33 @@ def _merged(columns: Sequence[_Column]) -> list[_Column]:
     return result
 
 
-def _lined(column: _Column) -> list[str]:
+def _lined(column: _Group) -> list[str]:
     """The second line of the head, and the cells, each figure as wide as its widest."""
     lines = [column.heads, *column.cells]
     widths = [max(map(len, each)) for each in zip(*lines, strict=True)]
     return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
 
 
-def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Column]:
+def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
     """All columns that there is anything to put into."""
     places = [place for section in sections for place in section.places]
     against = "of the first" if sections[0].ranked else "of the second"
     searched = places[0].rate.row.phase == PROBE
     bounds = {trial.search.slo for trial in summary.trials if trial.search}
     head = ("under its bound" if len(bounds) > 1 else f"under {min(bounds)}") if searched and bounds else ""
-    found = [_Column(head, *_rates(places))]
+    found = [_Group(head, *_rates(places))]
     if any(place.closed_loop for place in places):
-        found.append(_Column("closed loop", ["ops/s"], [[rate(place.closed_loop)] for place in places], "closed loop"))
+        found.append(_Group("closed loop", ["ops/s"], [[rate(place.closed_loop)] for place in places], "closed loop"))
     if any(place.slowdown for place in places):
         slowdowns = [[formatted(place.slowdown, ".2f")] for place in places]
-        found.append(_Column("last/first", ["tenth"], slowdowns))
+        found.append(_Group("last/first", ["tenth"], slowdowns))
     if any(place.pair for place in places):
         ratios = [[ratio(place.pair) if place.pair else ""] for place in places]
         known = any(place.pair and place.pair.low is not None for place in places)
-        found.append(_Column(against, [""], ratios, "ratios", () if known else ("no interval",)))
+        found.append(_Group(against, [""], ratios, "ratios", () if known else ("no interval",)))
         if known:
             intervals = [[interval(place.pair) if place.pair else ""] for place in places]
-            found.append(_Column(against, [""], intervals, "intervals"))
+            found.append(_Group(against, [""], intervals, "intervals"))
     equal = EQUAL in phases_of(summary)
     phases = [EQUAL] if equal else list(dict.fromkeys(place.rate.row.phase for place in places))
     found += _latencies(places, latencies_at(summary.compared, phases))
@@ -272,12 +272,12 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Column]:
     if any(each is not None for pair in costs for each in pair):
         unit = "CPU \N{MICRO SIGN}s/rec" if _records_differ(places) else "CPU \N{MICRO SIGN}s/op"
         found.append(
-            _Column(unit, ["server", "client"], [[_two_digits(each) for each in pair] for pair in costs], "costs")
+            _Group(unit, ["server", "client"], [[_two_digits(each) for each in pair] for pair in costs], "costs")
         )
     for head, name in (("", "errors"), ("not", "found")):
         counts = [getattr(place.of_all, "errors" if name == "errors" else "not_found") for place in places]
         if any(counts) or (name == "errors" and None not in counts):
-            found.append(_Column(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
+            found.append(_Group(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
     return found
 
 
@@ -315,7 +315,7 @@ def _plus_minus(mean: float, high: float | None) -> str:
     return f"{_SIGN} {half}" if half.endswith("%") else half
 
 
-def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Column]:
+def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Group]:
     """Of each operation type; where each section has one type alone, in the same columns.
 
     :param at: which rate they were measured at
@@ -326,7 +326,7 @@ def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Column]:
     else:
         groups = [(f"{_word(name)} ms", [place.latencies.get(name, {}) for place in places]) for name in operations]
     return [
-        _Column(head, [percentile], [[_two_digits(of.get(percentile))] for of in group], percentile, at)
+        _Group(head, [percentile], [[_two_digits(of.get(percentile))] for of in group], percentile, at)
         for head, group in groups
         for percentile in _PERCENTILES
         if any(of.get(percentile) is not None for of in group)
@@ -391,7 +391,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
         rows = [row for row in trial.rows if row.phase == EQUAL and not row.discarded]
         of_all = _with_failures(of_all, [row for row in rows if row.operation == OVERALL])
     by_type = {row.operation: row for row in rows if _is_shown(row)}
-    # With a target rate it is what a user waits for that counts.
+    # With a target rate the latency that a user sees counts.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
     latencies = {name: percentiles(row) for name, row in waited.items()}
     slowdowns = [each.load.slowdown for each in rounds_of(summary, trial) if each.load and each.load_is_measured]
@@ -470,7 +470,7 @@ def _skipped(summary: Summary) -> list[str]:
 
 
 def what_and_where(summary: Summary) -> list[str]:
-    """What was measured, its name first, where, and how often."""
+    """The name of the scenario, the hosts, and the number of rounds."""
     name = re.sub(r"^\d{8}-\d{6}-", "", summary.name)
     ran = [trial for trial in summary.trials if trial.rows] or summary.trials
     conditions = [trial.conditions for trial in ran]

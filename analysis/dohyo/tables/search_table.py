@@ -1,4 +1,4 @@
-"""What the searches for the highest rate have come to: two small tables below that of the whole cluster."""
+"""The results of the searches for the highest rate: two small tables below that of the whole cluster."""
 
 from __future__ import annotations
 

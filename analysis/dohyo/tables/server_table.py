@@ -1,4 +1,4 @@
-"""What the servers say of a trial as tables: pauses of JVMs, compactions and flushes, and their own figures."""
+"""The servers' own view of a trial as tables: pauses of JVMs, compactions and flushes, and their own figures."""
 
 from __future__ import annotations
 

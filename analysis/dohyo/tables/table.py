@@ -1,4 +1,4 @@
-"""The summary as people read it: in the terminal, and as Markdown."""
+"""The summary as text: in the terminal, and as Markdown."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _price(row: Row, trial: Trial) -> str | None:
 
 _PRICE = _Column("$/M op", "rates", _price)
 _P99_INTERVAL = _Column("p99 ±", "latencies", _interval("p99_ms"))
-# What is computed of a row for the table alone, by the metric that it follows.
+# Columns that are computed for the table alone, by the metric that they follow.
 _AFTER = {
     "records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE],
     "p99_ms": [_P99_INTERVAL],
@@ -105,7 +105,7 @@ _PRICE_LEGEND = f" {_PRICE.head}: US dollars for a million operations, of the se
 
 
 def render(summary: Summary, console: Console) -> None:
-    """Prints the details: all rows, the conditions of the systems, and what else is known.
+    """Prints the details: all rows, the conditions of the systems, and everything else that is known.
 
     A terminal's width is respected; into a pipe or a file the table goes as wide as it is.
     """
@@ -146,7 +146,7 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
 
 
 def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """What is said below the tables: the words that stand out, the others, and the style of both in a terminal."""
+    """The remarks below the tables: the emphasized words, the others, and the style of both in a terminal."""
     for name, values in summary.unequal.items():
         yield f"unequal: {_words(name)}", f" ({_unequal(values, summary)})", "bold red"
     if summary.canary is not None:
@@ -217,7 +217,9 @@ def other_grids(summary: Summary) -> list[Grid]:
 
 
 def warnings(summary: Summary) -> list[tuple[bool, str]]:
-    """What weakens the numbers, in words, and whether it is worse than that: not what was asked for, or broken."""
+    """Everything that weakens the numbers, in words, and whether it is worse: a deviation from the request, or broken
+    evidence.
+    """
     events = [
         (trial.status != "ok", f"{label(trial, summary)}: {event}")
         for trial in summary.trials
@@ -233,12 +235,12 @@ def warnings(summary: Summary) -> list[tuple[bool, str]]:
 
 
 def settings(summary: Summary) -> list[str]:
-    """What systems and hosts say of themselves beside the conditions."""
+    """What systems and hosts report besides the conditions."""
     return _said(summary, lambda trial: trial.notes)
 
 
 def findings(summary: Summary) -> list[str]:
-    """What the searches came to, and whether the hosts were the same."""
+    """The results of the searches, and whether the hosts were the same."""
     return [*_searches(summary)[1], *([summary.canary.headline()] if summary.canary else [])]
 
 
@@ -253,7 +255,7 @@ def label(trial: Trial, summary: Summary) -> str:
 
 
 def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str]:
-    """What is said of what is compared; what is said of a system at all of its points is said once."""
+    """The remarks on the compared trials; one that applies to a system at all of its points appears once."""
     said: dict[tuple[str, str], list[Trial]] = {}
     for trial in summary.compared:
         for text in texts(trial):
@@ -279,7 +281,7 @@ def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
 
 
 def _heads(summary: Summary) -> list[str]:
-    """Of the columns that say what a line is of."""
+    """The heads of the columns that identify a line."""
     return ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
 
 
@@ -403,7 +405,7 @@ def _print_published(summary: Summary, console: Console, width: int) -> None:
 
 
 def print_differences(found: SetupDifferences, console: Console) -> None:
-    """What is not as it was published."""
+    """The differences from what was published."""
     say(console)
     say(console, Text(published_table.differences(found).title, style="bold"), wrap=True)
     for line in published_table.difference_lines(found):
@@ -424,7 +426,7 @@ _System = tuple[str, list["Trial"]]
 
 
 def _measured(summary: Summary) -> list[_System]:
-    """Systems with numbers, or with servers that were up and said what they are."""
+    """Systems with numbers, or with servers that were up and reported their conditions."""
     found: dict[str, _System] = {}
     for position, trial in enumerate(summary.compared):
         if trial.rows or trial.conditions.version:
@@ -441,7 +443,7 @@ def _common(measured: Sequence[_System]) -> str:
 
 
 def _print_conditions(summary: Summary, console: Console, width: int) -> None:
-    """One line for what is equal, a table for the rest; what ought to be equal and is not is red."""
+    """One line for equal conditions, a table for the rest; unfair differences are red."""
     if measured := _measured(summary):
         say(console, Text(_common(measured)), wrap=True)
         table = _conditions_grid(summary, measured)
@@ -450,7 +452,7 @@ def _print_conditions(summary: Summary, console: Console, width: int) -> None:
 
 
 def _conditions_grid(summary: Summary, measured: Sequence[_System]) -> Grid:
-    """What is not the same for all; what ought to be is strong."""
+    """The conditions that differ; unfair differences are strong."""
     rows = conditions.different([trials for _, trials in measured])
     unequal = tuple(at for at, row in enumerate(rows) if summary.unequal.keys() & set(row[0].fields))
     return Grid(

@@ -1,4 +1,6 @@
-"""Who won, by how much, and whether that is more than noise: in one sentence, made of `Summary.comparisons`."""
+"""The verdict in one sentence, made of `Summary.comparisons`: which system won, by how much, and whether that is more
+than noise.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,7 @@ def _several(summary: Summary, found: Sequence[Contest]) -> str:
 
 
 def _noise(pairs: Sequence[Pair]) -> str:
-    """What is to be said of those that have no interval."""
+    """A sentence on comparisons without an interval."""
     unknown = [pair for pair in pairs if pair.tie is None]
     which = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
     return f"; {single(unknown)} has no interval{which}" if unknown else ""
@@ -118,7 +120,7 @@ def _unit(summary: Summary, key: Key) -> str:
 
 
 def _over(contests: Sequence[Contest]) -> str:
-    """What the intervals are over, if there are any."""
+    """The samples of the intervals, if there are any."""
     pairs = [pair for contest in contests for pair in contest if pair.low is not None]
     return (
         f"; 95\N{NO-BREAK SPACE}% intervals over {samples_words((pair.sampled, pair.samples) for pair in pairs)}"

@@ -87,7 +87,7 @@ def command_of(pids: list[str]) -> str:
 
 
 def in_background(lifetime: int, work: Callable[[], None]) -> int:
-    """Leave a process that works; its id. The kernel ends it after so many seconds, should nobody end it before."""
+    """Leave a working process; returns its id. The kernel ends it after that many seconds at the latest."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -1,4 +1,4 @@
-"""What on a host is ours: folders that carry our mark. Everything that Python removes on a host is removed here.
+"""Folders of ours on a host: they carry our mark. Everything that Python removes on a host is removed here.
 
 A name proves nothing: a site's own database may lie in a folder that is called like ours. So a folder that deploy.yml
 or a trial makes, or takes over empty, gets a file ``.dohyo`` that says whose it is. A folder that is not empty and has
@@ -24,7 +24,7 @@ MARK = ".dohyo"
 PLAYBOOK = "../.venv/bin/ansible-playbook"
 # How the id of a deployment looks: a checkout's own, made at its first deploy.
 DEPLOYMENT = "[0-9a-f]{12}"
-# A mark or a note is a few hundred bytes; whatever is larger is none.
+# A mark or a note has a few hundred bytes; anything larger is not one.
 _LONGEST = 64 * 1024
 _SHOWN_ENTRIES = 4
 # By what people know the data folders of databases: name of an entry, and whose it is.
@@ -250,7 +250,7 @@ def remove(folder: str, deployment: str, *, dry: bool = False) -> bool:
     made = str(mark.get("made", ""))
     if not dry:
         names = [name for name in os.listdir(folder) if name != MARK]
-        # The mark goes last, so that what was interrupted is still ours.
+        # The mark is removed last, so that after an interruption the rest is still ours.
         for name in [*names, MARK]:
             _delete(os.path.join(folder, name))
         while made and (folder == made or folder.startswith(made + "/")):

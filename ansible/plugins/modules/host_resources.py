@@ -1,4 +1,4 @@
-"""Ansible module: what a host offers to a server or a client, and everything for which it cannot take one.
+"""Ansible module: the resources of a host for servers and clients, and every reason why it cannot run them.
 
 It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
 of the version asked for), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1") and ``java_seen`` (what was found
@@ -209,7 +209,7 @@ def is_public(number: str) -> bool:
 
 
 def check_clock(wanted: str) -> list[str]:
-    """The clock is synchronised, whoever does it."""
+    """The clock is synchronised, by whatever service."""
     if wanted != "synchronised":
         return []
     command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
@@ -265,7 +265,7 @@ def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[s
 
 
 def check_memory(needs: dict[str, int]) -> list[str]:
-    """Memory of the host beside what its systems need."""
+    """The host has the memory that its systems need."""
     total = memory_mb("MemTotal")
     return [
         f"{what} needs {mb} MiB of memory, and the host has {total}; set smaller heaps in the inventory"

@@ -160,7 +160,7 @@ def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> t
 
 
 def set_value(file: str, wanted: str, kept: Kept, dry: bool) -> tuple[str, str]:
-    """Set one value; returns what it is then, and why it is not what was wanted."""
+    """Set one value; returns the value afterwards, and why it differs from the wanted one."""
     before = read(file)
     if not os.access(file, os.W_OK):
         return before, "the file is read-only"

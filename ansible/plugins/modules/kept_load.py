@@ -44,7 +44,7 @@ def amount(folder: str) -> dict[str, int]:
 def forget(folder: str) -> None:
     """Empty the page cache of the files in a folder: it counts for who has read or written them, and not for servers.
 
-    With cgroup version 2 what `cp` has left there would be beyond the budget of the servers, who find it all the same.
+    With cgroup version 2 pages that `cp` left there would not count for the servers, although they use them.
     """
     for place, _, names in os.walk(folder):
         for path in (os.path.join(place, name) for name in names):
@@ -72,11 +72,11 @@ class Disk:
 
     @property
     def whole(self) -> dict[str, Any]:
-        """What is known of the load that is kept; empty where none is, or where that was interrupted."""
+        """The facts of the kept load; empty if there is none, or if keeping it was interrupted."""
         return read_object(f"{self.load}.json") if os.path.isdir(self.load) else {}
 
     def begin(self) -> None:
-        """Mark the folder, and remove what is of no use."""
+        """Mark the folder, and remove an unusable load."""
         if read_mark(self.kept).get("experiment") != self.given["experiment"]:
             self.remove("*")
         mark = new_mark(self.given["deployment"], self.given["controller"])
@@ -101,7 +101,7 @@ class Disk:
         return gone
 
     def remove(self, pattern: str) -> None:
-        """Remove what is kept."""
+        """Remove the kept load."""
         remove_inside(self.kept, pattern, self.given["deployment"])
 
     def has_room(self) -> bool:
@@ -148,7 +148,7 @@ class Disk:
 
 
 def answer(given: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked for."""
+    """Carry out the step."""
     disks = [Disk(base, given) for base in given["data"]]
     note = ""
     if given["state"] == "found":

@@ -19,7 +19,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.listeners import in_background
 
-# The process that listens ends by itself, should nobody end it.
+# The listening process ends by itself at the latest then.
 LIFETIME = 120
 # The kernel repeats its first packet after 1 s.
 PATIENCE = 3

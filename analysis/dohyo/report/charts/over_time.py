@@ -16,7 +16,7 @@ from dohyo.report.measured import MeasuredRun, significant
 from dohyo.summary.results import Trial
 
 _EVENT = ("part", "system", "time", "what")
-# What a server does beside operations, in the order of its rows.
+# Kinds of a server's background work, in the order of their rows.
 _DOING: dict[str, str] = {GC_PAUSE: "GC pauses"} | {str(kind): words for kind, words in PLURALS.items()}
 _MOST_HOSTS_NAMED = 3
 # Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
@@ -119,7 +119,7 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
 
 
 def _events(material: Material) -> list[dict[str, Any]]:
-    """What happened in the runs that are drawn: dips, errors, long pauses of the servers."""
+    """Events in the runs that are drawn: dips, errors, long pauses of the servers."""
     drawn = {(run.trial.name, run.phase, run.number) for run in _in_order(material)}
     rows = []
     for trial in material.summary.trials:
@@ -235,7 +235,7 @@ def _labels(material: Material, known: set[str]) -> list[str]:
 
 
 def _without(material: Material, rows: list[dict[str, Any]]) -> str:
-    """What the logs would have told, and did not."""
+    """What is missing in the chart because logs lack it."""
     known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
     known |= {
         _doing(trial, each.kind)

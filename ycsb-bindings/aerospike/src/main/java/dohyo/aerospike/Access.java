@@ -17,7 +17,7 @@ import javax.net.ssl.SSLContext;
 /**
  * Addresses, credentials and TLS of the servers: {@code aerospike.hosts} and {@code .port}; {@code .user} and
  * {@code .password} where they require them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a
- * PEM file with the authorities to trust, where they speak TLS. All but the first two only with the Enterprise edition.
+ * PEM file with the authorities to trust, where they speak TLS. All but the first two need the Enterprise edition.
  */
 public final class Access {
   private final Settings settings;
@@ -31,7 +31,7 @@ public final class Access {
   }
 
   /**
-   * The hosts to begin with.
+   * The hosts to connect to first.
    *
    * @throws SettingException if the text is not a list of hosts
    */

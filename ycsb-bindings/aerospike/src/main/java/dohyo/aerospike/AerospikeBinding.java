@@ -19,8 +19,8 @@ import site.ycsb.Status;
 
 /**
  * Aerospike through its own client: a table is a set of the namespace, a batch is one request per node,
- * and each record has its own status. An insert is an upsert, as in the other bindings; an update of a record
- * that is not there is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
+ * and each record has its own status. An insert is an upsert, as in the other bindings; an update of a record that does
+ * not exist is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
  *
  * <p>{@code aerospike.layout=bins} (default) stores each field as a bin, {@code packed=N} about N records in one, see
  * {@link Packed}.
@@ -34,14 +34,14 @@ public final class AerospikeBinding extends Binding {
 
   @Override
   public String[] loops(Settings settings) {
-    // Of several in flight each needs a connection anyway; one by one a thread that waits at its socket is fastest.
+    // With several in flight each needs a connection anyway; with one, a thread that waits at its socket is fastest.
     return settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1 ? new String[] {"threads", "events"}
         : new String[] {"events", "threads"};
   }
 
   @Override
   public Map<String, String> strongestReads(Settings settings) {
-    // The latter is only sent to a namespace with strong-consistency; the former only counts in one without.
+    // The latter is only sent to a namespace with strong-consistency; the former only applies without it.
     return Map.of("aerospike.readmode", "ALL", "aerospike.screadmode", "LINEARIZE");
   }
 

@@ -50,14 +50,14 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command answers
- * within {@code operationtimeout} by a future that fails with an {@link AerospikeException}.
+ * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command returns
+ * a future that completes within {@code operationtimeout}, or fails with an {@link AerospikeException}.
  *
  * <p>Where a logical client has a thread of its own and one operation in flight, the thread waits for the server
- * itself: the way to an event loop and back halves the rate. Everything else goes through the event loops.
+ * itself: a detour through an event loop halves the rate. Everything else goes through the event loops.
  */
 final class AerospikeConnection implements Shared.Connection, Transport {
-  /** Above this a query counts as long for the server, which then schedules it beside the others. */
+  /** The server treats a query for more records as a long one, and schedules it beside the others. */
   private static final int SHORT_QUERY = 100;
   /** Per node; a connection has one command in flight, so a loop needs many. */
   private static final int CONNECTIONS_PER_LOOP = 16;
@@ -117,7 +117,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
 
   private static EventLoops loops(int threads, int connections, boolean encrypted) {
     EventPolicy policy = new EventPolicy();
-    // A command needs a connection; one that finds none waits in a queue without a limit, where its timeout finds it.
+    // A command needs a connection; one that finds none waits in an unbounded queue, until its timeout ends it.
     // Without this bound the driver refuses it at once.
     policy.maxCommandsInProcess = connections / threads;
     policy.maxCommandsInQueue = 0;
@@ -130,7 +130,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     ClientPolicy policy = new ClientPolicy();
     policy.eventLoops = loops;
     policy.asyncMaxConnsPerNode = connections;
-    // A thread that waits has a connection, and one that finds none is refused at once.
+    // A waiting thread occupies a connection, and a command that finds none is refused at once.
     policy.maxConnsPerNode = Math.max(connections, settings.number("threadcount", 1, 1, Integer.MAX_VALUE));
     policy.timeout = (int) Math.min(millis, policy.timeout);
     // After 100 errors in a second the driver would fail commands without sending them.
@@ -169,7 +169,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     return connections.inUse + connections.inPool;
   }
 
-  /** All of them; where a thread waits for its single command itself, only batches and scans use them. */
+  /** All event loops; where a thread waits for its single command itself, only batches and scans use them. */
   @Override
   public int eventLoops() {
     return loops.getSize();
@@ -206,7 +206,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
    * Reads a record.
    *
    * @param bins   names; {@code null} for all
-   * @param decode takes the record, {@code null} where there is none; called on the thread that receives the answer
+   * @param decode takes the record, {@code null} if there is none; called on the thread that receives the answer
    */
   <T> CompletableFuture<T> get(Key key, String[] bins, Function<Record, T> decode) {
     if (waits) {
@@ -233,7 +233,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     return answer;
   }
 
-  /** Removes a record; NOT_FOUND where there was none. */
+  /** Removes a record; NOT_FOUND if there was none. */
   CompletableFuture<Status> delete(WritePolicy policy, Key key) {
     if (waits) {
       return now(() -> client.delete(policy, key) ? Status.OK : Status.NOT_FOUND);

@@ -26,9 +26,9 @@ import java.util.stream.IntStream;
 import site.ycsb.Status;
 
 /**
- * {@code bins}: a record is a record, and each field a bin of it, so that a field is written without the others. A
- * write of all fields of the table ({@code fieldcount}, {@code fieldnameprefix}) replaces the record, which the server
- * then does not read before; any other write keeps the bins that it does not have.
+ * {@code bins}: each record is one of Aerospike's, and each field a bin of it, so a field can be written without the
+ * others. A write of all fields of the table ({@code fieldcount}, {@code fieldnameprefix}) replaces the record without
+ * reading it first; any other write keeps the bins that it does not contain.
  */
 final class Bins implements Layout {
   private final AerospikeConnection connection;

@@ -25,7 +25,7 @@ public final class Block {
 
   private final NavigableMap<byte[], ByteBuffer> records = new TreeMap<>(Arrays::compareUnsigned);
 
-  /** Decodes a block; {@code null} is an empty one. */
+  /** Decodes a block; {@code null} makes an empty one. */
   public static Block of(Record found) {
     Block block = new Block();
     byte[] bytes = found == null ? null : (byte[]) found.getValue(BIN);

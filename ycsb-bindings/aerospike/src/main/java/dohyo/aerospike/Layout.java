@@ -8,8 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import site.ycsb.Status;
 
 /**
- * How the workload's records lie in Aerospike's. The verbs are those of {@link dohyo.binding.Binding}; their futures
- * may fail with an {@link com.aerospike.client.AerospikeException}.
+ * How the workload's records are stored in Aerospike's. The verbs are those of {@link dohyo.binding.Binding}; their
+ * futures may fail with an {@link com.aerospike.client.AerospikeException}.
  */
 interface Layout {
   CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink);
@@ -17,7 +17,7 @@ interface Layout {
   /**
    * Writes a record.
    *
-   * @param create whether it is made where it is not there; else that is {@link Status#NOT_FOUND}
+   * @param create whether to create a missing record; otherwise a missing record is {@link Status#NOT_FOUND}
    */
   CompletableFuture<Status> write(Row row, boolean create);
 

@@ -27,10 +27,10 @@ import java.util.function.Function;
 import site.ycsb.Status;
 
 /**
- * {@code packed=N}: about N records lie in one of Aerospike's, as one value ({@link Block}), so that the index, which
- * takes 64 bytes of memory per record, is N times smaller. A write reads the block and writes all of it, under the
- * condition that no other client has written it meanwhile; else it is retried, up to {@code operationtimeout}. The
- * server counts those retries ({@code fail_generation}; where the block was new, {@code client_write_error} alone).
+ * {@code packed=N}: about N records are stored in one of Aerospike's, as one value ({@link Block}), so that the index,
+ * which takes 64 bytes of memory per record, is N times smaller. A write reads the block and writes all of it, provided
+ * that no other client has written it meanwhile; otherwise it is retried, up to {@code operationtimeout}. The server
+ * counts those retries ({@code fail_generation}; for a new block only {@code client_write_error}).
  */
 final class Packed implements Layout {
   private final AerospikeConnection connection;
@@ -58,7 +58,7 @@ final class Packed implements Layout {
     return change(block(table, key), block -> block.remove(key) ? Status.OK : Status.NOT_FOUND, connection.deadline());
   }
 
-  /** Changes a block in memory, and writes it if that is OK. */
+  /** Changes a block in memory, and writes it if the change is OK. */
   private CompletableFuture<Status> change(Key key, Function<Block, Status> change, long deadline) {
     return connection.get(key, null, Function.identity()).thenCompose(found -> {
       Block block = Block.of(found);

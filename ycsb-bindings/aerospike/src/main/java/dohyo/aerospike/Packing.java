@@ -8,10 +8,10 @@ import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
- * Which records lie together in a block. With {@code insertorder=ordered} a key ends with the record's number, and
- * records with neighbouring numbers lie together, exactly N in each block; with {@code keycolumns} those that have
- * neighbouring values in the last column and the same in the others. Hashed and salted keys contain no number:
- * their checksum chooses one of {@code recordcount} / N blocks, so that a block holds N records in the mean.
+ * Which records share a block. With {@code insertorder=ordered} a key ends with the record's number, and records with
+ * neighbouring numbers share a block, exactly N in each; with {@code keycolumns} those that have neighbouring values in
+ * the last column and the same in the others. Hashed and salted keys contain no number: their checksum chooses one of
+ * {@code recordcount} / N blocks, so a block holds N records on average.
  */
 final class Packing {
   private final int size;
@@ -20,7 +20,7 @@ final class Packing {
   private final long blocks;
 
   /**
-   * Reads how keys are made.
+   * Reads the properties that determine keys.
    *
    * @param size     records per block
    * @param settings the client's properties

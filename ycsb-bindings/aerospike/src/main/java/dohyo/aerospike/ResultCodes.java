@@ -20,7 +20,7 @@ final class ResultCodes {
     };
   }
 
-  /** The status of what a command has failed with. */
+  /** The status for the exception of a failed command. */
   static Status status(Throwable error) {
     if (!(Outcome.cause(error) instanceof AerospikeException failure)) {
       return Outcome.of(error);

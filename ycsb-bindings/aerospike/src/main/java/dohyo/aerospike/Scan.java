@@ -11,10 +11,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.ToIntFunction;
 
 /**
- * Reads on from a record. Aerospike keeps its keys by digest, a hash of set and key, in 4096 partitions: that is the
- * order of a scan, one partition after the other up to the last, as it is the order of tokens in Cassandra. No request
- * reads that way over several partitions, so each gets its own; the next ones are asked together, twice as many each
- * time, as long as records are missing.
+ * Reads the records that follow a given one. Aerospike orders keys by digest, a hash of set and key, in 4096
+ * partitions. A scan follows this order, one partition after the other up to the last, as it follows the order of
+ * tokens in Cassandra. No request reads in this order across partitions, so each partition gets its own; the next
+ * partitions are read together, twice as many each time, as long as records are missing.
  */
 final class Scan {
   private static final int PARTITIONS = 4096;
@@ -30,9 +30,9 @@ final class Scan {
   /**
    * Prepares a scan.
    *
-   * @param start   where to begin, exclusive; whether there is such a record does not matter
-   * @param bins    bins wanted, {@code null} for all
-   * @param missing how many records are wanted
+   * @param start   where to begin, exclusive; the record need not exist
+   * @param bins    bins to read, {@code null} for all
+   * @param missing how many records to read
    * @param consumer takes each record and returns how many are still wanted
    */
   Scan(AerospikeConnection connection, Key start, String[] bins, int missing, ToIntFunction<Record> consumer,

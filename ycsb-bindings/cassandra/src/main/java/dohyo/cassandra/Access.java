@@ -27,9 +27,9 @@ public final class Access {
    *
    * @param settings {@code cassandra.username} and {@code cassandra.password}; {@code cassandra.useSSL}, and
    *                 {@code cassandra.ca}, the certificate of the only authority to trust, as X.509 in Base64 on one
-   *                 line; without it those that this JVM trusts
+   *                 line; without it the JVM's default authorities
    * @param driver   gets the credentials and the TLS options
-   * @throws SettingException if the certificate is none
+   * @throws SettingException if the certificate cannot be parsed
    */
   public static void configure(Settings settings, Cluster.Builder driver) {
     if (settings.has("cassandra.username")) {
@@ -48,7 +48,7 @@ public final class Access {
     return Tls.trusting(new ByteArrayInputStream(Base64.getDecoder().decode(certificate)));
   }
 
-  /** TLS that also checks whether the certificate is that of the host; the driver's own leaves that out. */
+  /** TLS that also checks whether the certificate belongs to the host; the driver's own TLS does not. */
   private static final class VerifiedTls extends RemoteEndpointAwareJdkSSLOptions {
     VerifiedTls(SSLContext context) {
       super(context, null);
@@ -56,7 +56,7 @@ public final class Access {
 
     @Override
     protected SSLEngine newSSLEngine(SocketChannel channel, InetSocketAddress server) {
-      // Not getHostName(), which would ask the name service who an address is.
+      // Not getHostName(), which would look the address up in the name service.
       SSLEngine engine = context.createSSLEngine(server.getHostString(), server.getPort());
       engine.setUseClientMode(true);
       SSLParameters parameters = engine.getSSLParameters();

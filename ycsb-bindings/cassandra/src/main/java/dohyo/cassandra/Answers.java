@@ -8,7 +8,7 @@ import com.google.common.util.concurrent.ListenableFuture;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
-/** The driver's futures as those of {@code java.util.concurrent}, and what its answers hold. */
+/** Converts the driver's futures to those of {@code java.util.concurrent}, and reads its answers. */
 public final class Answers {
   private Answers() {
   }
@@ -27,11 +27,11 @@ public final class Answers {
   }
 
   /**
-   * Takes the next row.
+   * Returns the next row.
    *
-   * @param rows by their general type, whose method all drivers of this kind have: that of {@code ResultSet} itself,
-   *             which a compiler would choose, ScyllaDB's has not
-   * @return the row; {@code null} if there is none left
+   * @param rows typed by the general interface, whose method all drivers of this kind have; ScyllaDB's driver lacks
+   * that of {@code ResultSet}, which a compiler would choose
+   * @return the row; {@code null} if none is left
    */
   public static Row next(PagingIterable<?, Row> rows) {
     return rows.one();

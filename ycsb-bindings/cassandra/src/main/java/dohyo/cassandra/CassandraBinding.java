@@ -32,16 +32,16 @@ import site.ycsb.Status;
  * Apache Cassandra through prepared CQL statements. Keys and values go as raw bytes, so that a table may have
  * {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB. With
  * {@code keycolumns} the key's columns are the table's: the last one, or those behind the parentheses, are clustering
- * columns, the others the partition key, and a scan reads on in its partition.
+ * columns, the others the partition key, and a scan stays within its partition.
  *
  * <p>Batches: {@code cassandra.batchmode=async} (default) sends the statements side by side, {@code unlogged} and
  * {@code logged} as one CQL batch, with one status for all records. {@code cassandra.batchread=async} (default)
- * reads side by side, {@code in} with one {@code SELECT … IN}, for which the key must be one column.
+ * reads side by side, {@code in} with one {@code SELECT … IN}, which requires a key of one column.
  */
 public class CassandraBinding extends Binding {
   /** Rows per page of a scan, so that a long one does not come as one answer of any size. */
   private static final int SCAN_PAGE = 1000;
-  /** Means "no pages" to the driver: the rows of one read come as one answer. */
+  /** Tells the driver not to page: the rows of one read come as one answer. */
   private static final int UNPAGED = Integer.MAX_VALUE;
 
   private static final Shared<CassandraConnection> CONNECTION = new Shared<>(
@@ -60,7 +60,7 @@ public class CassandraBinding extends Binding {
   /**
    * For a product that speaks CQL through a driver of its own with the same API.
    *
-   * @param shared the one connection of the process, with what only that driver knows
+   * @param shared the process's connection, with what only that driver knows
    */
   protected CassandraBinding(Shared<CassandraConnection> shared) {
     this.shared = shared;
@@ -179,7 +179,7 @@ public class CassandraBinding extends Binding {
       }
       batch.add(bind(prepared.join(), row));
     }
-    // A batch takes its consistency from itself, not from its statements.
+    // A batch has a consistency level of its own; those of its statements do not count.
     batch.setConsistencyLevel(batch.getStatements().iterator().next().getConsistencyLevel()).setIdempotent(true);
     return Answers.of(connection.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
   }
@@ -201,7 +201,7 @@ public class CassandraBinding extends Binding {
     return keyColumns.columns().size();
   }
 
-  /** Sets the key's columns, which follow one another from a variable on. */
+  /** Sets the key's columns in consecutive variables. */
   private BoundStatement set(BoundStatement bound, int first, byte[] key) {
     int variable = first;
     for (KeyColumns.Column column : keyColumns.columns()) {
@@ -248,7 +248,7 @@ public class CassandraBinding extends Binding {
     return statuses;
   }
 
-  /** Takes a page of a scan, and fetches the next one while there is one. */
+  /** Reads a page of a scan, and fetches the next one if there is one. */
   private CompletableFuture<Status> page(ResultSet rows, int taken, RowSink sink) {
     int next = taken;
     for (int left = rows.getAvailableWithoutFetching(); left > 0; left--) {

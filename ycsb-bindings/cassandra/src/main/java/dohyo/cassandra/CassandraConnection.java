@@ -45,8 +45,8 @@ public final class CassandraConnection implements Shared.Connection, Transport {
    * Connects.
    *
    * @param settings the client's properties
-   * @param driver   holds nothing but options that only this product's driver knows
-   * @throws DBException if there is no server, or no such keyspace
+   * @param driver   has only the options that only this product's driver knows
+   * @throws DBException if the server cannot be reached, or the keyspace does not exist
    */
   public CassandraConnection(Settings settings, Cluster.Builder driver) throws DBException {
     key = KeyColumns.of(settings, Query.KEY);
@@ -97,8 +97,8 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * A statement of its own per verb, table and columns. Never blocks, since a write that follows a read is made on the
-   * driver's thread; what could not be prepared is tried again the next time.
+   * The prepared statement for a verb, table and columns. Never blocks, because a write that follows a read is made on
+   * the driver's thread; a failed preparation is tried again the next time.
    */
   CompletableFuture<PreparedStatement> prepared(Query query) {
     CompletableFuture<PreparedStatement> known = statements.get(query);
@@ -117,7 +117,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
     int answerMillis = (int) Math.max(1, Binding.operationTimeout(settings) / (Binding.retries(settings) + 1));
     PoolingOptions pooling = new PoolingOptions()
         .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);
-    // A connection belongs to one event loop: with fewer of them some loops would have nothing to do.
+    // A connection belongs to one event loop: with fewer connections some loops would be idle.
     int core = settings.number("cassandra.coreconnections",
         Transport.connectionsPerServer(eventLoops, hosts.length), 1, 1024);
     pooling.setConnectionsPerHost(HostDistance.LOCAL, core,

@@ -58,11 +58,11 @@ final class LimitedRetries implements RetryPolicy {
 
   @Override
   public void init(Cluster cluster) {
-    // It keeps nothing of a cluster.
+    // It has no state for a single cluster.
   }
 
   @Override
   public void close() {
-    // It holds nothing.
+    // It has no resources.
   }
 }

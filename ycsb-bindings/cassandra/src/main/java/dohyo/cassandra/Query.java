@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * What is prepared once.
+ * The key of a prepared statement.
  *
- * @param verb    what is done
+ * @param verb    the operation
  * @param table   table name
- * @param columns fields read or written; {@code null} for all, and where there are none
+ * @param columns fields read or written; {@code null} for all, and for verbs without fields
  */
 public record Query(Verb verb, String table, Columns columns) {
-  /** Name of the key's column where it has one, as in the tables of stock YCSB. */
+  /** Name of the column of a key with one column, as in the tables of stock YCSB. */
   public static final String KEY = "y_id";
 
   /** The statements that this binding knows; the order of their variables is that of {@code CassandraBinding}. */
@@ -26,7 +26,7 @@ public record Query(Verb verb, String table, Columns columns) {
   }
 
   /**
-   * The statement's text; names are quoted, since CQL folds the others to lower case.
+   * The statement's text; names are quoted, because CQL folds unquoted ones to lower case.
    *
    * @param key the columns of the table's key; those after the partition's are clustering columns
    */
@@ -45,7 +45,7 @@ public record Query(Verb verb, String table, Columns columns) {
     };
   }
 
-  /** What a table's rows are found by: its partition key, and of several columns the others as clustering columns. */
+  /** The table's primary key: its partition key, and of several columns the others as clustering columns. */
   public static String primaryKey(KeyColumns key) {
     return key.several() ? "(" + partitionKey(key) + "), " + each(clustering(key), "%s", ", ") : partitionKey(key);
   }
@@ -55,12 +55,12 @@ public record Query(Verb verb, String table, Columns columns) {
     return each(partition(key), "%s", ", ");
   }
 
-  /** A name as CQL has it, whatever characters are in it. */
+  /** A quoted name, whatever its characters. */
   public static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
 
-  /** A text as CQL has it, for statements that take no variables. */
+  /** A quoted text, for statements that take no variables. */
   public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }
@@ -73,7 +73,10 @@ public record Query(Verb verb, String table, Columns columns) {
     return key.names().subList(key.partition(), key.names().size());
   }
 
-  /** From a record on: to the end of its partition; where a partition is a record, from token to token. */
+  /**
+   * The records from a given one on: to the end of its partition; if a partition is a single record, in the order of
+   * tokens.
+   */
   private static String from(KeyColumns key) {
     if (!key.several()) {
       return "token(" + partitionKey(key) + ") >= token(?)";

@@ -87,7 +87,7 @@ public final class Admin {
     return List.of(arguments.required("tables").split(","));
   }
 
-  /** Counts the rows of each table; of none where {@code recordcount} is above {@code countlimit}. */
+  /** Counts the rows of each table; of none if {@code recordcount} is above {@code countlimit}. */
   public static <E extends Exception> Map<String, Long> countRows(Settings arguments, Counter<E> counter) throws E {
     Map<String, Long> rows = new LinkedHashMap<>();
     if (arguments.whole("recordcount", 0, 0, Long.MAX_VALUE) <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
@@ -129,7 +129,7 @@ public final class Admin {
   /**
    * The error for a table that exists and does not have the trial's mark.
    *
-   * @param what   it is, as the beginning of a sentence: {@code the table t, which}
+   * @param what   the thing, as the beginning of a sentence: {@code the table t, which}
    * @param alternative what the user can do instead of removing it
    * @return the error, to be thrown
    */

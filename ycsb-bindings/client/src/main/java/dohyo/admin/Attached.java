@@ -18,10 +18,10 @@ import java.util.stream.Collectors;
  * part of the mark.
  */
 public interface Attached extends AutoCloseable {
-  /** The argument that {@link #verbs} adds: what tells the marks of two runs apart whose trials have one name. */
+  /** The argument that {@link #verbs} adds: it distinguishes the marks of runs whose trials have the same name. */
   String NONCE = "nonce";
 
-  /** What a condition is that cannot be read. */
+  /** The value of a condition that cannot be read. */
   String UNKNOWN = "not known";
 
   /** Connects. */
@@ -33,7 +33,7 @@ public interface Attached extends AutoCloseable {
   /** The place and where it is, for messages: {@code the keyspace k on h}. */
   String what();
 
-  /** Whether the place is there, whoever has made it. */
+  /** Whether the place exists, whoever made it. */
   boolean exists() throws Exception;
 
   /**
@@ -46,13 +46,13 @@ public interface Attached extends AutoCloseable {
   /** Makes the tables in the place, with the trial's mark. */
   void createTables() throws Exception;
 
-  /** What in the place does not carry the trial's mark, by name. */
+  /** Names of everything in the place without the trial's mark. */
   List<String> foreign() throws Exception;
 
   /**
-   * Removes the place with all that is in it.
+   * Removes the place with everything in it.
    *
-   * @return what the server may have kept nevertheless, and how to remove it; "" for nothing
+   * @return what the server may have kept, and how to remove it; "" for nothing
    */
   String remove() throws Exception;
 
@@ -82,7 +82,7 @@ public interface Attached extends AutoCloseable {
   /** One small read that changes nothing, for its latency. */
   void ping() throws Exception;
 
-  /** What the account may not do that a run needs, as far as the server says so without being changed. */
+  /** Permissions that a run needs and the account lacks, as far as they can be read without a change to the server. */
   List<String> missingRights() throws Exception;
 
   /** Milliseconds since 1970 by the server's clock; negative if it does not say. */
@@ -100,7 +100,7 @@ public interface Attached extends AutoCloseable {
         "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
         "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
         "stats", arguments -> answer(opening, arguments, AttachedVerbs::stats),
-        // Without the file nothing was made, and nobody need be asked.
+        // Without the file nothing was made, and the server need not be asked.
         "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
             : Map.of("removed", false),
         "doctor", arguments -> answer(opening, arguments, AttachedVerbs::doctor));

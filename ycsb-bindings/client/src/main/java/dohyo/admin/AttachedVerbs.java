@@ -99,7 +99,7 @@ final class AttachedVerbs {
     answer.put("missing", attached.missingRights());
     answer.put("median_ms", nanos[PINGS / 2] / NANOS_PER_MILLI);
     answer.put("slowest_ms", nanos[PINGS - 1] / NANOS_PER_MILLI);
-    // Of the server's clock to this host's, which is anywhere in the time that the question took.
+    // Between the server's clock and this host's, which may have been anywhere in the time that the request took.
     answer.put("clock_ms", clock < 0 ? null : clock - (before + after) / 2);
     answer.put("clock_error_ms", (after - before) / 2);
     return answer;

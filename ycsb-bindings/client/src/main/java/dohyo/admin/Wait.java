@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 
-/** Waits for servers, in all no longer than the argument {@code timeout} in seconds, 1800 where it is not given. */
+/** Waits for servers, in total at most the argument {@code timeout} in seconds (default 1800). */
 public final class Wait {
   private static final long PAUSE_MILLIS = 200;
   /** Idle checks in a row: a flush needs a moment to submit its compaction. */
@@ -40,20 +40,20 @@ public final class Wait {
   }
 
   /**
-   * What is left to do.
+   * The work that is left.
    *
    * @param left  pieces of work; 0 is none
    * @param done  of the pieces under way, in any unit
-   * @param words both for people
+   * @param words both, for messages
    */
   public record Work(long left, long done, String words) {
   }
 
   /**
-   * Waits like {@link #untilQuiet}, without an end as long as there is progress: the fewest pieces of work so far are
-   * left, or more than ever is done of as many. Work that fails and begins again and again makes none.
+   * Waits like {@link #untilQuiet}, but for as long as there is progress: fewer pieces of work are left than ever, or
+   * as many with more done than ever. Work that fails and restarts again and again is no progress.
    *
-   * @return what is left in words, once there was no progress for the timeout; "" where nothing is left
+   * @return what is left, in words, if there was no progress for the timeout; "" if nothing is left
    */
   public String untilQuietOrStalled(Callable<Work> check) throws Exception {
     long fewest = Long.MAX_VALUE;

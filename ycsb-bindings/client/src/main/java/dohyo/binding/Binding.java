@@ -105,8 +105,7 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Updates a record; with {@code readbeforewrite} the whole record is read first, and one that is not there is not
-   * written.
+   * Updates a record; with {@code readbeforewrite} the whole record is read first, and a missing one is not written.
    */
   public final CompletableFuture<Status> update(Row row) {
     if (!readBeforeWrite) {
@@ -116,7 +115,7 @@ public abstract class Binding extends DB {
         .thenCompose(read -> read.isOk() ? updateRow(row) : CompletableFuture.completedFuture(read));
   }
 
-  /** Updates a batch; with {@code readbeforewrite} the batch is read first, and what is not there is not written. */
+  /** Updates a batch; with {@code readbeforewrite} the batch is read first, and missing records are not written. */
   public final CompletableFuture<Status[]> update(List<Row> rows) {
     if (!readBeforeWrite) {
       return updateRows(rows);
@@ -130,7 +129,7 @@ public abstract class Binding extends DB {
    *
    * @param rows  the batch
    * @param reads each record's status of the read
-   * @return each record's status: of the update, or of the read where there was nothing to update
+   * @return each record's status: of the update, or of the read if there was nothing to update
    */
   public final CompletableFuture<Status[]> updateFound(List<Row> rows, Status[] reads) {
     List<Row> found = new ArrayList<>(rows.size());
@@ -163,8 +162,8 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * The properties with which reads are the strongest that the system has, where they are not so in any case. Records
-   * are read back with them ({@code verify=acknowledged}).
+   * The properties that make reads as strong as the system allows; none if reads always are. Records are read back with
+   * them ({@code verify=acknowledged}).
    *
    * @param settings the client's properties
    */
@@ -186,7 +185,7 @@ public abstract class Binding extends DB {
     return Outcome.of(error);
   }
 
-  /** How the workload's keys become stored ones. */
+  /** Converts the workload's keys to stored ones. */
   public final KeyCodec keys() {
     return keys;
   }

@@ -9,7 +9,8 @@ import java.util.zip.CRC32;
  * <p>{@code keysalt=none} stores it as it is. {@code keysalt=crc32} puts two bytes in front, taken from the CRC-32 of
  * the key written as an 8-byte big-endian number: its bytes 5 and 6 counted from 0, which are bits 8 to 23 of the
  * checksum. The scheme is that of the published heavyweights comparison; it spreads sequential keys over the regions
- * of an ordered store such as HBase. Keys of several columns ({@link KeyColumns}) take no salt: no column is for it.
+ * of an ordered store such as HBase. Keys of several columns ({@link KeyColumns}) take no salt: no column could hold
+ * it.
  */
 public final class KeyCodec {
   private final boolean salted;
@@ -34,7 +35,7 @@ public final class KeyCodec {
    * Encodes a key given as bytes.
    *
    * @param key key of the workload
-   * @return the stored key; the same array where nothing is added
+   * @return the stored key; the same array if nothing is added
    */
   public byte[] encode(byte[] key) {
     if (!salted) {

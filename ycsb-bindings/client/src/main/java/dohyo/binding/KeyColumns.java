@@ -17,8 +17,8 @@ import java.util.regex.Pattern;
  * <p>{@code keycolumns=host int 10, user bigint 1000, object text(32) 100, when timestamp} names the columns in their
  * order, each with its type and, all but the last, with how many values it has. Record number n gives the values by
  * mixed radix: the first is n mod 10, the second (n / 10) mod 1000, and so on; the last is the remaining quotient.
- * So every record has a key of its own, and new records are the next value of the last column for one combination of
- * the others after the other.
+ * So every record has a key of its own, and new records take the next value of the last column, for each combination of
+ * the others in turn.
  *
  * <p>The first columns in parentheses, {@code (host int 10), user bigint 1000, when timestamp}, are those that choose a
  * record's partition in a database that has such; without parentheses all but the last do.
@@ -87,7 +87,7 @@ public final class KeyColumns {
    * Reads {@code keycolumns}.
    *
    * @param settings the client's properties
-   * @param single   name of the one column where they say nothing of columns
+   * @param single   name of the only column if the property is not set
    * @return the columns
    * @throws SettingException if the property cannot be read as columns
    */
@@ -216,7 +216,7 @@ public final class KeyColumns {
     key.position(key.position() + digits);
   }
 
-  /** The bytes of a column of the type {@code TEXT} as text. */
+  /** The bytes of a column of type {@code TEXT} as text. */
   public static String text(ByteBuffer column) {
     return StandardCharsets.US_ASCII.decode(column).toString();
   }

@@ -25,7 +25,7 @@ final class Abort {
     return first;
   }
 
-  /** Like {@link #set}, where the database is the cause. */
+  /** Like {@link #set}, if the database is the cause. */
   void databaseFailed(String why) {
     ofDatabase = trySet(why) || ofDatabase;
   }

@@ -21,7 +21,7 @@ final class Arrivals {
   private long left;
   private double time;
 
-  /** Some arrivals in a row; those that every thread has passed are nowhere kept. */
+  /** Consecutive arrivals; those that every thread has passed are dropped. */
   final class Chunk {
     private static final int SIZE = 1024;
     private final long[] times = new long[SIZE];

@@ -129,7 +129,7 @@ final class ReadBack {
     }
   }
 
-  /** Shows whoever conducts the clients that this one has not stopped. */
+  /** Shows the conductor that this client has not stopped. */
   private void tell() throws IOException {
     if (log != null) {
       String line = String.format(Locale.ROOT, "%.3f %d%n", (System.nanoTime() - begin) / 1e9, done.get());

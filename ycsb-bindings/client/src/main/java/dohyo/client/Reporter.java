@@ -21,8 +21,8 @@ import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramLogWriter;
 
 /**
- * Once a second takes what all threads have measured, adds it to the totals, writes it to the interval logs, and gives
- * the run up when nothing succeeds any more. Every {@code status.interval} seconds it prints YCSB's status line.
+ * Once a second takes what all threads have measured, adds it to the totals, writes it to the interval logs, and aborts
+ * the run when nothing succeeds any more. Every {@code status.interval} seconds it prints YCSB's status line.
  */
 final class Reporter {
   private static final DateTimeFormatter CLOCK = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss:SSS", Locale.ROOT);
@@ -78,7 +78,7 @@ final class Reporter {
     measure();
   }
 
-  /** Fixes when measuring begins; called again, before that, when it is to be earlier. */
+  /** Fixes when measuring begins; called again beforehand if it begins earlier. */
   void measure() {
     long untilMeasure = TimeUnit.NANOSECONDS.toMillis(window.measure() - System.nanoTime());
     measureStartMillis = System.currentTimeMillis() + untilMeasure;
@@ -87,7 +87,7 @@ final class Reporter {
     nextStatus = window.measure() + statusNanos;
   }
 
-  /** One look: interval histograms, logs, stall check, and the status line when it is due. */
+  /** One report: interval histograms, logs, stall check, and the status line when it is due. */
   void tick() throws IOException {
     long now = System.nanoTime();
     collect();
@@ -105,7 +105,7 @@ final class Reporter {
     }
   }
 
-  /** The last look, after all threads have ended. */
+  /** The last report, after all threads have ended. */
   void end() throws IOException {
     collect();
     printStatus(System.nanoTime());

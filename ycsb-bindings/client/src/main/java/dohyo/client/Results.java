@@ -21,7 +21,7 @@ import org.codehaus.jackson.map.ObjectMapper;
 import site.ycsb.Utils;
 import site.ycsb.measurements.exporter.MeasurementsExporter;
 
-/** What a run came to, as YCSB's result lines and as a JSON summary. */
+/** The results of a run, as YCSB's result lines and as a JSON summary. */
 final class Results {
   private final Run run;
   private final Reporter reporter;
@@ -49,7 +49,7 @@ final class Results {
       double warmupSeconds, double measuredSeconds, long missedOperations, long gcMillis) {
   }
 
-  /** What a run came to; {@code footprint} is {@code null} if its window never began. */
+  /** The results of a run; {@code footprint} is {@code null} if its window never began. */
   Results(Run run, Reporter reporter, List<ThreadStatistics> threads, Timing timing, Footprint footprint,
       Histogram cleanup) {
     this.run = run;
@@ -85,12 +85,12 @@ final class Results {
     return threads.stream().mapToLong(ThreadStatistics::attemptedRecords).sum();
   }
 
-  /** Whether more records failed than the run may have. */
+  /** Whether more records failed than the run allows. */
   boolean hasTooManyErrors() {
     return failedRecords() > run.maxErrorRate() * attemptedRecords();
   }
 
-  /** Why the run cannot count, {@code null} if it can. */
+  /** Why the run is invalid; {@code null} if it is valid. */
   String invalidReason() {
     if (hasTooManyErrors()) {
       String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failedRecords(),
@@ -248,7 +248,7 @@ final class Results {
     };
   }
 
-  /** What became of the writes of {@code verify=acknowledged}. */
+  /** The accounting of {@code verify=acknowledged}. */
   void accounting(Map<String, Object> figures) {
     accounting = figures;
   }
@@ -292,7 +292,8 @@ final class Results {
       footprint.write(summary);
     }
     summary.put("gc_ms", timing.gcMillis());
-    // Both with the warm-up: what may be in the tables beyond the load, and how much of that is not certain.
+    // Both include the warm-up: how many records the tables may have beyond the load, and how many of these are
+    // uncertain.
     summary.put("inserted", run.workload().inserted());
     summary.put("unacknowledged_inserts", run.workload().unacknowledgedInserts());
     Map<String, Object> byType = new LinkedHashMap<>();

@@ -12,7 +12,7 @@ import dohyo.workload.RecordWorkload;
  * @param workload        makes the operations
  * @param load            whether it loads, or runs the mix
  * @param threads         number of logical clients
- * @param events          whether logical clients go on within the driver's threads, and have none of their own
+ * @param events          whether logical clients run on the driver's threads and have none of their own
  * @param inflight        operations in flight per thread
  * @param target          operations per second over all threads, 0 for as fast as possible
  * @param poisson         whether operations are due at random times, and not at even distances
@@ -25,7 +25,7 @@ import dohyo.workload.RecordWorkload;
  * @param stallSeconds    time without any success after which the run is aborted; with a target at least
  *                        {@link #STALL_OPERATIONS}, of random arrivals {@link #STALL_ARRIVALS} times the mean time
  *                        between two operations of this client
- * @param retries         how often the binding may send again what has failed
+ * @param retries         how often the binding may send a failed request again
  * @param insertRetries   how often a failed insert of the load is sent again by this client
  */
 record Run(Settings settings, RecordWorkload workload, boolean load, int threads, boolean events, int inflight,
@@ -34,7 +34,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
 
   /** One of a thousand clients may send an operation every two minutes: that is no stall. */
   private static final double STALL_OPERATIONS = 10;
-  /** Of random arrivals so many are never due in one gap: the chance is 10⁻¹³. */
+  /** The probability that this many random arrivals are due in one gap is 10⁻¹³. */
   private static final double STALL_ARRIVALS = 30;
 
   /** The workload of stock YCSB; this client runs {@link RecordWorkload} in its place. */
@@ -84,7 +84,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
 
   private static boolean events(Settings settings) {
     String loop = settings.choice("client.loop", Bindings.create(settings).loops(settings));
-    // For the binding, which under another client is to expect a thread for each.
+    // For the binding, which under another client must expect one thread per logical client.
     settings.properties().setProperty("client.loop", loop);
     return loop.equals("events");
   }

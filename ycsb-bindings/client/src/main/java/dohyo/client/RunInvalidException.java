@@ -1,6 +1,6 @@
 package dohyo.client;
 
-/** The run cannot count: its message says why. */
+/** The run is invalid; the message says why. */
 final class RunInvalidException extends Exception {
   private static final long serialVersionUID = 1L;
 

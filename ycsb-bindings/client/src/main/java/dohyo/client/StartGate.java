@@ -46,7 +46,7 @@ final class StartGate {
 
   /**
    * Reports ready and waits for the agreed instant to be known; it may still be in the future. A single client may
-   * learn of it too late: no other client has begun meanwhile, and {@code skew_ms} says how late it was.
+   * receive it too late: no other client has begun meanwhile, and {@code skew_ms} records the delay.
    *
    * @param stopped returns whether to stop waiting
    * @return the agreed instant, now where there is no gate, or {@code null} if it was stopped

@@ -193,7 +193,7 @@ final class ThreadStatistics {
     return retriedRecords.get();
   }
 
-  /** The first error, also of the warm-up and of what was sent again; {@code null} while there is none. */
+  /** The first error, including the warm-up and retried requests; {@code null} if there is none. */
   String firstError() {
     return firstError;
   }

@@ -60,7 +60,7 @@ final class Workers {
     this.run = run;
     this.statistics = statistics;
     this.abort = abort;
-    // As many as a driver has event loops by default: they send the operations of a target rate.
+    // As many as the default number of a driver's event loops: they send the operations of a target rate.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     workers = new AtomicReferenceArray<>(run.threads());
     transports = new AtomicReferenceArray<>(run.threads());

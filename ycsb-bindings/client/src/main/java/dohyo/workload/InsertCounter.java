@@ -6,8 +6,9 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Counts new records, and knows up to where all inserts are over. YCSB's AcknowledgedCounterGenerator does the same,
- * but fails as soon as one insert takes longer than 2^20 later ones; this one takes a bit of memory for each of them.
+ * Counts new records, and knows up to which count all inserts have finished. YCSB's AcknowledgedCounterGenerator does
+ * the same, but fails as soon as one insert takes longer than 2^20 later ones; this one takes a bit of memory for each
+ * of them.
  */
 final class InsertCounter {
   private static final int PAGE_BITS = 1 << 16;

@@ -61,7 +61,7 @@ final class KeyChooser {
       turns = new AtomicLongArray(layout.tableCount());
       hotRecords = settings.decimal("hotspotdatafraction", 0.2, 0, 1);
       hotOperations = settings.decimal("hotspotopnfraction", 0.8, 0, 1);
-      // Twice the inserts to be expected, as CoreWorkload reckons: the popular keys must not change when keys are
+      // Twice the expected inserts, as in CoreWorkload: the popular keys must not change when keys are
       // added, so the draw is over the final range and keys that are not there yet are drawn again. Several tables are
       // asked for what was loaded alone. The range is the same in every run of a trial, so that they have the same
       // popular keys; what earlier runs have inserted fills the part of it beyond recordcount.
@@ -112,7 +112,7 @@ final class KeyChooser {
     /**
      * To be called when the insert is over.
      *
-     * @param done whether the database has said that the record is there; else it may be there or not
+     * @param done whether the database has acknowledged the record; otherwise it may exist or not
      */
     void acknowledge(long count, boolean done) {
       if (done) {
@@ -126,7 +126,7 @@ final class KeyChooser {
       return insertedBefore + issued.sum();
     }
 
-    /** How many counts of this run the database has not acknowledged: such a record may be there or not. */
+    /** How many counts of this run the database has not acknowledged: such a record may exist or not. */
     long unacknowledged() {
       return issued.sum() - acknowledged.sum();
     }
@@ -164,13 +164,13 @@ final class KeyChooser {
     walk = shared.distribution.equals("ranges") ? new RangeWalk(layout, division, thread, threads) : null;
     popularity = new Zipfian(random);
     age = new Zipfian(random);
-    // As YCSB's ExponentialGenerator reckons it.
+    // As in YCSB's ExponentialGenerator.
     decay = -Math.log(1 - settings.decimal("exponential.percentile", 95, 0.001, 99.999) / 100)
         / (layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
   }
 
   /**
-   * The key numbers of the next operation: different records of one table, which are there to be read.
+   * The key numbers of the next operation: different existing records of one table.
    *
    * @param count how many; a thread that walks through a range gives fewer at the end of the range or table
    * @throws SettingException if the distribution never draws so many different records

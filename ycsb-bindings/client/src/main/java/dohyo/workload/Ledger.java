@@ -32,9 +32,9 @@ import site.ycsb.Status;
  * is right whenever it is read.
  */
 public final class Ledger {
-  /** What a record that was read turned out to be. */
+  /** The verdict on a record that was read. */
   public enum Finding {
-    /** What was written last, or may have been. */
+    /** The last write, or one that may have been applied. */
     RIGHT,
     /** Whole, but another client writes it, or it is not in the sample. */
     UNKNOWN,
@@ -76,7 +76,7 @@ public final class Ledger {
   private final List<long[]> bySecond = new ArrayList<>();
   private long[] lastSecond = {0, 0, 0, 0};
 
-  /** Records by what they turned out to be. */
+  /** Records by verdict. */
   private static final class Counts {
     private final Map<Finding, LongAdder> each = new EnumMap<>(Finding.class);
 
@@ -286,7 +286,7 @@ public final class Ledger {
       return attempted(state);
     }
 
-    /** Notes what became of them: acknowledged, not written ({@link Status#NOT_FOUND}), or maybe. */
+    /** Notes their outcome: acknowledged, not written ({@link Status#NOT_FOUND}), or maybe. */
     void finished(Status... statuses) {
       for (int i = 0; i < firstCells.length; i++) {
         long first = firstCells[i];
@@ -475,7 +475,7 @@ public final class Ledger {
   }
 
   /**
-   * Notes what was found since the last call, where that was anything but right reads.
+   * Notes the verdicts since the last call, unless all reads were right.
    *
    * @param second that has ended, from the begin of the measured window; the warm-up's are below 0
    */

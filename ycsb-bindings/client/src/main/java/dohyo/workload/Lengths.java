@@ -2,7 +2,7 @@ package dohyo.workload;
 
 import java.util.SplittableRandom;
 
-/** Whole numbers of a range, all as likely, or with {@code zipfian} the more the smaller they are; for one thread. */
+/** Whole numbers of a range, equally likely, or with {@code zipfian} the smaller ones more likely; for one thread. */
 final class Lengths {
   private final SplittableRandom random;
   private final long min;

@@ -6,7 +6,7 @@ import site.ycsb.Status;
 
 /** Checks the records of one read. It takes their fields, which for one record come from one thread. */
 public interface ReadCheck extends RowSink {
-  /** What becomes of a record that was read and is not what was written. */
+  /** The status of a record whose content is not what was written. */
   Status WRONG = new Status(Status.UNEXPECTED_STATE.getName(),
       "fields are missing, or are not what was written (dataintegrity, verify)");
 

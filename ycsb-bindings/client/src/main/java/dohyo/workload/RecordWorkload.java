@@ -74,7 +74,7 @@ public final class RecordWorkload extends Workload {
         * settings.number("inflight", 1, 1, 1_000_000) * batchSize);
   }
 
-  /** What is accounted for with {@code verify=acknowledged}; {@code null} for a load, and without it. */
+  /** The ledger of {@code verify=acknowledged}; {@code null} for a load, and without that property. */
   public Ledger ledger() {
     return ledger;
   }
@@ -109,7 +109,7 @@ public final class RecordWorkload extends Workload {
         ? Optional.of(settings.flag("readbeforewrite", false)) : Optional.empty();
   }
 
-  /** What all draws follow from: the given {@code seed}, or one that was drawn. */
+  /** The seed of all random draws: the given {@code seed}, or one that was drawn. */
   public long seed() {
     return seed.value();
   }
@@ -151,7 +151,7 @@ public final class RecordWorkload extends Workload {
     return division.shift(thread, threads);
   }
 
-  /** What the times are drawn from at which operations are due: one for the warm-up, another one for the window. */
+  /** The seeds for the times at which operations are due: one for the warm-up, another for the window. */
   public SplittableRandom arrivals(int which) {
     return seed.of(-1 - which);
   }

@@ -6,7 +6,7 @@ import dohyo.binding.Row;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What one operation does to the database: one record, or a batch of records of one table. It does not change. */
+/** What one operation does to the database, with one record or a batch of records of one table. Immutable. */
 public sealed interface Request {
   OperationType type();
 

@@ -6,8 +6,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Where all chance of a workload comes from ({@code seed}): the same seed, client, thread and phase draw the same
- * operations, records and values. Without it the seed is drawn, and may be given again.
+ * The source of all randomness of a workload ({@code seed}): the same seed, client, thread and phase draw the same
+ * operations, records and values. Without the property the seed itself is drawn, and can be given later to repeat the
+ * run.
  */
 final class Seed {
   /** The largest whole number that every reader of JSON keeps exact. */
@@ -20,7 +21,8 @@ final class Seed {
   /**
    * Reads {@code seed}, {@code clientnumber} and {@code dotransactions}.
    *
-   * @throws SettingException if the seed is out of range, or given with what cannot be drawn again
+   * @throws SettingException if the seed is out of range, or given together with a property whose draws cannot be
+   * repeated
    */
   Seed(Settings settings) {
     seed = settings.whole("seed", ThreadLocalRandom.current().nextLong(LARGEST), 0, LARGEST);

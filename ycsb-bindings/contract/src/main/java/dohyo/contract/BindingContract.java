@@ -66,7 +66,7 @@ import site.ycsb.StringByteIterator;
 
 /**
  * What every binding promises to the client, shown on the real server that {@link Server#running} names. A binding
- * inherits this and says how its database makes a table and counts reads. The server is dead afterwards.
+ * inherits this and says how its database makes a table and counts reads. The tests end the server.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
@@ -92,7 +92,7 @@ public abstract class BindingContract {
   private static final Columns FIELDS = Columns.of(List.of("field0", "field1", "field2"));
   /** With a number behind it the name of a field that would end a quoted name everywhere, if it could. */
   private static final String NASTY_PREFIX = "`\"'\\;-- {%s$?";
-  /** What a database or its driver may take for something else; each has at most the 15 bytes of Aerospike's bins. */
+  /** Names that a database or its driver may misread; each has at most the 15 bytes of Aerospike's bins. */
   private static final List<String> NASTY_NAMES = List.of("a`b", "a``", "\"", "a\"\"b", "'", "\\", "\\\"", "\\`",
       "; DROP TABLE t", "--", "/*", "#", "?", ":a", "%s", "%1$s", "{d 'x'}", "{{ 7*7 }}", "${x}", "$(id)", "a b", "a,b",
       "(a)", "select", "é土", "a\nb", "a\tb");
@@ -629,7 +629,7 @@ public abstract class BindingContract {
     assertTrue(run.contains("[READ], Return=OK, ") && run.contains("[UPDATE], Return=OK, "), run);
   }
 
-  /** As the former, with every acknowledged write accounted for: nothing is stale, lost or damaged on one server. */
+  /** The same with every acknowledged write accounted for: nothing is stale, lost or damaged on one server. */
   @Test
   void everyAcknowledgedWriteIsThere(@TempDir Path folder) throws Exception {
     Path file = folder.resolve("client.properties");

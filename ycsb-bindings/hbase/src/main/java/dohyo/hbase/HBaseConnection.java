@@ -29,7 +29,7 @@ import site.ycsb.DBException;
 
 /** The one connection of this process, with its tables. */
 public final class HBaseConnection implements Shared.Connection, Transport {
-  /** Before there are operations. Waits grow from one to the next: time ends them and not their number. */
+  /** For connecting. Pauses grow from one try to the next; time limits them, not their number. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
   private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;
@@ -48,7 +48,7 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     NettyRpcClientConfigHelper.setEventLoopConfig(configuration, eventLoops, NioSocketChannel.class);
     try {
       if (!settings.has(HConstants.HBASE_CLIENT_IPC_POOL_SIZE)) {
-        // A channel belongs to one event loop: with fewer of them some loops would have nothing to do.
+        // A channel belongs to one event loop: with fewer channels some loops would be idle.
         configuration.setInt(HConstants.HBASE_CLIENT_IPC_POOL_SIZE,
             Transport.connectionsPerServer(loops, regionServers(configuration, millis)));
       }

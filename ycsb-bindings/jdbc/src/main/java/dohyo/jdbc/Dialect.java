@@ -7,16 +7,16 @@ import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransientConnectionException;
 import site.ycsb.Status;
 
-/** What the SQL and the errors of one server have of their own. */
+/** What differs between servers in SQL and errors. */
 public interface Dialect {
   /** Beginning of the names of the binding's properties, as in {@code mysql.connections}. */
   String name();
 
-  /** A name as SQL has it, whatever characters are in it. */
+  /** A quoted name, whatever its characters. */
   String quoted(String name);
 
   /**
-   * What an {@code INSERT} does with a record that is there, up to its assignments.
+   * The clause of an {@code INSERT} for an existing record, up to its assignments.
    *
    * @param key the quoted columns of the key, separated by commas
    */
@@ -38,7 +38,7 @@ public interface Dialect {
   /** Whether one statement may write the same record twice. */
   boolean writesTwice();
 
-  /** Whether the connection is of no more use. */
+  /** Whether the connection is unusable. */
   static boolean isBroken(SQLException error) {
     return error instanceof SQLNonTransientConnectionException || error instanceof SQLTransientConnectionException
         || error.getSQLState() != null && error.getSQLState().startsWith("08") || network(error) != null;
@@ -53,13 +53,13 @@ public interface Dialect {
     return null;
   }
 
-  /** Whether the statement met others at its records, so that it may succeed another time. */
+  /** Whether the statement conflicted with others, so that it may succeed another time. */
   boolean isRolledBack(SQLException error);
 
   /** The server's code of an error, which ends the name of its status; empty where it has none. */
   String code(SQLException error);
 
-  /** Whether the whole statement is lost for this, and not for a record that the server refuses. */
+  /** Whether this error fails the whole statement, rather than a record that the server refuses. */
   default boolean concernsAll(SQLException error) {
     return isBroken(error) || isRolledBack(error);
   }

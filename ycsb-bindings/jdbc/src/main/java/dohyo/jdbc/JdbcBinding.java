@@ -28,17 +28,17 @@ import site.ycsb.Status;
  * table has the key in {@link Key#SINGLE}, or with {@code keycolumns} in those columns, and a column per field; the
  * single key goes as raw bytes, and so do values but those of {@code NAME.columntype=int}.
  *
- * <p>An insert and an update are the same statement, as in Cassandra and HBase: it writes the fields given, whether
- * the record is there or not. A batch of writes is one statement with many rows, a batch of reads one
- * {@code SELECT … IN}, or of keys with several columns one with an alternative per key. A client thread has one
- * connection, or with {@code inflight} above 1 as many ({@code NAME.connections}, at most 32 unless given):
- * operations beyond that wait in the client.
+ * <p>An insert and an update are the same statement, as in Cassandra and HBase: it writes the fields given, whether the
+ * record exists or not. A batch of writes is one statement with many rows, a batch of reads one {@code SELECT … IN}, or
+ * of keys with several columns one with an alternative per key. A client thread has one connection, or with {@code
+ * inflight} above 1 as many ({@code NAME.connections}, at most 32 unless given): operations beyond that wait in the
+ * client.
  */
 public abstract class JdbcBinding extends Binding {
   /** The protocols of MySQL and PostgreSQL count a statement's variables with 16 bits. */
   private static final int VARIABLES = 65_535;
   /**
-   * Of a read with alternatives: with more than 16,000 ranges in the making MariaDB leaves the index aside
+   * Of a read with alternatives: with more than 16,000 ranges MariaDB does not use the index
    * (optimizer_max_sel_args), and MySQL with more than 8 MB of them (range_optimizer_max_mem_size).
    */
   private static final int RANGES = 8_000;
@@ -203,7 +203,7 @@ public abstract class JdbcBinding extends Binding {
         throw e;
       }
     }
-    // For one bad record the server refuses the statement, though MyISAM keeps the rows before it: write them singly.
+    // The server refuses the statement for one bad record, though MyISAM keeps the rows before it: write them singly.
     Status[] statuses = Outcome.each(Status.OK, rows.size());
     for (int i = 0; i < statuses.length; i++) {
       try {
@@ -218,7 +218,7 @@ public abstract class JdbcBinding extends Binding {
     return statuses;
   }
 
-  /** What comes first of every record, then what comes second, and so on. */
+  /** The first value of every record, then the second, and so on. */
   private static List<List<Row>> withoutRepeats(List<Row> sorted) {
     List<List<Row>> parts = new ArrayList<>();
     int repeat = 0;

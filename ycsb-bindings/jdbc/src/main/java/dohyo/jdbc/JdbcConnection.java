@@ -63,7 +63,7 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Connects, unless that is done.
+   * Connects, unless connected.
    *
    * @throws SQLException if the server cannot be reached
    */
@@ -74,8 +74,8 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Does something with the connection. What the server has rolled back, for a deadlock or a lock that it waited for
-   * too long, is sent again as often as {@code retries} allows.
+   * Does something with the connection. What the server has rolled back, because of a deadlock or a lock timeout, is
+   * sent again as often as {@code retries} allows.
    *
    * @throws SQLException if it fails; the connection is opened again the next time if it is gone
    */
@@ -106,7 +106,7 @@ final class JdbcConnection implements AutoCloseable {
     return retries.get();
   }
 
-  /** What the server's SQL has of its own. */
+  /** The server's dialect. */
   Dialect dialect() {
     return dialect;
   }
@@ -121,7 +121,7 @@ final class JdbcConnection implements AutoCloseable {
     return fields;
   }
 
-  /** A statement of its own per text, made with the first use. */
+  /** The prepared statement for a text, made at its first use. */
   Prepared prepared(Sql sql) throws SQLException {
     Prepared known = statements.get(sql);
     if (known == null) {
@@ -176,7 +176,7 @@ final class JdbcConnection implements AutoCloseable {
       try {
         connection.close();
       } catch (SQLException e) {
-        // It is gone anyway.
+        // It is lost anyway.
       }
       connection = null;
     }

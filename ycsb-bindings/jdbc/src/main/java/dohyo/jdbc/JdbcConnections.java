@@ -18,8 +18,8 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * The connections of one client thread. With one connection, what is asked for is done at once, on the thread that
- * asks; with several each has a thread of its own, as JDBC waits for its answers.
+ * The connections of one client thread. With one connection, work is done at once, on the calling thread; with several,
+ * each has a thread of its own, because JDBC blocks.
  */
 final class JdbcConnections implements Transport {
   /** More connections than this per client thread only make the server's threads wait for each other. */
@@ -30,7 +30,7 @@ final class JdbcConnections implements Transport {
   private final Deque<JdbcConnection> idle;
   private final ThreadPoolExecutor threads;
 
-  /** Does one thing at a time. What that asks for is done next, so that no other thread is woken. */
+  /** Does one thing at a time. Work that it submits is done next, so that no other thread is woken. */
   private final class ConnectionThread extends Thread {
     private Runnable next;
 
@@ -106,7 +106,7 @@ final class JdbcConnections implements Transport {
   }
 
   private void execute(Runnable work) {
-    // Where others wait for a connection, it is their turn.
+    // If others wait for a connection, it is their turn.
     if (Thread.currentThread() instanceof ConnectionThread thread && thread.connections() == this
         && thread.next == null && threads.getQueue().isEmpty()) {
       thread.next = work;
@@ -138,7 +138,7 @@ final class JdbcConnections implements Transport {
     }
   }
 
-  /** Closes all connections, after what is under way. */
+  /** Closes all connections, after the current work. */
   void close() {
     if (threads != null) {
       threads.shutdown();

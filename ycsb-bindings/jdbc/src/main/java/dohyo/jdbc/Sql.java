@@ -7,7 +7,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * What is prepared once per connection.
+ * The key of a statement that is prepared once per connection.
  *
  * @param verb    what is done
  * @param table   table name
@@ -73,7 +73,7 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
         + each(dialect, columns.names(), assignment, ", ");
   }
 
-  // Only a read of several records needs to be told which is which.
+  // Only a read of several records has to tell them apart.
   private String fields(Dialect dialect, List<String> key) {
     return columns == null ? "*" : (verb == Verb.READ && rows > 1 ? each(dialect, key, "%s", ", ") + ", " : "")
         + each(dialect, columns.names(), "%s", ", ");

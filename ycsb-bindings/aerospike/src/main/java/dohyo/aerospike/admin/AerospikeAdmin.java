@@ -30,17 +30,17 @@ import java.util.stream.Stream;
 
 /**
  * Administration of a running Aerospike, from 6.0 on, through its info protocol. Arguments of all verbs: hosts,
- * port and namespace as the binding's properties have them; access, where the servers require it, a file with the
- * properties of {@link Access}, since a command line would show the password.
+ * port and namespace as the binding's properties have them; access, if the servers require it, a file with the
+ * properties of {@link Access}, because a command line would show the password.
  */
 public final class AerospikeAdmin {
-  /** User and password of the one account of a cluster that is new. */
+  /** User and password of the only account of a new cluster. */
   private static final String NEW_CLUSTER = "admin";
   private static final List<String> ROLES = List.of("read-write", "data-admin", "sys-admin");
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
   private static final int MEBIBYTE = 1 << 20;
-  /** The set with a record for each table, whose bin is the trial's mark. */
+  /** The set with a record for each table; its bin holds the trial's mark. */
   private static final String MARKS = "dohyo";
   private static final String MARK = "mark";
 
@@ -54,7 +54,7 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Creates the account of {@code access} through the account that every new cluster has, and gives that one the same
+   * Creates the account of {@code access} with the account that every new cluster has, and gives that account the same
    * password. Argument: nodes, as for ready.
    */
   private static Map<String, ?> account(Settings arguments) throws IOException {
@@ -107,7 +107,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Puts all nodes on the roster, without which a namespace with strong consistency takes no writes. */
+  /** Puts all nodes on the roster; without it a namespace with strong consistency accepts no writes. */
   private static void setRoster(Node[] nodes, String namespace) throws IOException {
     if (!Boolean.parseBoolean(namespaceConfig(nodes[0], namespace).get("strong-consistency"))) {
       return;
@@ -123,9 +123,9 @@ public final class AerospikeAdmin {
 
   /**
    * Marks the sets by a record in one of their own, because a set exists from its first record on and has no comment.
-   * A set that has records and not this trial's mark is refused. Then reads the conditions back from all nodes.
-   * Arguments: tables; trial; write_acks and read_acks, as asked of the client; layout, as the binding's property; pid,
-   * a file that begins with the server's.
+   * A set that has records but not this trial's mark is refused. Then reads the conditions back from all nodes.
+   * Arguments: tables; trial; write_acks and read_acks, as the client gets them; layout, as the binding's property;
+   * pid, a file that begins with the server's process id.
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
@@ -137,7 +137,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** The conditions under which a namespace works, as all nodes state them. */
+  /** The conditions of a namespace, as all nodes report them. */
   static Map<String, Object> conditions(AerospikeClient client, Settings arguments) throws IOException {
     Node node = client.getNodes()[0];
     Map<String, String> namespace = pairs(info(node, "namespace/" + arguments.required("namespace")), ";");
@@ -153,10 +153,10 @@ public final class AerospikeAdmin {
     conditions.put("write_acks", arguments.required("write_acks"));
     conditions.put("read_acks", arguments.required("read_acks"));
     conditions.put("write_copies", arguments.required("write_acks").equals("one") && !strong ? 1 : replication);
-    // Only while partitions migrate may a read ask further copies.
+    // A read may ask further copies only while partitions migrate.
     conditions.put("read_copies", 1);
     if (!strong && client.getNodes().length > 1) {
-      // The parts of a partitioned cluster continue to write, each to its own copies.
+      // The parts of a partitioned cluster keep accepting writes, each on its own copies.
       conditions.put("consistency", "available, not strongly consistent");
     }
     conditions.put("durability", commits ? "disk" : "memory");
@@ -212,7 +212,7 @@ public final class AerospikeAdmin {
     return engine.equals("device") && files ? "file" : engine;
   }
 
-  /** Older servers say {@code mem} for an index in the process's own memory. */
+  /** Older servers report {@code mem} for an index in the process's own memory. */
   private static String index(Map<String, String> config) {
     String type = config.getOrDefault("index-type", "mem");
     return type.equals("mem") ? "memory" : type;
@@ -242,7 +242,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Counters of any node that are not zero, of those whose names match. */
+  /** The matching counters that are not zero on any node. */
   private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Sets of our own in a namespace of somebody else's Aerospike: the place, whose one record is the mark, and the tables,
+ * Our own sets in a namespace of somebody else's Aerospike: the place, whose only record is the mark, and the tables,
  * whose names begin with the place. Arguments: hosts, port, namespace, tables; access, as of {@link AerospikeAdmin}.
  */
 public final class AttachedAerospike implements Attached {
@@ -97,10 +97,10 @@ public final class AttachedAerospike implements Attached {
     }
   }
 
-  /** A set is there from its first record on. */
+  /** A set exists from its first record on. */
   @Override
   public void createTables() {
-    // The clients' first records make them.
+    // The clients' first records create them.
   }
 
   @Override
@@ -112,7 +112,7 @@ public final class AttachedAerospike implements Attached {
 
   @Override
   public String remove() throws Exception {
-    // The mark last: as long as it is there, another try recognizes the rest.
+    // The mark last: while it exists, another attempt recognizes the rest.
     for (String set : sets()) {
       client.truncate(null, namespace(), set, null);
       new Wait(arguments, "the timeout").until(() -> {
@@ -143,7 +143,7 @@ public final class AttachedAerospike implements Attached {
     client.exists(null, mark);
   }
 
-  /** The server says who may do what only to an administrator of users. */
+  /** The server reports permissions only to a user administrator. */
   @Override
   public List<String> missingRights() {
     return List.of();

@@ -17,11 +17,11 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * A keyspace of our own in somebody else's cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces.
+ * Our own keyspace in somebody else's cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces.
  * Arguments: those of {@link CqlAdmin}, with a list as host, and those of {@link Attached}.
  */
 public final class AttachedCql implements Attached {
-  /** A column of system_schema.tables since Cassandra 5.0: a table that is dropped leaves no snapshot. */
+  /** A column of system_schema.tables since Cassandra 5.0: whether a dropped table leaves no snapshot. */
   private static final String SNAPSHOT = "allow_auto_snapshot";
   /** Where a server shows its settings: ScyllaDB's table, whose values are JSON, and that of Cassandra since 4.0. */
   private static final List<String> SETTINGS = List.of("system.config", "system_views.settings");
@@ -94,7 +94,7 @@ public final class AttachedCql implements Attached {
     String mark = Admin.mark(arguments);
     List<String> found = new ArrayList<>(cql.comments().entrySet().stream()
         .filter(table -> !mark.equals(table.getValue())).map(table -> "the table " + table.getKey()).toList());
-    // A run makes none of these.
+    // A run creates none of these.
     Map<String, String> others = new LinkedHashMap<>();
     others.put("views", "view_name");
     others.put("types", "type_name");
@@ -136,7 +136,7 @@ public final class AttachedCql implements Attached {
     return conditions;
   }
 
-  /** The server's settings; none where it has no table of them, or this user may not read it. */
+  /** The server's settings; none if it has no such table, or this user may not read it. */
   private Map<String, String> settings() {
     for (String table : SETTINGS) {
       try {
@@ -165,7 +165,10 @@ public final class AttachedCql implements Attached {
     return Long.parseLong(cql.value("SELECT toUnixTimestamp(now()) FROM system.local").orElse("-1"));
   }
 
-  /** What LIST PERMISSIONS does not show of this user, who needs all of it on a keyspace that is still to be made. */
+  /**
+   * The permissions that LIST PERMISSIONS does not show for this user, who needs all of them on a keyspace that does
+   * not exist yet.
+   */
   @Override
   public List<String> missingRights() {
     Settings access = Admin.properties(arguments, "connection");

@@ -26,7 +26,7 @@ import org.codehaus.jackson.map.ObjectMapper;
 public final class CassandraAdmin {
   /** Name and password of the user in a new Cassandra. */
   private static final String FIRST_USER = "cassandra";
-  // What may explain a result of the server's thousand metrics: each is asked for alone, and that after every run.
+  // Those of the server's thousand metrics that may explain a result: each takes a request of its own, after every run.
   private static final List<String> METRICS = List.of("ClientRequest,scope=Read,*", "ClientRequest,scope=Write,*",
       "ClientRequest,scope=RangeSlice,*", "Compaction,*", "ThreadPools,name=PendingTasks,*",
       "ThreadPools,name=TotalBlockedTasks,*", "CommitLog,*", "Cache,scope=KeyCache,*", "Cache,scope=ChunkCache,*",
@@ -47,7 +47,7 @@ public final class CassandraAdmin {
         CassandraAdmin::drop, "stats", CassandraAdmin::stats), args);
   }
 
-  /** Fails unless this node sees all nodes; the error says how many it sees. */
+  /** Fails unless this node sees all nodes; the error gives the number that it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException, JMException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     try (ServerJvm jvm = jvm(arguments)) {
@@ -61,7 +61,7 @@ public final class CassandraAdmin {
 
   /**
    * Replaces the default user, whose password is public, with the user of connection, and gives every node a copy of
-   * the users. Fails until the server has created the default user, some seconds after its start.
+   * the users. Fails until the server has created the default user, some seconds after the start.
    */
   private static Map<String, ?> user(Settings arguments) {
     Settings access = Admin.properties(arguments, "connection");
@@ -73,7 +73,7 @@ public final class CassandraAdmin {
       first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true"
           .formatted(Query.quoted(user), Query.literal(access.required("cassandra.password"))));
     } catch (AuthenticationException e) {
-      // It does not exist yet, and then ours does not either, or it was removed below.
+      // It does not exist yet (then neither does ours), or it was removed below.
     }
     try (CqlAdmin own = new CqlAdmin(arguments, access)) {
       own.execute("DROP ROLE IF EXISTS " + FIRST_USER);
@@ -98,7 +98,7 @@ public final class CassandraAdmin {
       String durability = CqlAdmin.durability(sync);
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
-      // What was asked for, as the server has it; what it does not list is not known.
+      // The requested settings, as the server has them; what it does not list is not known.
       conditions.put("server_settings", Arrays.stream(arguments.text("settings", "").split(","))
           .filter(settings::containsKey).collect(Collectors.toMap(Function.identity(), settings::get)));
       conditions.put("notes", Stream.concat(protection(settings), Stream.of(
@@ -137,8 +137,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Flushes unless flush=false, waits until no compaction is pending or active, or none makes progress any more,
-   * then counts the rows.
+   * Flushes unless flush=false, waits until no compaction is pending or active, or none makes progress, then counts the
+   * rows.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Wait wait = new Wait(arguments, "cassandra_settle_timeout");

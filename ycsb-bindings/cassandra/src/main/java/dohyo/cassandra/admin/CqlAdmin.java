@@ -48,8 +48,8 @@ public final class CqlAdmin implements AutoCloseable {
    * @param arguments host, port, keyspace, tables, keycolumns; for the tables also trial, strategy, replication,
    *                  fieldcount, fieldnameprefix, keytype (where keycolumns is empty), columntype, compression,
    *                  compaction; for the conditions
-   *                  write_acks, read_acks; for the rows recordcount, countlimit; connection, where the server asks
-   *                  for it: a file of the binding's own properties for user, password and TLS
+   *                  write_acks, read_acks; for the rows recordcount, countlimit; connection, if the server requires
+   * it: a file with the binding's own properties for user, password and TLS
    * @throws SettingException if that file cannot be read
    */
   public CqlAdmin(Settings arguments) {
@@ -88,9 +88,9 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Creates the keyspace, and the tables that do not exist, each with the trial in its comment.
    *
-   * @param compression makes the value of the table option of that name, in which products differ, of the class name of
-   *                    a compressor, or of "" for none
-   * @throws IOException if the keyspace or a table exists that another trial has made; then none is created
+   * @param compression converts the class name of a compressor ("" for none) to the value of the table option of that
+   * name, in which products differ
+   * @throws IOException if the keyspace or a table exists that another trial has made; then nothing is created
    */
   public void createTables(UnaryOperator<String> compression) throws IOException {
     String mark = Admin.mark(arguments);
@@ -102,13 +102,13 @@ public final class CqlAdmin implements AutoCloseable {
     createTables(compression, there.keySet(), mark, "");
   }
 
-  /** Creates the keyspace; the driver's AlreadyExistsException where it exists. */
+  /** Creates the keyspace; throws the driver's AlreadyExistsException if it exists. */
   void createKeyspace() {
     session.execute("CREATE KEYSPACE %s WITH replication = %s".formatted(Query.quoted(keyspace()),
         replication(arguments.required("strategy"), arguments.number("replication", 1, 1, Integer.MAX_VALUE))));
   }
 
-  /** Creates the tables but those that are there; {@code options} follow the table's other options. */
+  /** Creates the tables that do not exist; {@code options} follow the table's other options. */
   void createTables(UnaryOperator<String> compression, Set<String> there, String mark, String options) {
     String prefix = arguments.text("fieldnameprefix", "field");
     String type = arguments.choice("columntype", "blob", "text", "float");
@@ -126,13 +126,13 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** The comments of the keyspace's tables, by name; empty also where there is no keyspace. */
+  /** The comments of the keyspace's tables, by name; also empty if the keyspace does not exist. */
   Map<String, String> comments() {
     return session.execute("SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace())
         .all().stream().collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
   }
 
-  /** Whether there is the keyspace. */
+  /** Whether the keyspace exists. */
   boolean hasKeyspace() {
     return value("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace()).isPresent();
   }
@@ -149,7 +149,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** A table of the keyspace, as statements name it. */
+  /** The quoted name of a table, with the keyspace. */
   private String quoted(String table) {
     return Query.quoted(keyspace()) + "." + Query.quoted(table);
   }
@@ -170,7 +170,7 @@ public final class CqlAdmin implements AutoCloseable {
 
   /**
    * Reads the conditions back that CQL knows: version, nodes, replication, write_acks, read_acks, write_copies,
-   * read_copies, compression, endpoints. The map can be added to.
+   * read_copies, compression, endpoints. The caller may add to the map.
    */
   public Map<String, Object> conditions() {
     Metadata metadata = cluster.getMetadata();
@@ -214,7 +214,9 @@ public final class CqlAdmin implements AutoCloseable {
     session.execute(statement);
   }
 
-  /** Where an acknowledged write is, by the server's {@code commitlog_sync}: only periodic comes before fsync. */
+  /**
+   * Where an acknowledged write is, by the server's {@code commitlog_sync}: only periodic acknowledges before fsync.
+   */
   public static String durability(String sync) {
     return switch (sync) {
       case "periodic" -> "memory";
@@ -224,11 +226,11 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Notes on protection that costs time and that other systems may not have.
+   * Notes on security that costs time and that other systems may not have.
    *
    * @param authenticator the server's setting of that name
    * @param toClients     whether clients connect with TLS
-   * @param amongNodes    whether nodes do
+   * @param amongNodes    whether nodes connect to each other with TLS
    */
   public static Stream<String> protection(String authenticator, boolean toClients, boolean amongNodes) {
     return Stream.of(authenticator.contains("PasswordAuthenticator") ? "users have passwords" : "",
@@ -260,9 +262,9 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Asks for one value.
    *
-   * @param query     a statement whose first row's first column is meant
-   * @param variables values of its question marks
-   * @return its text; empty if there is no row, or nothing in it
+   * @param query     a statement; the first column of its first row is the value
+   * @param variables values for its question marks
+   * @return its text; empty if there is no row, or no value in it
    */
   public Optional<String> value(String query, Object... variables) {
     return Optional.ofNullable(Answers.next(session.execute(query, variables))).map(row -> row.getObject(0))
@@ -314,7 +316,7 @@ public final class CqlAdmin implements AutoCloseable {
       long first = Long.MIN_VALUE + slice * width;
       String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
           .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
-      // One copy alone may not have yet what fewer than all of them have acknowledged.
+      // A single copy may lack what fewer than all copies have acknowledged.
       count += Answers.next(session.execute(
           new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
     }

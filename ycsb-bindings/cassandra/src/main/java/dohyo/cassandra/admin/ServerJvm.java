@@ -76,7 +76,7 @@ final class ServerJvm implements AutoCloseable {
     }
   }
 
-  /** What the chunk cache holds; 0 where there is none. */
+  /** The size of the chunk cache; 0 if there is none. */
   long chunkCacheBytes() throws IOException, JMException {
     return sum("org.apache.cassandra.metrics:type=Cache,scope=ChunkCache,name=Size");
   }
@@ -106,7 +106,7 @@ final class ServerJvm implements AutoCloseable {
    * @param patterns names of beans, with the wildcards of {@link ObjectName}
    */
   Map<String, Map<String, Object>> metrics(List<String> patterns) throws IOException, JMException {
-    Map<String, String[]> attributes = new HashMap<>(); // of the beans of a class: there are hundreds of beans
+    Map<String, String[]> attributes = new HashMap<>(); // by class, because there are hundreds of beans
     Map<String, Map<String, Object>> metrics = new TreeMap<>();
     for (String pattern : patterns) {
       for (ObjectInstance bean : beans.queryMBeans(new ObjectName(pattern), null)) {

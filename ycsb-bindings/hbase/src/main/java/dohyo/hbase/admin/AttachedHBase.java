@@ -38,7 +38,7 @@ public final class AttachedHBase implements Attached {
         throw new IOException("the table " + table + " is not in the namespace " + place() + "; nothing was done");
       }
     }
-    // What lets us in does not say where we go.
+    // The file with credentials must not change the server's address.
     Admin.properties(arguments, "connection").properties().forEach(arguments.properties()::putIfAbsent);
     try {
       HBaseConnection.reach(arguments, REACH_MILLIS);
@@ -141,7 +141,7 @@ public final class AttachedHBase implements Attached {
     Map<String, Object> conditions = new LinkedHashMap<>();
     conditions.put("version", cluster.getHBaseVersion());
     conditions.put("nodes", cluster.getLiveServerMetrics().size());
-    // All copies of the log acknowledge an entry; how many HDFS has of them its clients are not told.
+    // All copies of the log acknowledge an entry; HBase's clients cannot read how many HDFS has.
     for (String key : List.of("replication", "write_acks", "durability")) {
       conditions.put(key, UNKNOWN);
     }
@@ -172,7 +172,7 @@ public final class AttachedHBase implements Attached {
     hbase.admin().getNamespaceDescriptor(NamespaceDescriptor.DEFAULT_NAMESPACE_NAME_STR);
   }
 
-  /** Only an administrator may ask who may do what. */
+  /** Only an administrator may read permissions. */
   @Override
   public List<String> missingRights() {
     return List.of();

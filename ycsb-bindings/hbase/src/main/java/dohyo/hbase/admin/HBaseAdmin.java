@@ -54,7 +54,7 @@ import org.apache.hadoop.hbase.util.Bytes;
  * system), tables, recordcount, and what each verb reads below.
  */
 public final class HBaseAdmin implements AutoCloseable {
-  /** A bound for single calls, which each end by themselves far sooner. */
+  /** A bound for single calls, which normally end far sooner. */
   private static final long CALL_MILLIS = 120_000;
   private static final int ROWS_PER_CALL = 10_000;
   /** The value of a table's description that says which trial made it. */
@@ -259,7 +259,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return conditions;
   }
 
-  /** Protection that costs time and that other systems may not have, if all servers have it. */
+  /** Security that costs time and that other systems may not have, if all servers have it. */
   private static List<String> protection(List<Configuration> running, boolean onHdfs) {
     boolean tls = running.stream().allMatch(server -> server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_ENABLED, false)
         && !server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_SUPPORTPLAINTEXT, true)
@@ -298,8 +298,8 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts; afterwards all records are in files, one per region. What is so already, as in the copy of a
-   * load that has settled, is not written anew; in HDFS it is, as a start may have moved regions to other hosts.
+   * Flushes and compacts; afterwards all records are in files, one per region. Regions in this state, as in the copy of
+   * a settled load, are not rewritten; in HDFS they are, because a start may have moved regions to other hosts.
    */
   Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {

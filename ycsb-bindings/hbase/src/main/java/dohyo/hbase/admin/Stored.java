@@ -5,7 +5,7 @@ import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.Size;
 
 /**
- * Where the records of some regions are, as their region servers say it at that moment.
+ * Where the records of some regions are, as their region servers report it at one moment.
  *
  * @param files             store files (HFiles)
  * @param memstoreMegabytes MiB of data in memstores; each region's are rounded down by the server

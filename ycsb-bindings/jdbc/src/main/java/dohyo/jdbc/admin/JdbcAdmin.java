@@ -117,7 +117,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   /** Writes to disk what a server has in memory only. */
   protected abstract void flush(S server, Wait wait) throws Exception;
 
-  /** Refuses a server that has worked under other conditions than it states. */
+  /** Refuses a server that did not keep the conditions that it reports. */
   protected void check(S server) throws Exception {
   }
 
@@ -135,7 +135,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Map.of("conditions", conditions(), "pid", pid());
   }
 
-  /** Has everything on all copies, and written what is in memory only; then counts the rows of {@code tables}. */
+  /** Waits until all copies have everything and memory is written to disk; then counts the rows of {@code tables}. */
   private Map<String, ?> settle() throws Exception {
     Wait wait = new Wait(arguments, dialect.name() + "_settle_timeout");
     waitForCopies(wait);
@@ -188,7 +188,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
         primary.place(), replicas.stream().map(JdbcServer::place).collect(Collectors.joining(", "))));
   }
 
-  /** In the words of the scenarios, which for few copies mean the same: then the word that was asked for. */
+  /** In the scenario's terms. With few copies several mean the same; then it is the requested one. */
   private static String acks(int copies, int replication, String asked) {
     Map<String, Integer> words = new LinkedHashMap<>();
     words.put(asked, switch (asked) {

@@ -90,7 +90,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     }
   }
 
-  /** A write that went on without its replicas was measured under other conditions than the table says. */
+  /** A write that did not wait for its replicas was measured under other conditions than the table says. */
   @Override
   protected void check(MysqlServer server) throws SQLException, IOException {
     MysqlServer.SemiSync semiSync = server.semiSync();
@@ -201,7 +201,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     return Long.parseLong(Files.readString(file).strip());
   }
 
-  /** InnoDB writes its pages at leisure, unless hardly any may wait and it may write as many as the disk takes. */
+  /** InnoDB writes its pages slowly, unless hardly any may stay dirty and it may write as fast as the disk allows. */
   @Override
   protected void flush(MysqlServer server, Wait wait) throws Exception {
     server.execute("FLUSH LOCAL TABLES");

@@ -49,7 +49,7 @@ public final class MysqlServer extends JdbcServer {
     return "Yes".equals(status.get("io_running")) && "Yes".equals(status.get("sql_running"));
   }
 
-  /** What SHOW REPLICA STATUS says in the end: whether it runs, the last errors, the lag; empty on a primary. */
+  /** The relevant part of SHOW REPLICA STATUS: whether it runs, the last errors, the lag; empty on a primary. */
   private Map<String, String> replication() throws SQLException {
     Map<String, String> status = new TreeMap<>();
     for (Map<String, String> row : rows("SHOW REPLICA STATUS")) {
@@ -72,7 +72,7 @@ public final class MysqlServer extends JdbcServer {
   /**
    * Waits until a replica has applied all up to a position of its primary.
    *
-   * @throws IOException if it has stopped to follow, or if that takes too long
+   * @throws IOException if replication has stopped, or takes too long
    */
   void waitFor(String position, Wait timeout) throws Exception {
     String wait = isMariaDb() ? "SELECT MASTER_GTID_WAIT(%s, 1)" : "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 1)";
@@ -111,9 +111,9 @@ public final class MysqlServer extends JdbcServer {
   /**
    * Semi-synchronous replication as a primary sees it.
    *
-   * @param on       whether it is at work, and has not fallen back to asynchronous replication
+   * @param on       whether it is active, and has not fallen back to asynchronous replication
    * @param clients  replicas that acknowledge
-   * @param waitsFor for how many of them a write waits; MariaDB knows no other number than one
+   * @param waitsFor for how many of them a write waits; in MariaDB always one
    * @param point    where it waits
    * @param yes      transactions that were acknowledged by replicas
    * @param no       transactions that were not

@@ -39,7 +39,7 @@ public final class Schema {
   }
 
   /**
-   * Makes those of the tables that are not there.
+   * Creates the tables that do not exist.
    *
    * @throws IOException if the database has a table that the same trial has not made; then none is made
    */

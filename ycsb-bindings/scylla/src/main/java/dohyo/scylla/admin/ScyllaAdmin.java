@@ -48,7 +48,7 @@ public final class ScyllaAdmin {
     return Map.of("nodes", live);
   }
 
-  /** Fails until the server lets the user of connection in, which it creates some seconds after its start. */
+  /** Fails until the user of connection can log in; the server creates it some seconds after its start. */
   private static Map<String, ?> user(Settings arguments) {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("cluster", cql.value("SELECT cluster_name FROM system.local").orElse(""));
@@ -69,7 +69,7 @@ public final class ScyllaAdmin {
           arguments.required("keyspace")).isPresent() ? "tablets" : "vnodes";
 
       Map<String, Object> conditions = cql.conditions();
-      // What system.local gives is the version of Cassandra that ScyllaDB is compatible with.
+      // system.local has the version of Cassandra that ScyllaDB is compatible with.
       conditions.put("version", cql.value("SELECT version FROM system.versions WHERE key = 'local'").orElseThrow(
           () -> new IOException("the table system.versions is empty: is this a ScyllaDB?")));
       conditions.put("durability", durability);
@@ -97,7 +97,7 @@ public final class ScyllaAdmin {
         .matcher(settings.getOrDefault(options, "")).find();
   }
 
-  /** A compressor of no name is none. */
+  /** A compressor without a name is none. */
   public static String compression(String compressor) {
     return "{'sstable_compression': '" + compressor + "'}";
   }

@@ -33,7 +33,7 @@ public final class H2Admin {
       for (String table : arguments.required("tables").split(",")) {
         sql.execute("CREATE TABLE " + H2Binding.quoted(table) + " (y_id VARBINARY(60000) PRIMARY KEY" + fields + ")");
       }
-      // Read back from the server: a condition that is only repeated tells nothing.
+      // Read back from the server: repeating what was asked for would prove nothing.
       Map<String, Object> conditions = new LinkedHashMap<>();
       conditions.put("version", text(sql, "SELECT H2VERSION()"));
       conditions.put("nodes", 1);
@@ -42,7 +42,7 @@ public final class H2Admin {
       conditions.put("read_acks", arguments.required("read_acks"));
       conditions.put("write_copies", 1);
       conditions.put("read_copies", 1);
-      // H2 writes its log in the background and says itself that it does not force the disk to keep it.
+      // H2 writes its log in the background; its documentation says that it does not force it to disk.
       conditions.put("durability", "memory");
       conditions.put("compression", "false".equalsIgnoreCase(setting(sql, "COMPRESS")) ? "none" : "lzf");
       conditions.put("endpoints", List.of(arguments.required("server")));

@@ -59,7 +59,7 @@ public final class H2Binding extends Binding {
         connection.close();
       }
     } catch (SQLException e) {
-      // The process is about to end or the server is gone: there is nothing left to save.
+      // The process is about to end, or the server is gone: nothing is left to save.
     }
     connection = null;
   }
@@ -96,7 +96,7 @@ public final class H2Binding extends Binding {
 
   @Override
   public CompletableFuture<Status> updateRow(Row row) {
-    return insertRow(row); // as in the other systems: a write does not ask whether the record is there
+    return insertRow(row); // as in the other systems, a write does not check whether the record exists
   }
 
   @Override
@@ -125,7 +125,7 @@ public final class H2Binding extends Binding {
     });
   }
 
-  // Batches: one record after the other, and not one more after the connection was lost, so that the bound holds.
+  // Batches: one record after the other, and none after the connection was lost, so that the bound holds.
 
   @Override
   public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
@@ -184,7 +184,7 @@ public final class H2Binding extends Binding {
     return columns == null ? "*" : columns.names().stream().map(H2Binding::quoted).collect(Collectors.joining(", "));
   }
 
-  /** A name as SQL has it, whatever characters are in it; the one place for binding and administration. */
+  /** A quoted name, whatever its characters; for the binding and the administration. */
   static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
