@@ -200,7 +200,7 @@ contract() {
     playbook deploy.yml -e "{deploy_systems: [$1]}" &&
         playbook trial.yml -e "trial_system=$1 trial_until=schema" -e "{dohyo_data: ['$data']}" -e @tests/quick_start.yml &&
         maven verify -Pcontract -pl "$2" -am -Dtest=none -Dsurefire.failIfNoSpecifiedTests=false \
-            "-Dit.test=dohyo/$2/*IT" -Dfailsafe.failIfNoSpecifiedTests=false \
+            "-Dit.test=dohyo/$2/**/*IT" -Dfailsafe.failIfNoSpecifiedTests=false \
             "-Ddohyo.server=$root/.dohyo/run/$1.properties" || code=$?
     playbook stop.yml || code=$?
     servers_up=false

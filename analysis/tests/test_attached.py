@@ -1,5 +1,6 @@
 """Systems that run already: what an inventory or a scenario may say of them, and which tasks may remove a place."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
+from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import attach
 from dohyo.scenario import loading
@@ -78,6 +79,22 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
 )  # fmt: skip
 def test_hosts_as_documented(places: str) -> None:
     assert attach.overrides([places], None, [], None)["systems"] == places.partition("=")[0]
+
+
+def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/attach.md").read_text("utf-8"), re.DOTALL)
+    authorities = tmp_path / "ca.pem"
+    authorities.touch()
+    # Files that the examples name are not on this machine.
+    access = re.sub(r"(ca: )/\S+", rf"\1{authorities}", "".join(each for each in examples if "all:" not in each))
+    _secrets(tmp_path, access)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    systems = []
+    for example in (each for each in examples if "all:" in each):
+        file = tmp_path / "inventory.yml"
+        file.write_text(example, "utf-8")
+        systems.append(attach.overrides([], None, [], file)["systems"])
+    assert systems == ["cassandra", "mysql-innodb", "hbase"]
 
 
 def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None:
