@@ -37,6 +37,10 @@ def reasons(folder: Path, **variables: Any) -> dict[str, str]:
             ({"version": "4.1.10", "memtable": "trie"}, "need Cassandra 5.0, not 4.1.10"),
             ({"version": "2.5.13-hadoop3", "jdk": 17}, ""),
         ),
+        (
+            ({"version": "4.0-alpha4", "jdk": 14}, ""),
+            ({"jdk": 14}, "HBase 2.6 does not run on JDK 14; set hbase_jdk to 17"),
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_with_a_way_out(
@@ -69,6 +73,8 @@ def options(collector: str, jdk: int, cores: int = 4, huge_pages: bool = True) -
 def test_collectors_follow_the_jdk() -> None:
     assert "-XX:+UseParNewGC" in options("CMS", 8)
     assert "-XX:+UseParNewGC" not in options("CMS", 11)
+    cms = {"-XX:+CMSParallelInitialMarkEnabled", "-XX:+CMSEdenChunksRecordAlways", "-XX:+CMSClassUnloadingEnabled"}
+    assert cms <= set(options("CMS", 8)) & set(options("CMS", 11))
     assert "-XX:+UnlockExperimentalVMOptions" in options("ZGC", 11)
     assert "-XX:+UnlockExperimentalVMOptions" not in options("ZGC", 17)
     assert "-XX:+ZGenerational" in options("ZGC", 21)

@@ -43,6 +43,14 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "variant ycsb-hbase": ("measured", "not measured"),
         "row_cache_size_in_mb system=cassandra": ("0, 2048", "0"),
     },
+    "gc-matrix": {
+        "JDK variant=c311-cms|c311-g1": ("1.8.0_252", "8"),
+        "JDK variant=c311-shenandoah": ("1.8.0, a build with Shenandoah", "8"),
+        "JDK variant=c40-cms|c40-g1|c40-zgc": ("11.0.2", "11"),
+        "JDK variant=c40-g1-jdk14|c40-zgc-jdk14": ("14.0.1", "14"),
+        "JDK variant=c40-shenandoah": ("11.0.8", "11"),
+        "client": ("tlp-stress BasicTimeSeries", "Dohyo's"),
+    },
     "insert-race": {
         "server system=cassandra": ("2.0.9", "3.11.19"),
         "server system=mysql-innodb|mysql-myisam": ("5.5", "11.4.5"),

@@ -460,6 +460,19 @@ def test_warm_ups_are_fixed_unless_a_scenario_says_otherwise(tmp_path: Path) -> 
     assert (read["properties"]["warmup"], read["warmup"]) == ("steady", 10)
 
 
+def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
+    mix = "insertproportion=0.8\nreadproportion=0\nupdateproportion=0\nscanproportion=0.2\nrequestdistribution=next\n"
+    assert load(tmp_path, SMALL + mix)["requestdistribution"] == "next"
+    for change, named in (
+        ({"scanproportion": "0.1", "updateproportion": "0.1"}, "next with updateproportion=0.1: nothing is stored"),
+        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: nothing is stored"),
+        ({"verify": "acknowledged"}, "next with verify=acknowledged: nothing is stored"),
+        ({"tablecount": "4"}, "has one newest record"),
+    ):
+        with pytest.raises(BadInputError, match=named):
+            load(tmp_path, SMALL + mix, *(f"{key}={value}" for key, value in change.items()))
+
+
 def test_a_run_ends_when_every_record_was_asked_for(tmp_path: Path) -> None:
     text = (
         SMALL

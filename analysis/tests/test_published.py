@@ -266,7 +266,7 @@ def test_where_the_table_says_so_a_row_is_the_highest_rate_of_several_points(tmp
     assert others[0] == ["c311-cms", "most reached · 3.11.6 CMS JDK 8", "–", "41,000"]
     assert len(others) == 7
     heads, *lines = cells(page.partition(title)[2], title)
-    assert heads == ["variant target", "publ.", "op/s", "READ p99", "INSERT p99"]
+    assert heads == ["variant target", "publ.", "op/s", "SCAN p99", "INSERT p99"]
     assert [line[:3] for line in lines] == [
         ["c40-cms 500", "–", "1,000"],
         ["c40-cms 1000", "–", "2,000"],

@@ -360,6 +360,10 @@ def test_a_probes_inserts_are_expected_too_and_one_that_died_leaves_no_upper_bou
     edit_json(folder / "probe-1/node1/client.json", inserted=500, unacknowledged_inserts=0)
     write_json(folder / "counted.json", {"rows": {"usertable": 10300}})
     assert "200 rows are missing after the runs" in str(only(tmp_path).reason)
+    # What was asked for under the key of a new record is no record.
+    edit_json(folder / "probe-1/node1/client.json", passed_over=200)
+    assert only(tmp_path).status == "ok"
+    edit_json(folder / "probe-1/node1/client.json", passed_over=0)
     shutil.copytree(folder / "run-1", folder / "probe-2")
     (folder / "probe-2/node1/client.json").unlink()
     write_json(folder / "counted.json", {"rows": {"usertable": 10700}})

@@ -166,6 +166,7 @@ class ClientReport(Struct, frozen=True):
     busiest_thread: str | None = None
     busiest_thread_share: Number | None = None
     inserted: Whole | None = None
+    passed_over: Whole | None = None
     unacknowledged_inserts: Whole | None = None
     operations_by_type: dict[str, TypeReport] = {}
     accounting: AccountingReport | None = None

@@ -21,20 +21,22 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     if not known or len(known) < len(rows):
         return None
     used: dict[str, int] = {}
-    uncertain = 0
+    uncertain = passed = 0
     silent = False
     for host, report in reports:
         # A client that died has not reported how far it got: then there is no upper bound.
         silent |= report.inserted is None
         used[host] = max(used.get(host, 0), report.inserted or 0)
         uncertain += report.unacknowledged_inserts or 0
-    found, most = sum(known), loaded + sum(used.values())
+        passed += report.passed_over or 0
+    inserted = sum(used.values()) - passed
+    found, most = sum(known), loaded + inserted
     least = most - uncertain
     if least <= found and (found <= most or silent):
         return None
     tables = ", ".join(f"{table} has {count:,} rows" for table, count in rows.items())
     expected = f"{least:,} to {most:,}" if uncertain else f"{most:,}"
-    inserts = f"{loaded:,} loaded, {sum(used.values()):,} inserted by the runs"
+    inserts = f"{loaded:,} loaded, {inserted:,} inserted by the runs"
     unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""
     what = f"{least - found:,} rows are missing" if found < least else f"there are {found - most:,} rows too many"
     return f"{what} after the runs: {tables}, expected are {expected} ({inserts}{unsure})"

@@ -214,11 +214,13 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
     _at_most(run, "minscanlength", run.number("maxscanlength"), "maxscanlength")
     # Also said by the client, but not before the data is loaded.
-    if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential"):
+    if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential", "next"):
         raise BadInputError(
             f"requestdistribution={run['requestdistribution']}: has one newest record, so it needs tablecount=1,"
             f" not {run['tablecount']}"
         )
+    if run["requestdistribution"] == "next":
+        _check_next(run)
     if run.number("passes"):
         _check_passes(run)
     if run.duration == 0 and run.number("operationcount") == 0:
@@ -229,6 +231,17 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         raise BadInputError(
             f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread works on the records that it"
             f" has loaded, so it must be that of the load, which is {load['threadcount']}"
+        )
+
+
+def _check_next(run: Scenario) -> None:
+    """Checks that nothing asks for a record that must be there."""
+    given = [key for key in phases.PROPORTIONS if float(run[key]) and key not in ("insertproportion", "scanproportion")]
+    given += ["verify"] if run["verify"] != "none" else []
+    if given:
+        raise BadInputError(
+            f"requestdistribution=next with {given[0]}={run[given[0]]}: nothing is stored under the keys that it asks"
+            " for; use scanproportion alone to read, and leave verify out"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from jinja2 import Template
@@ -73,7 +74,7 @@ class Here:
             whole = self.workload.get("", {}).get(key.replace(".", "_"))
             return {self.workload[phase].get(_NAMES.get(key, key), whole) for phase in self._phases(setting)}
         if setup.is_flags(key):
-            return {flag for flag in setting.values if flag in self._flags()}
+            return {flag for flag in setting.values if flag in self._flags}
         known = self.servers.get(key, None if key in systems.role_variables() else NOT_SET)
         return {None if known is None else plain(known)}
 
@@ -83,6 +84,7 @@ class Here:
         named = setting.at.get(PHASE, measured)
         return [phase for phase in self.workload if phase in named]
 
+    @cached_property
     def _flags(self) -> list[str]:
         """Of the JVM: those that the named collector stands for, and further ones."""
         role = systems.all_systems()[self.system].role

@@ -295,6 +295,7 @@ final class Results {
     // Both include the warm-up: how many records the tables may have beyond the load, and how many of these are
     // uncertain.
     summary.put("inserted", run.workload().inserted());
+    summary.put("passed_over", run.workload().passedOver());
     summary.put("unacknowledged_inserts", run.workload().unacknowledgedInserts());
     Map<String, Object> byType = new LinkedHashMap<>();
     statuses.forEach((type, counts) -> {

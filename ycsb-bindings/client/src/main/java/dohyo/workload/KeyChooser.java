@@ -2,6 +2,7 @@ package dohyo.workload;
 
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
@@ -9,9 +10,10 @@ import site.ycsb.Utils;
 import site.ycsb.generator.ScrambledZipfianGenerator;
 
 /**
- * Chooses which records the run phase works on, with YCSB's meaning of {@code requestdistribution} and with
- * {@code ranges}, which is ours ({@link RangeWalk}). With several tables each table has the distribution of its own.
- * One instance per thread.
+ * Chooses which records the run phase works on, with YCSB's meaning of {@code requestdistribution}, and with two that
+ * are ours: {@code ranges} ({@link RangeWalk}), and {@code next}, which takes the key number that a new record would
+ * have had, so that reads and inserts together ask for one key after the other. With several tables each table has the
+ * distribution of its own. One instance per thread.
  */
 final class KeyChooser {
   /** After so many draws without a new record the distribution has no more. */
@@ -31,6 +33,7 @@ final class KeyChooser {
     private final long insertedBefore;
     private final LongAdder issued = new LongAdder();
     private final LongAdder acknowledged = new LongAdder();
+    private final LongAdder passedOver = new LongAdder();
     private final AtomicLongArray turns;
     private final double hotRecords;
     private final double hotOperations;
@@ -45,9 +48,9 @@ final class KeyChooser {
       this.layout = layout;
       this.division = division;
       distribution = settings.choice("requestdistribution",
-          "uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges");
+          "uniform", "zipfian", "latest", "hotspot", "sequential", "exponential", "ranges", "next");
       if (layout.tableCount() > 1) {
-        if (distribution.equals("latest") || distribution.equals("exponential")) {
+        if (List.of("latest", "exponential", "next").contains(distribution)) {
           throw new SettingException("requestdistribution=" + distribution
               + ": has one newest record, so it needs tablecount=1, not " + layout.tableCount());
         }
@@ -89,7 +92,7 @@ final class KeyChooser {
       if (distribution.equals("hotspot")) {
         checkHot(Math.min(layout.recordsPerTable(), division.count()));
       }
-      if (!distribution.equals("sequential")) {
+      if (!distribution.equals("sequential") && !distribution.equals("next")) {
         new KeyChooser(settings, this, random, 0, 1).next(batchSize);
       }
     }
@@ -121,6 +124,19 @@ final class KeyChooser {
       inserted.completed(count);
     }
 
+    /** The count that a new record would have had: nothing is inserted there. */
+    long passOver() {
+      passedOver.increment();
+      long count = nextInsert();
+      inserted.completed(count);
+      return count;
+    }
+
+    /** How many counts of this run have no record, as they were asked for instead. */
+    long passedOver() {
+      return passedOver.sum();
+    }
+
     /** How many counts this client has used, in earlier runs and in this one. */
     long inserted() {
       return insertedBefore + issued.sum();
@@ -128,7 +144,7 @@ final class KeyChooser {
 
     /** How many counts of this run the database has not acknowledged: such a record may exist or not. */
     long unacknowledged() {
-      return issued.sum() - acknowledged.sum();
+      return issued.sum() - passedOver.sum() - acknowledged.sum();
     }
 
     long keynum(long count) {
@@ -218,6 +234,7 @@ final class KeyChooser {
       case "hotspot" -> first + hotOrNot(records);
       case "sequential" -> first + shared.turns.getAndIncrement(table) % records;
       case "exponential" -> newestBackwards();
+      case "next" -> shared.passOver();
       default -> first + random.nextLong(records);
     });
   }

@@ -124,6 +124,11 @@ public final class RecordWorkload extends Workload {
     return keys == null ? 0 : keys.inserted();
   }
 
+  /** How many of these were asked for instead ({@code requestdistribution=next}), in this run; 0 for a load. */
+  public long passedOver() {
+    return keys == null ? 0 : keys.passedOver();
+  }
+
   /** How many new records of this run the database has not acknowledged; 0 for a load. */
   public long unacknowledgedInserts() {
     return keys == null ? 0 : keys.unacknowledged();

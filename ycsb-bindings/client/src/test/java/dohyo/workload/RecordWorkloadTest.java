@@ -285,6 +285,28 @@ class RecordWorkloadTest {
   }
 
   @Test
+  void readsAndInsertsTakeOneKeyAfterTheOther() {
+    RecordWorkload workload = workload("recordcount=100", "insertorder=ordered", "insertproportion=0.8",
+        "scanproportion=0.2", "readproportion=0", "updateproportion=0", "requestdistribution=next", "minscanlength=500",
+        "maxscanlength=500", "clients=2", "clientnumber=1", "inserted=1000");
+    RequestSource source = workload.source(0, 1);
+    int scans = 0;
+    for (int i = 0; i < 1000; i++) {
+      Request next = source.next();
+      assertEquals("user" + (101 + 2 * (1000 + i)), text(next.keys().get(0)));
+      if (next instanceof Request.Scan scan) {
+        assertEquals(500, scan.length());
+        scans++;
+      }
+      source.finished(next, Status.OK);
+    }
+    assertEquals(200, scans, 50);
+    assertEquals(2000, workload.inserted());
+    assertEquals(scans, workload.passedOver());
+    assertEquals(0, workload.unacknowledgedInserts());
+  }
+
+  @Test
   void newRecordsBeyondTwoBillionAreCountedOn() {
     RequestSource source = workload("recordcount=5000000000", "insertorder=ordered", "insertproportion=0.5",
         "readproportion=0.5", "updateproportion=0", "requestdistribution=latest", "clients=7", "clientnumber=6")
@@ -689,6 +711,7 @@ class RecordWorkloadTest {
     assertDoesNotThrow(
         () -> workload("scanproportion=1", "batchsize=10", "recordcount=100", "dotransactions=false"));
     assertThrows(SettingException.class, () -> workload("tablecount=4", "requestdistribution=latest"));
+    assertThrows(SettingException.class, () -> workload("tablecount=4", "requestdistribution=next"));
     assertThrows(SettingException.class, () -> workload("dataintegrity=true", "fieldlengthdistribution=uniform"));
     assertThrows(SettingException.class, () -> workload("tables=client", "tablecount=3", "clients=2"));
     assertThrows(SettingException.class, () -> workload("seed=1", "fieldlengthdistribution=histogram"));
