@@ -10,7 +10,7 @@ from dohyo.places import ANSIBLE
 sys.path.insert(0, str(ANSIBLE / "plugins"))
 from conducting.clock import HostClock  # type: ignore[import-not-found]
 from conducting.conductor import READINGS, SILENCE_SECONDS, STOP_SECONDS, Conductor, Plan  # type: ignore[import-not-found]
-from conducting.report import report, sentences  # type: ignore[import-not-found]
+from conducting.report import faults, report, sentences  # type: ignore[import-not-found]
 
 # Hosts' clocks are ahead of the controller's by that many seconds.
 AHEAD = {"host1": 0.0, "host2": 5.0, "host3": -3.0}
@@ -29,6 +29,7 @@ class Stage:
                 "tool": "service",
                 "client": {"name": "client"} if host in clients else None,
                 "servers": "cassandra" if host in servers else "",
+                "faults": "folder" if host in servers and "faults" in plan else "",
             }
             for host in AHEAD
             if host in clients + servers
@@ -250,3 +251,81 @@ def test_one_client_alone_does_not_wait_long_and_has_no_skew() -> None:
     outcome = stage.report()
     assert outcome["valid"]
     assert sentences("run 1", outcome) == []
+
+
+FAULTS = [
+    {"kind": "kill", "target": "node2", "at": 2.0, "hosts": ["host3"]},
+    {"kind": "start", "target": "node2", "at": 4.0, "hosts": ["host3"]},
+]
+
+
+def done(stage: Stage, host: str, number: int | None, kind: str, at: float, error: str | None = None) -> None:
+    """A fault at a second of the window, by the host's own clock."""
+    began = stage.conductor.measure + at + AHEAD[host]
+    of_host = {"began": began, "done": began + 0.1, "what": f"{kind} of cassandra", "error": error}
+    stage.say(host, "fault", done={"n": number, "kind": kind, **of_host})
+
+
+def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
+    stage = Stage(faults=FAULTS)
+    stage.ready()
+    measure = stage.conductor.measure
+    stage.step(4)
+    # What the agent sees may come before what `fault` says.
+    stage.say("host3", "server", name="cassandra", words="killed", at=measure + 2.05 + AHEAD["host3"])
+    done(stage, "host3", 0, "kill", 2.0)
+    stage.step(2)
+    done(stage, "host3", 1, "start", 4.0)
+    stage.step(6)
+    assert "readback" not in stage.told["host1"]
+    done(stage, "host3", None, "resume", 10.2)
+    for host, at in (("host1", 10.0), ("host3", 12.5)):
+        stage.say(host, "fault", done={"whole": measure + at + AHEAD[host]})
+        stage.step()
+    stage.step()
+    assert stage.told["host1"][-1] == stage.told["host2"][-1] == "readback"
+    assert "readback" not in stage.told["host3"]  # it has no client
+    for host in ("host1", "host2"):
+        stage.end(host)
+    stage.step()
+    stage.step()
+    outcome = stage.report()
+    assert outcome["valid"], outcome["failure"]
+    assert outcome["nodes"]["host3"]["state"] == "ran"
+    assert [event["what"] for event in outcome["events"]] == [
+        "fault: kill of cassandra", "killed", "fault: start of cassandra", "fault: resume of cassandra",
+    ]  # fmt: skip
+    found = faults(stage.conductor, "as asked")
+    assert (found["asked"], found["window_ended"] - found["window_began"]) == ("as asked", 10)
+    kill, start = found["events"]
+    assert (kill["kind"], kill["planned"], kill["began"], kill["done"]) == ("kill", 2.0, 2.0, 2.1)
+    assert kill["hosts"]["host3"]["began"] == pytest.approx(measure + 2 + AHEAD["host3"])
+    assert start["began"] == 4.0
+    assert [(each["kind"], each["target"], each["began"]) for each in found["undone"]] == [("resume", "host3", 10.2)]
+    assert found["whole"] == 12.5
+
+
+def test_a_server_that_ends_by_itself_in_a_run_with_faults_is_named_and_a_result() -> None:
+    stage = Stage(faults=FAULTS)
+    stage.ready()
+    measure = stage.conductor.measure
+    stage.step(4)
+    done(stage, "host3", 0, "kill", 2.0)
+    done(stage, "host3", 1, "start", 4.0)
+    stage.say("host3", "server", name="cassandra", words="out of memory", at=measure + 7 + AHEAD["host3"])
+    stage.say("host1", "server", name="cassandra", words="ended", at=measure + 7)
+    for host in ("host1", "host2"):
+        stage.end(host)
+    outcome = stage.report()
+    assert (outcome["valid"], outcome["failure"]) == (True, "")
+    assert {outcome["nodes"][host]["state"] for host in ("host1", "host3")} == {"ended"}
+    assert "cassandra on host3 ended" in outcome["nodes"]["host3"]["reason"]
+
+
+def test_servers_that_are_not_ready_again_do_not_keep_the_clients_for_ever() -> None:
+    stage = Stage(faults=FAULTS, bound=1000.0, silence=1000.0)
+    stage.ready()
+    stage.say("host1", "fault", done={"whole": None})
+    stage.step(12 + 430)
+    assert stage.told["host1"][-1] == "readback"
+    assert faults(stage.conductor, "as asked")["whole"] is None

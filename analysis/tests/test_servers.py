@@ -268,6 +268,15 @@ def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Pat
     assert second.phases[1].figures["store_files"] == 2
 
 
+def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_path: Path) -> None:
+    restarted = Step("c-1", "c", counts=True, restarted=frozenset({"host1"}))
+    steps = [Step("load", "load", counts=True), restarted, Step("f-1", "f", counts=True)]
+    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # more than before all the same
+    (server,) = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
+    assert [each.figures["l1_cache_hit_ratio"] for each in server.phases] == [1, None, pytest.approx(100 / 110)]
+    assert [each.figures["store_files"] for each in server.phases] == [1, 2, 3]
+
+
 def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
     steps = [Step("load", "load", counts=True), *(Step(f"run-{i}", "run", counts=True) for i in (1, 2))]
     for name, waits, bytes_dirty, reads in (("load", 3, 100, 1), ("run-1", 10, 200, 3), ("run-2", 11, 600, 10)):

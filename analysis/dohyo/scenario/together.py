@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import key_columns, phases, properties, search, systems
+from dohyo.scenario import faults, key_columns, phases, properties, search, systems
 from dohyo.scenario.scenario import Scenario
 
 # Length of what verify=acknowledged writes at the beginning of each value (Stamp.java).
@@ -223,6 +225,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         _check_next(run)
     if run.number("passes"):
         _check_passes(run)
+    _check_faults(run)
     if run.duration == 0 and run.number("operationcount") == 0:
         raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
     if run.number("batchsize") > 1 and shares["scanproportion"] > 0:
@@ -255,6 +258,37 @@ def _check_passes(run: Scenario) -> None:
             f"{given} with requestdistribution={run['requestdistribution']}: only requestdistribution=ranges asks for"
             " every record equally often; leave passes out"
         )
+
+
+def _check_faults(run: Scenario) -> None:
+    """Checks that each fault is within the window of a run."""
+    found = run.faults
+    if found and run.duration == 0:
+        raise BadInputError(f"faults={run['faults']}: their times are in a window of known length; set duration=60s")
+    for fault in found:
+        if fault.at >= run.duration:
+            raise BadInputError(
+                f"{fault}: the measured window ends after {run.duration} s (duration); choose an earlier time, or a"
+                " longer window"
+            )
+    if found and run["search"] != "none":
+        raise BadInputError(
+            f"search={run['search']} with faults={run['faults']}: a search compares rates of undisturbed servers; leave"
+            " one out"
+        )
+
+
+def check_faults_at(scenario: Scenario, hosts: int | None, attached: Container[str]) -> None:
+    """Checks that the faults of each system can be where its servers are.
+
+    :param hosts: how many database hosts there are; None: not known
+    :param attached: systems whose servers are not ours
+    :raises BadInputError: naming the fault and the way out
+    """
+    for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
+        role = systems.all_systems()[system].role
+        for phase in at_point.phases:
+            faults.check_place(at_point.of(phase).faults, role, hosts, attached=system in attached)
 
 
 def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:

@@ -95,6 +95,7 @@ class Rounds:
             level_changes=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.level_changes],
             system_failed=failed,
             # These are of each round: the servers were others.
+            faults=[],
             warmups={},
             cold=[],
             clients=[],

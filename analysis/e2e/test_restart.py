@@ -1,0 +1,57 @@
+"""Faults of a server of this machine: what a restart costs is a result, and nothing stays as a fault has left it."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import small
+from test_run import Run, nothing_stays
+
+from dohyo.places import LOCAL_HOME
+
+__all__ = ["nothing_stays"]
+
+RESTART = ["restart", "--systems=mysql-innodb", "--details", "--records=2000", "--set=target=200"]
+
+
+def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
+    faults = "--set=faults=kill(any)@3s, start(any)@5s, stop(any)@12s"
+    run = Run(tmp_path / "out", *RESTART, *small.options(duration=16), faults)
+    assert run.end() == 0
+    trial = run.trials()["mysql-innodb"]
+    assert (trial["status"], trial["reason"]) == ("ok", None)
+    assert not any("under faults" in note for note in trial["notes"])  # each end was asked for
+    (of,) = trial["faults"]
+    kill, stop = of["faults"]
+    assert 3 <= kill["at"] < 4
+    assert 5 <= kill["until"] < 6
+    assert kill["zero_seconds"] >= 1
+    assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= kill["until"] - kill["at"]
+    assert 12 <= stop["at"] < 13
+    assert stop["until"] >= 16  # the end of the window has started it again
+    assert of["ready_seconds"] >= 16
+    assert 0 < of["before_ops_per_second"] < 220
+    assert of["errors"]
+    accounting = of["accounting"]
+    assert accounting["read_back"]
+    assert accounting["acknowledged"] > 0
+    assert [accounting[count] for count in ("lost", "missing", "corrupt", "unwritten", "unreadable")] == [0] * 5
+    assert "kill(any)" in run.text
+    assert "0 lost of" in run.text
+    evidence = json.loads((tmp_path / "out/raw/01-mysql-innodb/run-1/faults.json").read_text())
+    assert [event["kind"] for event in evidence["events"]] == ["kill", "start", "stop"]
+    assert [event["kind"] for event in evidence["undone"]] == ["start"]
+
+
+def test_ctrl_c_in_a_fault_leaves_no_server_paused(tmp_path: Path) -> None:
+    run = Run(tmp_path / "out", *RESTART, *small.options(duration=60), "--set=faults=pause(any)@1s")
+    run.until("run", "01-mysql-innodb")
+    deadline = time.monotonic() + 60
+    while not any('"pause"' in file.read_text() for file in LOCAL_HOME.glob("run/fault-*/done.jsonl")):
+        assert run.is_running()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    run.signal(signal.SIGINT)
+    assert run.end() == 130
+    assert not list(LOCAL_HOME.glob("run/fault-*"))

@@ -1,0 +1,270 @@
+"""Faults: what a scenario may ask for, and what the program does to real processes."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+from dohyo.scenario import faults, loading, together
+from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
+
+HOSTS = ["a", "b", "c"]
+UPDATES = {"updateproportion": "1", "readproportion": "0", "recordcount": "10", "systems": "cassandra"}
+
+# ---- What may be asked for ----
+
+
+def test_faults_are_in_the_order_of_their_times() -> None:
+    assert parse("start(node2)@1m,  kill( node2 )@20s") == [Fault("kill", "node2", 20), Fault("start", "node2", 60)]
+    assert plain("start(node2+seed)@1.5m,kill(node2 + seed)@20") == "kill(node2+seed)@20s, start(node2+seed)@90s"
+    assert parse(plain("none")) == parse("none") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "must be faults such as"),
+        ("kill(node2)", "'kill(node2)' must read KIND(TARGET)@TIME"),
+        ("kill(node2)@60s start(node2)@80s", "must read KIND(TARGET)@TIME"),
+        ("kil(node2)@60s", "unknown fault 'kil': did you mean kill?"),
+        ("kill(node2)@soon", "'soon' is no time in the measured window"),
+        ("kill()@60s", "the target must be any, seed, leader, nodeN"),
+        ("kill(node2+node2)@60s", "a host is named twice"),
+        ("start(node2)@60s", "nothing before it is ended by start; say when there is a kill or stop"),
+        ("kill(node2)@60s, resume(node2)@80s", "nothing before it is ended by resume; say when there is a pause"),
+    ],
+)
+def test_what_is_not_understood_is_named(text: str, why: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        parse(text)
+    assert why in str(refused.value)
+
+
+def test_targets_are_hosts_by_number_name_or_role() -> None:
+    def named(target: str, role: str = "mysql") -> Any:
+        return on_hosts(f"kill({target})@1s", HOSTS, role)[0]["hosts"]
+
+    assert named("node3") == named("c") == ["c"]
+    assert named("seed") == named("leader") == ["a"]
+    assert named("any") == ["b"]
+    assert on_hosts("kill(any)@1s", ["alone"], "cassandra")[0]["hosts"] == ["alone"]
+    assert named("node1+node3") == ["a", "c"]
+    for target, role, why in (
+        ("node4", "mysql", "node4: is no database host; there are a, b, c, node1 to node3"),
+        ("leader", "cassandra", "cassandra has none, as all nodes are equal"),
+        ("a+seed", "mysql", "a host is named twice: a, a"),
+    ):
+        with pytest.raises(BadInputError) as refused:
+            named(target, role)
+        assert why in str(refused.value)
+
+
+def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
+    found = parse("kill(node2)@1s")
+    check_place(found, "mysql", 2)
+    check_place(found, "mysql", None)
+    with pytest.raises(BadInputError, match=r"there is no node2: there is one database host; node1 is the first"):
+        check_place(found, "mysql", 1)
+    with pytest.raises(BadInputError, match=r"attached servers are not ours"):
+        check_place(found, "mysql", 2, attached=True)
+    with pytest.raises(BadInputError, match=r"leader: cassandra has none"):
+        check_place(parse("kill(leader)@1s"), "cassandra", 4)
+
+
+def scenario(tmp_path: Path, **values: str) -> Any:
+    file = tmp_path / "scenario"
+    file.write_text("".join(f"{key}={value}\n" for key, value in {**UPDATES, **values}.items()))
+    return loading.load(file, {})
+
+
+def test_a_fault_is_within_the_window(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"kill\(any\)@30s: the measured window ends after 30 s"):
+        scenario(tmp_path, faults="kill(any)@30s", duration="30s")
+    with pytest.raises(BadInputError, match=r"set duration=60s"):
+        scenario(tmp_path, faults="kill(any)@30s", duration="0", operationcount="1000")
+    with pytest.raises(BadInputError, match=r"leave one out"):
+        scenario(tmp_path, faults="kill(any)@3s", duration="30s", search="max", slo="p99<10ms")
+    with pytest.raises(BadInputError, match=r"insert.faults: cannot .* phase"):
+        scenario(tmp_path, **{"insert.faults": "kill(any)@3s"})
+
+
+def test_with_faults_a_client_goes_on_and_what_fails_is_a_result(tmp_path: Path) -> None:
+    of = scenario(tmp_path, faults="kill(any)@3s", duration="300s").of("run")
+    assert (of["maxerrorrate"], of["maxnotfoundrate"], of["stalltime"]) == ("1", "1", "300")
+    assert "faults" not in of.client_properties
+    assert scenario(tmp_path, faults="kill(any)@3s", duration="30s").of("run")["stalltime"] == "60"
+    assert scenario(tmp_path, duration="300s").of("run")["stalltime"] == "60"
+    variants = {"variant.calm.faults": "none", "variant.ill.faults": "kill(any)@3s,start(any)@5s"}
+    several = scenario(tmp_path, duration="30s", **{"matrix.variant": "calm,ill", **variants})
+    assert [at["faults"] for _, at in several.points] == ["none", "kill(any)@3s, start(any)@5s"]
+
+
+def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
+    asked = scenario(tmp_path, faults="kill(any)@3s", duration="30s")
+    together.check_faults_at(asked, 1, ())
+    with pytest.raises(BadInputError, match=r"nothing is done to them"):
+        together.check_faults_at(asked, 1, ("cassandra",))
+
+
+def test_the_program_knows_all_kinds() -> None:
+    program = (ANSIBLE / "roles/service/files/fault").read_text(encoding="utf-8")
+    assert all(f"def _{kind}(" in program for kind in faults.KINDS)
+
+
+# ---- What is done ----
+
+# A server with a child that works, as PostgreSQL's have: each writes a line every few ms.
+BEAT = """
+import time
+while True:
+    print("beat", flush=True)
+    time.sleep(0.005)
+"""
+SERVER = f"""
+import signal, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {BEAT!r}], stdout=open("child", "a"))
+signal.signal(signal.SIGTERM, lambda *_: (child.terminate(), sys.exit()))
+{BEAT}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "bin").mkdir()
+    for name in ("service", "fault"):
+        shutil.copy(ANSIBLE / "roles/service/files" / name, tmp_path / "bin")
+    service(tmp_path, "start", "db", tmp_path, "out", "err", sys.executable, "-c", SERVER)
+    service(tmp_path, "ready", "db", "10", "grep", "-q", "beat", tmp_path / "out", tmp_path / "child")
+    yield tmp_path
+    subprocess.run([tmp_path / "bin/fault", "undo", tmp_path], check=True)
+    service(tmp_path, "stop-all", "5")
+
+
+def service(home: Path, *words: Any) -> str:
+    done = subprocess.run([home / "bin/service", *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or words[0] == "status", done.stderr
+    return done.stdout
+
+
+def serve(home: Path, *events: tuple[str, float]) -> Path:
+    plan = {"role": "db", "patience": 20, "events": [{"n": n, "kind": k, "at": at} for n, (k, at) in enumerate(events)]}
+    subprocess.run([home / "bin/fault", "serve", home, "here"], input=json.dumps(plan), text=True, check=True)
+    return home / "run/fault-here"
+
+
+def begin(folder: Path, seconds: float, agent: int | None = None) -> float:
+    """Says who the agent is, and when the window is: soon."""
+    pid = agent or os.getpid()
+    start = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    (folder / "agent").write_text(f"{pid} {start}\n")
+    began = time.time() + 0.1
+    (folder / "window.new").write_text(f"{began} {began + seconds}\n")
+    (folder / "window.new").rename(folder / "window")
+    return began
+
+
+def done(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "done.jsonl").read_text().splitlines()]
+
+
+def wait_for(holds: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_whole(folder: Path) -> bool:
+    return any("whole" in each for each in done(folder))
+
+
+def beats(home: Path) -> tuple[int, int]:
+    return (home / "out").stat().st_size, (home / "child").stat().st_size
+
+
+def stands_still(home: Path) -> bool:
+    before = beats(home)
+    time.sleep(0.2)
+    return beats(home) == before
+
+
+def works(home: Path) -> bool:
+    before = beats(home)
+    time.sleep(0.2)
+    return all(now > then for now, then in zip(beats(home), before, strict=True))
+
+
+def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) -> None:
+    folder = serve(home, ("kill", 0.3), ("start", 1.2))
+    began = begin(folder, 1.5)
+    wait_for(lambda: len(done(folder)) == 1)
+    assert "exit code 137" in service(home, "status", "db")
+    assert stands_still(home)
+    wait_for(lambda: is_whole(folder))
+    kill, start, whole = done(folder)
+    assert began + 0.3 <= kill["began"] <= kill["done"] < began + 0.8
+    assert "SIGKILL to db (process " in kill["what"]
+    assert began + 1.2 <= start["began"] < began + 1.7
+    assert (kill["error"], start["error"]) == (None, None)
+    assert whole["whole"] >= began + 1.5
+    assert works(home)
+    assert (home / "err.1").exists()  # the log of before
+
+
+def test_what_the_scenario_does_not_undo_the_end_of_the_window_does(home: Path) -> None:
+    folder = serve(home, ("stop", 0.1), ("start", 0.2), ("pause", 0.8), ("kill", 1.0))
+    begin(folder, 1.5)
+    wait_for(lambda: is_whole(folder))
+    assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
+        (0, "stop", None), (1, "start", None), (2, "pause", None), (3, "kill", None),
+        (None, "resume", None), (None, "start", None),
+    ]  # fmt: skip
+    stop, start = done(folder)[:2]
+    assert start["began"] >= stop["done"]
+    assert works(home)
+
+
+def test_a_paused_server_stands_still_with_its_children_until_it_is_resumed(home: Path) -> None:
+    folder = serve(home, ("pause", 0.1), ("resume", 1.0))
+    begin(folder, 1.2)
+    wait_for(lambda: len(done(folder)) == 1)
+    assert stands_still(home)
+    wait_for(lambda: is_whole(folder))
+    assert works(home)
+    assert [each["error"] for each in done(folder)[:-1]] == [None, None]
+
+
+@pytest.mark.parametrize("end", ["agent", "stop"])
+def test_nothing_stays_paused_when_a_run_breaks_off(home: Path, end: str) -> None:
+    with subprocess.Popen(["sleep", "60"]) as agent:
+        folder = serve(home, ("pause", 0.1), ("resume", 50))
+        begin(folder, 60, agent.pid)
+        wait_for(lambda: len(done(folder)) == 1)
+        assert stands_still(home)
+        if end == "stop":
+            said = subprocess.run([home / "bin/fault", "undo", home], capture_output=True, text=True, check=True).stdout
+            assert "undone: SIGCONT to 1 process" in said
+            assert not folder.exists()
+        agent.send_signal(signal.SIGKILL)
+    if end == "agent":
+        wait_for(lambda: len(done(folder)) == 2)
+        assert done(folder)[1]["kind"] == "resume"
+    assert works(home)
+
+
+def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -> None:
+    folder = serve(home, ("kill", 0.1), ("pause", 0.3), ("start", 0.5))
+    begin(folder, 1)
+    wait_for(lambda: is_whole(folder))
+    assert [each["error"] for each in done(folder)[:-1]] == [None, "no process of db runs here", None]
+    assert works(home)
