@@ -30,7 +30,7 @@ class Metric:
     :ivar about: what it is, where it comes from, and how it is added up over clients, repeats and rounds; in Markdown
     :ivar unit: as in docs/summary-json.md; empty for counts and shares
     :ivar head: its name in tables, charts and bounds; empty if it appears in none of them
-    :ivar write: formats the number
+    :ivar write: formats the number; None is a dash
     :ivar part: the part of the table of results with its column; None if it has no column
     :ivar percentile: 0 to 100, read from the merged histogram; None for any other number
     :ivar less_is_better: whether the system with the smaller number is ahead
