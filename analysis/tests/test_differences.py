@@ -58,7 +58,6 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
     "hbase-read-variants": {
         "server": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK": ("1.8.0_111", "8"),
-        "type of the key": ("bigint", "bytes"),
     },
     "yokozuna": {
         "operating system": (

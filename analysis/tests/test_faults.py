@@ -28,6 +28,8 @@ def test_faults_are_in_the_order_of_their_times() -> None:
     assert parse("start(node2)@1m,  kill( node2 )@20s") == [Fault("kill", "node2", 20), Fault("start", "node2", 60)]
     assert plain("start(node2+seed)@1.5m,kill(node2 + seed)@20") == "kill(node2+seed)@20s, start(node2+seed)@90s"
     assert parse(plain("none")) == parse("none") == []
+    assert plain("kill(a)@12345.678s, start(a)@1000000s") == "kill(a)@12345.678s, start(a)@1000000s"
+    assert plain("pause(a)@0.00001") == "pause(a)@0.00001s"
 
 
 @pytest.mark.parametrize(

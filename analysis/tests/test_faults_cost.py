@@ -159,6 +159,12 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
          "kill(node1)@10s was not undone on node1"),
         ("kill(node1)@10s", Faults(events=[event("kill", 31.0, planned=10.0)]),
          "kill(node1)@10s was carried out in second 31, after the window of 30 s"),
+        ("kill(node1)@10s", Faults(events=[event("kill", -1.0, planned=10.0)], undone=[event("start", 30.0)]),
+         "kill(node1)@10s was carried out before the window"),
+        ("kill(node1)@10s", Faults(events=[event("kill", 10.0, hosts={})]),
+         "kill(node1)@10s could not be carried out: nothing was done"),
+        ("pause(node1)@10s", Faults(events=[event("kill", 10.0)], undone=[event("start", 30.0)]),
+         "faults.json has other faults than those that were asked for (pause(node1)@10s)"),
     ],
 )  # fmt: skip
 def test_what_was_not_done_or_not_undone_is_said(asked: str, faults: Faults | None, why: str) -> None:
@@ -267,6 +273,54 @@ def test_damaged_evidence_of_faults_is_said_and_counts_for_nothing(tmp_path: Pat
     assert any("faults.json" in warning for warning in summary.warnings)
 
 
+@pytest.mark.parametrize("content", ["{", "null", "{}", '{"asked": "garbage"}'])
+def test_a_file_that_nobody_asked_for_makes_no_loss_good(content: str, tmp_path: Path) -> None:
+    folder = faulted(tmp_path, account={**ACCOUNT, "lost": 5000})
+    edit_json(folder / "trial.json", trial_phases=[{"name": "run"}])
+    (folder / "run-1/faults.json").write_text(content)
+    (of,) = summarise(tmp_path).trials
+    assert of.status == "invalid"
+    assert "faults.json is there" in (of.reason or "")
+
+
+def test_a_window_that_no_run_has_is_not_believed(tmp_path: Path) -> None:
+    folder = faulted(tmp_path, account={**ACCOUNT, "by_second": [[]]})
+    edit_json(folder / "run-1/faults.json", window_began=0, window_ended=1e300)
+    summary, _ = measured.read(tmp_path)
+    assert [run.faults[0].zero_seconds for run in summary.trials[0].faults] == [4]
+
+
+def test_a_fault_after_the_window_is_none_though_clients_still_waited_for_answers(tmp_path: Path) -> None:
+    folder = faulted(tmp_path, account=ACCOUNT)
+    edit_json(folder / "run-1/faults.json", window_ended=1795240009.5)
+    (of,) = summarise(tmp_path).trials
+    assert of.reason == "run-1: kill(node1)@10s was carried out in second 10, after the window of 10 s (and 1 more)"
+
+
+def test_what_several_hosts_return_from_counts_from_the_last_of_them() -> None:
+    stop = {"a": FaultOnHost(at=10.0), "b": FaultOnHost(at=10.0)}
+    start = {"a": FaultOnHost(at=20.0), "b": FaultOnHost(at=55.0)}
+    events = [event("stop", 10.0, target="a+b", hosts=stop), event("start", 20.0, target="a+b", hosts=start)]
+    (found,) = costs(Faults(events=events), [100] * 10 + [0] * 50 + [100] * 30, [])
+    assert (found.until, found.restore_seconds) == (55, 5)
+
+
+def test_faults_of_the_same_second_are_told_apart_by_name_and_not_by_milliseconds() -> None:
+    a, b = cost(SERIES), replace(cost(SERIES), target="other")
+    trials = [
+        Trial("t", "t", "t", "ok", faults=[FaultedRun("run", 1, ASKED, 100.0, order, {}, None, None)])
+        for order in ([a, b], [b, a])
+    ]
+    for each in same_faults(trials):
+        assert len({str(fault) for _, fault in each.found}) == 1
+
+
+def test_the_worst_second_may_begin_before_the_fault_where_slots_are_longer() -> None:
+    slots = [Slot(8, 4, 100, {99: 9000.0}, {}), Slot(12, 4, 100, {99: 1.0}, {})]
+    (found,) = costs(killed(10.5), [100] * 20, slots)
+    assert found.worst_p99_ms == 9000
+
+
 def test_a_run_with_faults_is_never_ranked_with_one_without() -> None:
     def of(name: str, **conditions: Any) -> Trial:
         return Trial(name, name, name, "ok", conditions=Conditions(**conditions))
@@ -341,6 +395,8 @@ def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_o
 def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() -> None:
     assert changed([ill(4)], [ill(4, lost=1)], "lost") == ("regression", "there was none before")
     assert changed([ill(4, lost=1)], [ill(4)], "lost")[0] == "inconclusive"
+    three = replace(ill(4), faults=[run for lost in (0, 0, 5000) for run in ill(4, lost=lost).faults])
+    assert changed([ill(4)] * 4, [three] * 4, "lost") == ("regression", "there was none before")
 
 
 def test_compare_has_the_figures_and_refuses_other_faults(tmp_path: Path) -> None:

@@ -79,6 +79,14 @@ def test_what_is_no_change_of_level(series: list[float]) -> None:
     assert changes(series) == []
 
 
+@pytest.mark.parametrize("length", [300, 310, 345, 600])
+def test_the_block_of_a_change_belongs_to_neither_level(length: int) -> None:
+    series = np.random.default_rng(1).poisson(1000, 2 * HOUR).astype(float)
+    series[2010 : 2010 + length] = 50
+    first, second = changes(series.tolist())
+    assert [first.after, second.before] == pytest.approx([50, 50], abs=5)
+
+
 def test_a_standstill_is_a_level() -> None:
     assert changes([1000.0] * HOUR + [0.0] * HOUR) == [LevelChange(0, HOUR, 2 * HOUR, 1000.0, 0.0)]
 

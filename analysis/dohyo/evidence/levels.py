@@ -38,8 +38,8 @@ class LevelChange:
 
     :ivar at: second of the series, to about `_BLOCK_SECONDS`
     :ivar begin: of the level before it; of the one after it `end` is the end
-    :ivar before: mean of the level before it
-    :ivar after: mean of the one after it
+    :ivar before: the level before it, as the median of means over `_BLOCK_SECONDS`
+    :ivar after: the same of the one after it
     """
 
     begin: int
@@ -60,10 +60,11 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
     control = Control(minimal_relative_segment_length=least / count, minimal_gain_to_split=_PENALTY * math.log(count))
     found = changeforest((blocks / scatter).reshape(-1, 1), "change_in_mean", "sbs", control).split_points()
     ends = _worth_telling(blocks, [0, *map(int, found), count])
-    means = [float(blocks[begin:end].mean()) for begin, end in pairwise(ends)]
+    # A block may have seconds of two levels, and a short level is found some blocks too long: the median has neither.
+    medians = [float(np.median(blocks[begin:end])) for begin, end in pairwise(ends)]
     return [
-        LevelChange(*(each * _BLOCK_SECONDS for each in ends[place : place + 3]), *means[place : place + 2])
-        for place in range(len(means) - 1)
+        LevelChange(*(each * _BLOCK_SECONDS for each in ends[place : place + 3]), *medians[place : place + 2])
+        for place in range(len(medians) - 1)
     ]
 
 

@@ -247,9 +247,11 @@ class TrialState(Struct, frozen=True):
 class FaultOnHost(Struct, frozen=True):
     """What a fault did on a host.
 
+    :ivar at: its begin in seconds of the window, by the controller's clock
     :ivar began: seconds since 1970 by the host's clock; None: it was not done
     """
 
+    at: Number | None = None
     began: Number | None = None
     done: Number | None = None
     what: str | None = None

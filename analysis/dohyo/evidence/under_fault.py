@@ -6,6 +6,7 @@ docs/faults.md#what-is-measured-under-a-fault defines each figure.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ FULL_SHARE, LOW_SHARE = 0.9, 0.5
 # second between two bad ones is no recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9
+# Seconds; a longer window is that of a damaged file.
+_LONGEST = 366 * 86_400
 _P99 = 99
 
 
@@ -99,9 +102,10 @@ def in_window(faults: Faults, measured: float | None) -> float | None:
 
     :param measured: length of the shortest client's; None: not known
     """
-    planned = None
+    planned: float | None = None
     if faults.window_began is not None and faults.window_ended is not None:
-        planned = faults.window_ended - faults.window_began
+        length = faults.window_ended - faults.window_began
+        planned = length if 0 <= length <= _LONGEST else None
     return min((each for each in (planned, measured) if each is not None), default=None)
 
 
@@ -125,7 +129,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
         if until is not None and until < end:
             again = int(until)
             restored, restore = _full(successes[again : _next(begins, until, end)], before, until - again)
-        slots = [slot for slot in waited if first <= slot.start < last]
+        slots = [slot for slot in waited if slot.start < last and slot.start + slot.seconds > first]
         worst = max(slots, key=lambda slot: slot.percentiles_ms[_P99], default=None)
         watched = successes[first:last]
         found.append(
@@ -160,13 +164,20 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
             yield f"faults were asked for ({asked}), and faults.json is missing"
         return
     planned = _planned(asked if asked is not None else faults.asked)
-    if planned is not None and len(faults.events) != planned:
-        yield f"{len(faults.events)} of {planned} faults are in faults.json ({asked or faults.asked})"
+    if not planned:
+        yield f"faults.json is there, and what it was asked for cannot be read ({asked or faults.asked})"
+        return
+    if len(faults.events) != len(planned):
+        yield f"{len(faults.events)} of {len(planned)} faults are in faults.json ({asked or faults.asked})"
+    elif Counter(planned) != Counter((each.kind, each.target) for each in faults.events):
+        yield f"faults.json has other faults than those that were asked for ({asked or faults.asked})"
     for event in (*faults.events, *faults.undone):
         name = f"{event.kind}({event.target})" + ("" if event.planned is None else f"@{event.planned:g}s")
         errors = [f"{host}: {of.error}" for host, of in sorted(event.hosts.items()) if of.error]
-        if errors or event.began is None:
+        if errors or event.began is None or not event.hosts:
             yield f"{name} could not be carried out: {'; '.join(errors) or 'nothing was done'}"
+        elif event.began < 0:
+            yield f"{name} was carried out before the window"
         elif event.planned is not None and seconds is not None and event.began >= seconds:
             yield f"{name} was carried out in second {event.began:.0f}, after the window of {seconds:.0f} s"
         elif hurts(event) and (left := [host for host in sorted(event.hosts) if _ended(event, host, faults) is None]):
@@ -216,20 +227,27 @@ def _until(event: FaultEvent, faults: Faults) -> float | None:
 def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
     """When the first thing began that ends it on a host."""
     kind = scenario_faults.ENDS.get(event.kind)
+    since = _at(event, host)
     later = [
-        each.began
+        at
         for each in (*faults.events, *faults.undone)
         if each.kind == kind
         and host in each.hosts
-        and each.began is not None
-        and each.began >= (event.began or -math.inf)
+        and (at := _at(each, host)) is not None
+        and at >= (-math.inf if since is None else since)
     ]
     return min(later, default=None)
 
 
-def _planned(asked: str) -> int | None:
-    """How many faults were asked for; None where that cannot be read."""
+def _at(event: FaultEvent, host: str) -> float | None:
+    """When it began on a host; in earlier evidence on the first of its hosts."""
+    own = event.hosts[host].at
+    return event.began if own is None else own
+
+
+def _planned(asked: str) -> list[tuple[str, str]] | None:
+    """Kinds and targets that were asked for; None where that cannot be read."""
     try:
-        return len(scenario_faults.parse(asked))
+        return [(each.kind, each.target) for each in scenario_faults.parse(asked)]
     except BadInputError:
         return None

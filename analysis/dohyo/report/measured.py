@@ -159,7 +159,8 @@ def _ill(phase: Phase) -> Ill | None:
         return None
     wrong: Counter[int] = Counter()
     for client in phase.clients:
-        for second, *kinds in client.report.accounting.by_second if client.report.accounting else ():
+        rows = client.report.accounting.by_second if client.report.accounting else []
+        for second, *kinds in filter(None, rows):
             wrong[second] += sum(kinds[:_KINDS_OF_WRONG])
     return Ill(
         of,

@@ -22,7 +22,7 @@ LED = {"hbase": "the NameNode's host", "mysql": "the primary", "postgresql": "th
 _FAULT = re.compile(r"([a-z]+)\(([^()]*)\)@([^,()\s]+)")
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|m|h)?")
 _UNITS = {None: 1, "s": 1, "m": 60, "h": 3600}
-_NODE = re.compile(r"node([0-9]+)")
+_NODE = re.compile(r"node([0-9]{1,6})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 EXAMPLE = "kill(node2)@60s, start(node2)@90s"
 
@@ -46,7 +46,9 @@ class Fault:
 
     def __str__(self) -> str:
         """As a scenario has it."""
-        return f"{self.kind}({self.target})@{self.at:g}s"
+        # All digits, and no exponent: it is read again.
+        at = f"{self.at:.9f}".rstrip("0").rstrip(".")
+        return f"{self.kind}({self.target})@{at}s"
 
 
 def parse(text: str) -> list[Fault]:

@@ -30,6 +30,8 @@ def check(scenario: Scenario) -> None:
             f"discard={scenario['discard']} with repeats={scenario['repeats']}: nothing would be left; repeats must be"
             " the larger one"
         )
+    if not scenario.phases and scenario.faults:
+        raise BadInputError(f"faults={scenario['faults']}: a load has none; add a run (phases), or leave faults out")
     _check_rounds(scenario)
     _check_equal(scenario)
     _check_reuse(scenario)

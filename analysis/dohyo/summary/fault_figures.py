@@ -58,13 +58,17 @@ class FaultFigure:
             return self.of_fault(fault)
         return self.of_run(run) if self.of_run else None
 
-    def words(self, values: Sequence[float]) -> str:
-        """The median, and of several runs the range."""
+    def words(self, values: Sequence[float], runs: int | None = None) -> str:
+        """The median, and of several runs the range.
+
+        :param runs: how many there are; of some the figure may not be known
+        """
         if not values:
             return "\N{EN DASH}"
         middle = self._word(statistics.median(values))
         low, high = self._word(min(values)), self._word(max(values))
-        return middle if len(values) == 1 or low == high else f"{middle} [{low}, {high}]"
+        known = f" ({len(values)} of {runs} known)" if runs is not None and len(values) < runs else ""
+        return (middle if len(values) == 1 or low == high else f"{middle} [{low}, {high}]") + known
 
     def _word(self, value: float) -> str:
         return _NOT_IN_WINDOW if value == NEVER else self.write(value)
@@ -139,7 +143,10 @@ def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
     together: dict[tuple[str, str, str, int], SameFault] = {}
     for trial in trials:
         for run in trial.faults:
-            for number, fault in enumerate(run.faults, start=1):
+            # Not by time: hosts carry out what is for the same second in either order.
+            by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
+            for fault in run.faults:
+                number = 1 + next(at for at, each in enumerate(by_name) if each is fault)
                 key = (trial.system, point_name(trial.point), run.phase, number)
                 together.setdefault(key, SameFault(trial, run.phase, number, [])).found.append((run, fault))
     return list(together.values())

@@ -184,6 +184,8 @@ def other_target(run: RunFacts) -> Iterator[str]:
 def other_faults(run: RunFacts) -> Iterator[str]:
     """Whether something of the faults that were asked for was not done, or not undone."""
     seconds = min((client.run.seconds for client in run.clients if client.run.seconds is not None), default=None)
+    if run.faults is not None:
+        seconds = under_fault.in_window(run.faults, seconds)
     yield from (f": {why}" for why in under_fault.problems(run.asked_faults, run.faults, seconds))
 
 

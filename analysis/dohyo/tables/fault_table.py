@@ -28,7 +28,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
             label(each.trial),
             _fault(each),
             f"{statistics.median(fault.at for _, fault in each.found):,.0f}",
-            *(figure.words(figure.values(each.found)) for figure in (BEFORE, *OF_FAULTS)),
+            *(figure.words(figure.values(each.found), len(each.found)) for figure in (BEFORE, *OF_FAULTS)),
         ]
         for each in found
     ]
@@ -36,7 +36,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     records = [
         [
             label(each.trial) + (f" [{each.phase}]" if each.phase != RUN else ""),
-            *(figure.words(figure.values(each.found)) for figure in OF_RUNS),
+            *(figure.words(figure.values(each.found), len(each.found)) for figure in OF_RUNS),
             _by_kind([run for run, _ in each.found]),
         ]
         for each in first

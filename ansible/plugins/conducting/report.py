@@ -89,7 +89,15 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
             ]
             for key in ("began", "done")
         }
-        hosts = {name: {key: each[key] for key in ("began", "done", "what", "error")} for name, each in done.items()}
+        hosts = {
+            name: {
+                "at": None
+                if each["began"] is None
+                else in_window(each["began"] - conductor.hosts[name].reading.offset),
+                **{key: each[key] for key in ("began", "done", "what", "error")},
+            }
+            for name, each in done.items()
+        }
         return {
             "kind": kind,
             "target": target,
