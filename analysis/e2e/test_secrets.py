@@ -30,7 +30,13 @@ CASSANDRA = {
     "cassandra_authentication": True,
     "cassandra_tls": True,
 }
-HBASE = {**TRIAL, "trial_system": "hbase", "hbase_heap": "512m", "hbase_tls": True}
+HBASE = {
+    **TRIAL,
+    "trial_system": "hbase",
+    **{f"hbase_{part}heap": "256m" for part in ("", "master_", "namenode_", "datanode_", "zookeeper_")},
+    "hbase_tls": True,
+    "hbase_authentication": True,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +105,15 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
         assert stock("cassandra", *patient, wrong, binding="scylla").returncode != 0, wrong
 
 
-def test_hbase_with_tls_lets_in_only_who_has_a_certificate(tmp_path: Path) -> None:
+def hdfs(*options: str) -> subprocess.CompletedProcess[str]:
+    """A client of the servers' HDFS without a ticket."""
+    (lib,) = (HOME / "install/hbase").glob("*/lib")
+    java = [str(ROOT / ".setup/java/bin/java"), "-Xmx64m", "-cp", f"{HOME}/run/hbase/conf:{lib}/*"]
+    shell = [*java, "org.apache.hadoop.fs.FsShell", *options, "-ls", "/"]
+    return subprocess.run(shell, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -> None:
     variables = {**HBASE, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["hbase"]}
     for playbook in ("deploy.yml", "trial.yml"):
         assert play(playbook, None, tmp_path, variables=variables, check=lambda: None, timeout=300) is None
@@ -107,13 +121,24 @@ def test_hbase_with_tls_lets_in_only_who_has_a_certificate(tmp_path: Path) -> No
     assert (tmp_path / "raw/run-1/localhost/result.txt") in written
     assert [file for file in written if b"PRIVATE KEY" in file.read_bytes()] == []
     notes = json.loads((tmp_path / "raw/conditions.json").read_text())["notes"]
-    expected = {"TLS to clients", "TLS among nodes", "clients have certificates", "without TLS: ZooKeeper"}
-    assert expected <= set(notes)
+    expected = {"TLS to clients", "TLS among nodes", "clients have certificates", "without TLS: ZooKeeper, HDFS"}
+    assert {*expected, "clients and nodes log in by Kerberos"} <= set(notes)
+    keys = [file.read_bytes() for file in HOME.glob("secret/hbase/**/*keytab")]
+    assert keys
+    assert [file for file in written if any(key in file.read_bytes() for key in keys)] == []
+    secret = [file for file in (HOME / "secret/hbase").rglob("*") if file.is_file()]
+    assert {file.stat().st_mode & 0o077 for file in secret} == {0}
 
     assert stock("hbase", "operationtimeout=30000").returncode == 0
     for refused in (
         "hbase.client.netty.tls.enabled=false",
         "hbase.rpc.tls.keystore.location=",  # no certificate
         "hbase.rpc.tls.truststore.location=",  # the JVM's own authorities
+        "hbase.security.authentication=simple",  # no ticket
+        "principal=somebody",  # without a key
     ):
         assert stock("hbase", "operationtimeout=5000", refused).returncode != 0, refused
+    for without in ("simple", "kerberos"):
+        said = hdfs("-D", f"hadoop.security.authentication={without}")
+        refused = "SIMPLE authentication is not enabled" in said.stderr
+        assert (said.returncode, refused) == (1, without == "simple"), said
