@@ -40,6 +40,10 @@ def test_faults_are_in_the_order_of_their_times() -> None:
         ("kill(node2)@soon", "'soon' is no time in the measured window"),
         ("kill()@60s", "the target must be any, seed, leader, nodeN"),
         ("kill(node2+node2)@60s", "a host is named twice"),
+        ("partition(node2)@60s", "a partition is between groups of hosts, divided by |"),
+        ("kill(node2|node1)@60s", "only a partition has groups of hosts; join hosts with +"),
+        ("partition(node2|node1+node2)@60s", "a host is named twice"),
+        ("heal()@60s", "nothing before it is ended by heal; say when there is a partition"),
         ("start(node2)@60s", "nothing before it is ended by start; say when there is a kill or stop"),
         ("kill(node2)@60s, resume(node2)@80s", "nothing before it is ended by resume; say when there is a pause"),
     ],
@@ -59,6 +63,8 @@ def test_targets_are_hosts_by_number_name_or_role() -> None:
     assert named("any") == ["b"]
     assert on_hosts("kill(any)@1s", ["alone"], "cassandra")[0]["hosts"] == ["alone"]
     assert named("node1+node3") == ["a", "c"]
+    apart, heal = on_hosts("partition(node2 | node1+c)@1s, heal()@2s", HOSTS, "cassandra")
+    assert (apart["target"], apart["groups"], heal["hosts"]) == ("node2|node1+c", [["b"], ["a", "c"]], HOSTS)
     for target, role, why in (
         ("node4", "mysql", "node4: is no database host; there are a, b, c, node1 to node3"),
         ("leader", "cassandra", "cassandra has none, as all nodes are equal"),
@@ -77,6 +83,8 @@ def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
         check_place(found, "mysql", 1)
     with pytest.raises(BadInputError, match=r"attached servers are not ours"):
         check_place(found, "mysql", 2, attached=True)
+    with pytest.raises(BadInputError, match=r"fill\(any\)@1s: not on this machine alone.*give hosts with --inventory"):
+        check_place(parse("fill(any)@1s"), "mysql", 1, local=True)
     with pytest.raises(BadInputError, match=r"leader: cassandra has none"):
         check_place(parse("kill(leader)@1s"), "cassandra", 4)
 
@@ -111,9 +119,9 @@ def test_with_faults_a_client_goes_on_and_what_fails_is_a_result(tmp_path: Path)
 
 def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
     asked = scenario(tmp_path, faults="kill(any)@3s", duration="30s")
-    together.check_faults_at(asked, 1, ())
+    together.check_faults_at(asked, 1, (), local=True)
     with pytest.raises(BadInputError, match=r"nothing is done to them"):
-        together.check_faults_at(asked, 1, ("cassandra",))
+        together.check_faults_at(asked, 1, ("cassandra",), local=True)
 
 
 def test_the_program_knows_all_kinds() -> None:
@@ -268,3 +276,73 @@ def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -
     wait_for(lambda: is_whole(folder))
     assert [each["error"] for each in done(folder)[:-1]] == [None, "no process of db runs here", None]
     assert works(home)
+
+
+# ---- What takes root -------------------------------------------------------------------------------------------------
+
+# Addresses of one network namespace of its own: whether .1 answers .2.
+ANSWERS = """
+import socket
+with socket.create_server(("10.9.9.1", 7)) as server:
+    socket.create_connection(("10.9.9.1", 7), 0.7, ("10.9.9.2", 0))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nft"), reason="needs root and nft")
+def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -> None:
+    with subprocess.Popen(["unshare", "--net", "sleep", "60"]) as keeper:
+        within = ["nsenter", f"--target={keeper.pid}", "--net"]
+        wait_for(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
+        for words in ("link set lo up", "address add 10.9.9.1/32 dev lo", "address add 10.9.9.2/32 dev lo"):
+            subprocess.run([*within, "ip", *words.split()], check=True)
+
+        def answers() -> bool:
+            said = subprocess.run([*within, sys.executable, "-c", ANSWERS], capture_output=True, text=True, check=False)
+            assert said.returncode == 0 or "TimeoutError" in said.stderr, said.stderr
+            return said.returncode == 0
+
+        def fault(verb: str, *words: Any, stdin: Any = "") -> str:
+            argv = [*within, home / "bin/fault", verb, *words]
+            return subprocess.run(argv, input=json.dumps(stdin), capture_output=True, text=True, check=True).stdout
+
+        assert fault("check", "partition", stdin={"folders": []}) == ""
+        assert answers()
+        event = {"n": 0, "kind": "partition", "at": 0.1, "apart": ["10.9.9.1"]}
+        fault("serve", home, "here", stdin={"role": "db", "patience": 20, "folders": [], "events": [event]})
+        folder = home / "run/fault-here"
+        begin(folder, 50)
+        wait_for(lambda: done(folder))
+        assert done(folder)[0]["error"] is None
+        assert not answers()
+        assert "undone: packets from 10.9.9.1 again" in fault("undo", home)
+        assert answers()
+        keeper.kill()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a file system of its own")
+def test_a_full_disk_has_room_again_when_it_is_undone(home: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with subprocess.Popen(["unshare", "--mount", "sleep", "60"]) as keeper:
+        within = ["nsenter", f"--target={keeper.pid}", "--mount"]
+        wait_for(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
+        subprocess.run([*within, "mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", disk], check=True)
+        seen = Path(f"/proc/{keeper.pid}/root{disk}")
+
+        def fault(verb: str, *words: Any, stdin: Any = "") -> str:
+            argv = [*within, home / "bin/fault", verb, *words]
+            return subprocess.run(argv, input=json.dumps(stdin), capture_output=True, text=True, check=True).stdout
+
+        plan = {"role": "db", "patience": 20, "folders": [str(disk / "data")]}
+        assert fault("check", "fill", stdin=plan) == ""
+        assert "is on the disk of the system" in fault("check", "fill", stdin={"folders": ["/var/lib/nowhere"]})
+        (seen / "data").mkdir()
+        fault("serve", home, "here", stdin={**plan, "events": [{"n": 0, "kind": "fill", "at": 0.1, "apart": []}]})
+        folder = home / "run/fault-here"
+        begin(folder, 50)
+        wait_for(lambda: done(folder))
+        assert done(folder)[0]["error"] is None
+        assert shutil.disk_usage(seen).free < 2 << 20
+        assert "undone: removed" in fault("undo", home)
+        assert shutil.disk_usage(seen).free > 40 << 20
+        keeper.kill()

@@ -13,7 +13,9 @@ from dohyo.bad_input import BadInputError, unknown
 
 NONE = "none"
 # What ends a fault of each kind.
-ENDS = {"kill": "start", "stop": "start", "pause": "resume"}
+ENDS = {"kill": "start", "stop": "start", "pause": "resume", "partition": "heal", "fill": "free"}
+# What needs no root, and no hosts of its own.
+OF_PROCESSES = ("kill", "stop", "start", "pause", "resume")
 KINDS = (*ENDS, *dict.fromkeys(ENDS.values()))
 ANY, SEED, LEADER = "any", "seed", "leader"
 # The systems whose first host has a role that the others do not have.
@@ -31,7 +33,7 @@ EXAMPLE = "kill(node2)@60s, start(node2)@90s"
 class Fault:
     """One fault, or what ends one.
 
-    :ivar target: as it was given: names joined with "+"
+    :ivar target: as it was given: names joined with "+", of a partition groups of them divided by "|"
     :ivar at: seconds in the measured window
     """
 
@@ -40,9 +42,9 @@ class Fault:
     at: float
 
     @property
-    def names(self) -> list[str]:
-        """The names of its target."""
-        return self.target.split("+")
+    def groups(self) -> list[list[str]]:
+        """The names of its target; one group, but for a partition. None of a heal without a target, which is for all."""
+        return [group.split("+") for group in self.target.split("|") if group]
 
     def __str__(self) -> str:
         """As a scenario has it."""
@@ -82,15 +84,22 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
     at = _TIME.fullmatch(time)
     if at is None:
         raise BadInputError(f"{said}: '{time}' is no time in the measured window, such as 60s or 2m")
-    names = [name.strip() for name in inside.split("+")]
+    groups = [[name.strip() for name in group.split("+")] for group in inside.split("|")]
+    if kind == "heal" and not inside.strip():
+        groups = []
+    names = [name for group in groups for name in group]
     if not all(_NAME.fullmatch(name) for name in names):
         raise BadInputError(
             f"{said}: the target must be {ANY}, {SEED}, {LEADER}, nodeN (node2: the second database host) or the"
             " name of a host; several are joined with +"
         )
+    if kind == "partition" and len(groups) < 2:
+        raise BadInputError(f"{said}: a partition is between groups of hosts, divided by |: partition(any|node1+node3)")
+    if kind != "partition" and len(groups) > 1:
+        raise BadInputError(f"{said}: only a partition has groups of hosts; join hosts with +")
     if len(set(names)) < len(names):
         raise BadInputError(f"{said}: a host is named twice")
-    return Fault(kind, "+".join(names), float(at[1]) * _UNITS[at[2]])
+    return Fault(kind, "|".join("+".join(group) for group in groups), float(at[1]) * _UNITS[at[2]])
 
 
 def _check_ends(found: Sequence[Fault]) -> None:
@@ -102,12 +111,15 @@ def _check_ends(found: Sequence[Fault]) -> None:
             raise BadInputError(f"{fault}: nothing before it is ended by {fault.kind}; say when there is a {kinds}")
 
 
-def check_place(found: Sequence[Fault], role: str, hosts: int | None, *, attached: bool = False) -> None:
+def check_place(
+    found: Sequence[Fault], role: str, hosts: int | None, *, attached: bool = False, local: bool = False
+) -> None:
     """Checks that there can be such faults where the servers are.
 
     :param role: of the system
     :param hosts: how many database hosts there are; None: not known
     :param attached: the servers are not ours
+    :param local: the servers are on this machine, which no inventory describes
     :raises BadInputError: naming the fault and the way out
     """
     for fault in found:
@@ -116,7 +128,12 @@ def check_place(found: Sequence[Fault], role: str, hosts: int | None, *, attache
                 f"{fault}: attached servers are not ours, and nothing is done to them; measure servers that Dohyo"
                 f" starts, or leave faults out (--set faults={NONE})"
             )
-        for name in fault.names:
+        if local and fault.kind not in OF_PROCESSES:
+            raise BadInputError(
+                f"{fault}: not on this machine alone, where there are only {', '.join(OF_PROCESSES)}; give hosts with"
+                " --inventory"
+            )
+        for name in (name for group in fault.groups for name in group):
             if name == LEADER and role not in LED:
                 raise BadInputError(f"{fault}: {_no_leader(role)}")
             number = _NODE.fullmatch(name)
@@ -154,17 +171,20 @@ def _no_leader(role: str) -> str:
 
 
 def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, object]]:
-    """The faults with the hosts that they are for.
+    """The faults with the hosts that they are for, and the groups of a partition.
 
     :raises BadInputError: naming the fault whose target there is not
     """
     planned: list[dict[str, object]] = []
     for fault in parse(text):
         try:
-            names = [resolved(name, hosts, role) for name in fault.names]
+            groups = [[resolved(name, hosts, role) for name in group] for group in fault.groups] or [list(hosts)]
         except BadInputError as error:
             raise BadInputError(f"{fault}: {error}") from error
+        names = [name for group in groups for name in group]
         if len(set(names)) < len(names):
             raise BadInputError(f"{fault}: a host is named twice: {', '.join(names)}")
-        planned.append({"kind": fault.kind, "target": fault.target, "at": fault.at, "hosts": names})
+        planned.append(
+            {"kind": fault.kind, "target": fault.target, "at": fault.at, "groups": groups, "hosts": names}
+        )
     return planned
