@@ -27,7 +27,7 @@ from dohyo.planning import sizing
 from dohyo.report import files, measured, page, site
 from dohyo.running import attach, comparing, doctor, runner
 from dohyo.running.experiment import reopen
-from dohyo.scenario import loading, properties, systems
+from dohyo.scenario import loading, properties, systems, together
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary import kept, regression, validity
@@ -168,6 +168,12 @@ def run(
         systems.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)
     attach.check(chosen, target, max_data)
+    together.check_faults_at(
+        chosen,
+        hosts.stated(chosen.values).count,
+        attach.of(chosen),
+        local=chosen_inventory is None and "host_count" not in chosen.values,
+    )
     asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,

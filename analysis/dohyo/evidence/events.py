@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from dohyo.evidence.hdr_log import Interval, divided
-from dohyo.operations import calls, is_call, is_failure
+from dohyo.operations import calls, is_call, is_failure, is_success
 
 # A dip is at least so many seconds in a row, each with less than this share of the run's mean.
 DIP_SECONDS = 3
@@ -105,10 +105,11 @@ class Seconds:
         :param measured: length of the shortest client's measured window; None: not known, then what all logs cover. A
             log ends with the last answer, which may be long before the window does.
         """
-        end = measured if measured is not None else min(self._ends.values(), default=0.0)
-        whole = round(end - 0.4) if self._ends else 0  # a last second of 0.9 s still tells the rate
-        names = [name for name in self._counts if not is_failure(name)]
-        return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
+        return self._by_second([name for name in self._counts if not is_failure(name)], measured)
+
+    def successes(self, measured: float | None = None) -> list[int]:
+        """The same without those that found nothing."""
+        return self._by_second([name for name in self._counts if is_success(name)], measured)
 
     def errors(self) -> dict[int, int]:
         """Operations that failed, for each second that has any."""
@@ -117,6 +118,11 @@ class Seconds:
     def not_found(self) -> dict[int, int]:
         """Operations that found nothing, for each second that has any."""
         return self._ending_with("-NOT_FOUND")
+
+    def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
+        end = measured if measured is not None else min(self._ends.values(), default=0.0)
+        whole = round(end - 0.4) if self._ends else 0  # a last second of 0.9 s still tells the rate
+        return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def _ending_with(self, outcome: str) -> dict[int, int]:
         names = [name for name in self._counts if name.endswith(outcome)]

@@ -50,16 +50,20 @@ class Slot:
 class OverTime:
     """Adds up intervals of the histogram logs of all clients by time."""
 
-    def __init__(self, most_slots: int = MOST_SLOTS) -> None:
-        """`most_slots`: bound of the number of slots."""
+    def __init__(self, most_slots: int = MOST_SLOTS, *, intended: bool = False) -> None:
+        """:param most_slots: bound of the number of slots
+        :param intended: of latencies from the intended start, and of no others
+        """
         self._most = most_slots
+        self._intended = intended
         self._seconds = 1  # length of a slot
         self._slots: defaultdict[int, Counters] = defaultdict(Counters)  # eight neighbours as one
 
     def add(self, operation: str, interval: Interval) -> None:
         """Takes one interval of a client's log."""
         covered = interval.covered()
-        if is_failure(operation) or operation.startswith((INTENDED, READ_MODIFY_WRITE)):
+        plain = operation.removeprefix(INTENDED)
+        if is_failure(operation) or plain.startswith(READ_MODIFY_WRITE) or (plain != operation) != self._intended:
             return
         if not interval.histogram.total or not covered:
             return

@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from dohyo.evidence import json_values
 from dohyo.evidence.text_file import Warn, limited
-from dohyo.scenario import search
+from dohyo.scenario import faults, search
 from dohyo.scenario.hosts import Hosts
 
 # Numbers may be text, as Ansible writes them.
@@ -203,6 +203,7 @@ class PhaseSettings(Struct, frozen=True):
     warmup: Number | None = None
     duration: Number | None = None
     maxnotfoundrate: Number | None = None
+    faults: str = faults.NONE
 
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
@@ -237,6 +238,54 @@ class TrialState(Struct, frozen=True):
     started: str | None = None
     finished: str | None = None
     manifest: str | None = None
+
+
+# ---- faults.json, which conducting the clients of a run writes -------------------------------------------------------
+
+
+class FaultOnHost(Struct, frozen=True):
+    """What a fault did on a host.
+
+    :ivar began: seconds since 1970 by the host's clock; None: it was not done
+    """
+
+    began: Number | None = None
+    done: Number | None = None
+    what: str | None = None
+    error: str | None = None
+
+
+class FaultEvent(Struct, frozen=True):
+    """A fault, or what ended one; docs/faults.md.
+
+    :ivar target: as it was asked for; of what the end has undone, the host
+    :ivar planned: seconds in the window; None: the end has undone it
+    :ivar offset: of `clock`, in seconds; 0 ends one
+    :ivar began: seconds in the window by the controller's clock; None: it was not done
+    """
+
+    kind: str = ""
+    target: str = ""
+    planned: Number | None = None
+    offset: Number | None = None
+    began: Number | None = None
+    done: Number | None = None
+    hosts: dict[str, FaultOnHost] = {}
+
+
+class Faults(Struct, frozen=True):
+    """What was done to the servers in a run.
+
+    :ivar window_began: seconds since 1970 by the controller's clock
+    :ivar whole: when all servers were ready again, in seconds of the window; None: they were not, or nobody has asked
+    """
+
+    asked: str = faults.NONE
+    window_began: Number | None = None
+    window_ended: Number | None = None
+    events: list[FaultEvent] = []
+    undone: list[FaultEvent] = []
+    whole: Number | None = None
 
 
 class KeptLoad(Struct, frozen=True):

@@ -45,6 +45,7 @@ class Window:
     :ivar run: its number; None for a load that is measured
     :ivar agreed: the instant at which the clients began, warm-up included
     :ivar offsets_ms: the clock of a host against the controller's; 0 for those not in it
+    :ivar ill: hosts that had a fault in it: what their logs do not cover is not known, and no wonder
     """
 
     phase: str
@@ -53,6 +54,7 @@ class Window:
     begin: float
     end: float
     offsets_ms: Mapping[str, float]
+    ill: frozenset[str] = frozenset()
 
     @property
     def key(self) -> _Key:
@@ -349,7 +351,8 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
             for window in windows:
                 begin, end, agreed = window.on_host(host.name)
                 if log.begin > begin:
-                    warn(f"{paths[0]}: begins only after {window} has; its older part may have been rotated away")
+                    if host.name not in window.ill:
+                        warn(f"{paths[0]}: begins only after {window} has; its older part may have been rotated away")
                     continue
                 result[process, window.key] = [
                     Pause(pause.at - agreed, pause.ms) for pause in log.pauses if pause.end > begin and pause.at < end
@@ -368,7 +371,7 @@ def _work_in_windows(
         begin, end, agreed = window.on_host(host)
         short = [path for path, log in logs.items() if log is None or log.begin > begin or log.end < end]
         for path in short:
-            if path not in told:
+            if path not in told and host not in window.ill:
                 told.add(path)
                 warn(f"{path}: does not cover {window}: its {' and '.join(patterns.words)} are not known")
         if not short:

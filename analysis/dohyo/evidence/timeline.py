@@ -14,15 +14,18 @@ class Timeline:
     :ivar operations: the types that any log is of
     :ivar seconds: operations, errors and what was not found, by second
     :ivar latencies: percentiles and the heat map, by slot
+    :ivar waited: the same of latencies from the intended start; nothing of a run without faults
     :ivar inserted: how the rows of a load became more; nothing of a run
     """
 
-    def __init__(self, *, load: bool = False, most_slots: int = MOST_SLOTS) -> None:
+    def __init__(self, *, load: bool = False, faults: bool = False, most_slots: int = MOST_SLOTS) -> None:
         """`most_slots`: bound of the slots of `latencies`."""
         self._load = load
+        self._faults = faults
         self.operations: set[str] = set()
         self.seconds = Seconds()
         self.latencies = OverTime(most_slots)
+        self.waited = OverTime(most_slots, intended=True)
         self.inserted = Inserted()
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
@@ -30,6 +33,8 @@ class Timeline:
         self.operations.add(operation)
         self.seconds.add(client, operation, interval)
         self.latencies.add(operation, interval)
+        if self._faults:
+            self.waited.add(operation, interval)
         if self._load:
             self.inserted.add(operation, interval)
 
@@ -38,4 +43,5 @@ class Timeline:
         self.operations |= other.operations
         self.seconds.merge(other.seconds)
         self.latencies.merge(other.latencies)
+        self.waited.merge(other.waited)
         self.inserted.merge(other.inserted)

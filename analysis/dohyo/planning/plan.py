@@ -98,7 +98,8 @@ def course(scenario: Scenario) -> str:
     for name in scenario.phases:
         phase = scenario.of(name)
         window = f"{phase.duration} s" if phase.duration else f"{phase.number('operationcount'):,} operations"
-        windows[name] = f"{phase.warmup_words} + {window}"
+        disturbed = f" with {phase['faults']}" if phase.faults else ""
+        windows[name] = f"{phase.warmup_words} + {window}{disturbed}"
     if scenario.phases == [phases.RUN]:
         runs = windows[phases.RUN]
     elif len(set(windows.values())) == 1:
@@ -248,4 +249,5 @@ def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
         "duration": phase.duration,
         # For the summary alone.
         "maxnotfoundrate": float(phase["maxnotfoundrate"]),
+        **({"faults": phase["faults"]} if phase.faults else {}),
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.over_time import Slot
 from dohyo.evidence.rows import LOAD, Run
+from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED, is_success
 from dohyo.summary.phase import Phase, add_all
@@ -27,6 +29,9 @@ _Key = tuple[str, str, str]  # system, point, phase
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
 
+# Of a second of an account: stale, never written, corrupt; writes that are maybe follow.
+_KINDS_OF_WRONG = 3
+
 
 def _curve_percentiles() -> list[float]:
     steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
@@ -38,6 +43,24 @@ CURVE_PERCENTILES = _curve_percentiles()
 
 
 @dataclass(frozen=True)
+class Ill:
+    """A run with faults, second by second, over all clients.
+
+    :ivar of: what the faults cost
+    :ivar successes: operations that succeeded
+    :ivar failed: operations that failed
+    :ivar waited: latencies from the intended start; empty without a target rate
+    :ivar wrong: reads that were stale, corrupt or of what was never written
+    """
+
+    of: FaultedRun
+    successes: list[int]
+    failed: dict[int, int]
+    waited: list[Slot]
+    wrong: dict[int, int]
+
+
+@dataclass(frozen=True)
 class MeasuredRun:
     """One run of a phase of a trial, or its load, over all clients.
 
@@ -45,6 +68,7 @@ class MeasuredRun:
     :ivar warmup: seconds from the agreed instant to the measured window
     :ivar throughput: operations without error, second by second
     :ivar slots: latencies over time
+    :ivar ill: what is drawn of a run with faults; None of any other
     """
 
     trial: Trial
@@ -54,6 +78,7 @@ class MeasuredRun:
     run: Run
     throughput: list[int]
     slots: list[Slot]
+    ill: Ill | None = None
 
     @property
     def name(self) -> str:
@@ -115,7 +140,7 @@ class _Kept:
                 continue
             throughput, slots = phase.throughput, list(phase.timeline.latencies.slots())
             self.runs.append(
-                MeasuredRun(trial, phase.kind, phase.number, phase.discarded, phase.run, throughput, slots)
+                MeasuredRun(trial, phase.kind, phase.number, phase.discarded, phase.run, throughput, slots, _ill(phase))
             )
             if not phase.discarded and (trial.status == "ok" or phase.kind == LOAD):
                 key = (trial.system, point_name(trial.point), phase.kind)
@@ -126,6 +151,23 @@ class _Kept:
         """By system, point and phase in the order of measuring, then by operation type."""
         for (_, _, phase), (trial, latencies) in self._merged.items():
             yield from curves(trial, phase, latencies)
+
+
+def _ill(phase: Phase) -> Ill | None:
+    of = phase.under_fault
+    if of is None:
+        return None
+    wrong: Counter[int] = Counter()
+    for client in phase.clients:
+        for second, *kinds in client.report.accounting.by_second if client.report.accounting else ():
+            wrong[second] += sum(kinds[:_KINDS_OF_WRONG])
+    return Ill(
+        of,
+        phase.successes,
+        phase.timeline.seconds.errors(),
+        list(phase.timeline.waited.slots()),
+        {second: count for second, count in sorted(wrong.items()) if count > 0 and second >= 0},
+    )
 
 
 def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list[Curve]:

@@ -12,7 +12,7 @@ import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
-from dohyo.scenario import key_columns, slo
+from dohyo.scenario import faults, key_columns, slo
 from dohyo.sizes import LETTERS, SIZES, size_bytes
 
 # Who reads a property (``by`` in properties.yml), in words; a binding's own are read by it alone.
@@ -85,6 +85,7 @@ class Property:
             "names": "names separated by commas",
             "bounds": "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas:"
             f" {', '.join(slo.PERCENTILES)}; of every operation, or of {', '.join(slo.OPERATIONS)}; us, ms, s",
+            "faults": f"faults such as {faults.EXAMPLE}, or {faults.NONE}; kinds: {', '.join(faults.KINDS)}",
             "columns": "columns such as host int 10, user bigint 1000, when timestamp",
             "identifier": "at most 40 letters A-Z, digits, _ and -, the first of them a letter or _",
             "file": "the name of a file that exists",
@@ -153,6 +154,9 @@ class Property:
         except ValueError:
             return None
         return slo.plain(value)
+
+    def _faults(self, value: str) -> str:
+        return faults.plain(value)
 
     def _columns(self, value: str) -> str:
         try:

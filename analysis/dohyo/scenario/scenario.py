@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo.scenario import phases, properties, published, systems
+from dohyo.scenario import faults, phases, properties, published, systems
 from dohyo.scenario.hosts import Hosts
 
 MATRIX = "matrix."
@@ -120,7 +120,16 @@ class Scenario:
                 "operationtimeout": str(tries * self.number("operationtimeout")),
             }
         values = {**self.values, **implied, **own}
+        if values.get("faults", faults.NONE) != faults.NONE:
+            # What a fault costs is the result: a client goes on as long as the window lasts.
+            stall = str(max(self.number("stalltime"), min(86_400, int(values.get("duration", "0")))))
+            values = {"maxerrorrate": "1", "maxnotfoundrate": "1", "stalltime": stall, **values}
         return replace(self, values=values, phase_values={})
+
+    @property
+    def faults(self) -> list[faults.Fault]:
+        """What is done to the servers in a run, in the order of their times."""
+        return faults.parse(self["faults"])
 
     @property
     def warmup(self) -> int:

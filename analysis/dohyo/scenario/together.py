@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import key_columns, phases, properties, search, systems
+from dohyo.scenario import faults, key_columns, phases, properties, search, systems
 from dohyo.scenario.scenario import Scenario
 
 # What verify=acknowledged writes at the beginning of each value (Stamp.java).
@@ -219,6 +221,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
             f"requestdistribution={run['requestdistribution']}: has one newest record, so it needs tablecount=1,"
             f" not {run['tablecount']}"
         )
+    _check_faults(run)
     if run.duration == 0 and run.number("operationcount") == 0:
         raise BadInputError("nothing ends a run: set duration=60s or operationcount=1000000")
     if run.number("batchsize") > 1 and shares["scanproportion"] > 0:
@@ -228,6 +231,38 @@ def _check_run(run: Scenario, load: Scenario) -> None:
             f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread works on the records that it"
             f" has loaded, so it must be that of the load, which is {load['threadcount']}"
         )
+
+
+def _check_faults(run: Scenario) -> None:
+    """Checks that each fault is within the window of a run."""
+    found = run.faults
+    if found and run.duration == 0:
+        raise BadInputError(f"faults={run['faults']}: their times are in a window of known length; set duration=60s")
+    for fault in found:
+        if fault.at >= run.duration:
+            raise BadInputError(
+                f"{fault}: the measured window ends after {run.duration} s (duration); choose an earlier time, or a"
+                " longer window"
+            )
+    if found and run["search"] != "none":
+        raise BadInputError(
+            f"search={run['search']} with faults={run['faults']}: a search compares rates of undisturbed servers; leave"
+            " one out"
+        )
+
+
+def check_faults_at(scenario: Scenario, hosts: int | None, attached: Container[str], *, local: bool) -> None:
+    """Checks that the faults of each system can be where its servers are.
+
+    :param hosts: how many database hosts there are; None: not known
+    :param attached: systems whose servers are not ours
+    :param local: the servers are on this machine, which no inventory describes
+    :raises BadInputError: naming the fault and the way out
+    """
+    for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
+        role = systems.all_systems()[system].role
+        for phase in at_point.phases:
+            faults.check_place(at_point.of(phase).faults, role, hosts, attached=system in attached, local=local)
 
 
 def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:

@@ -23,11 +23,15 @@ _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Trials that are compared with each other: those that agree in the dimensions of the matrix that all have."""
+    """Trials that are compared with each other: those that agree in the dimensions of the matrix that all have, and in
+    their faults.
+    """
     shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
-    points: dict[tuple[str, ...], list[Trial]] = {}
+    points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
-        points.setdefault(tuple(trial.point[key] for key in shared), []).append(trial)
+        faults = (trial.conditions.faults, *(of.get("faults") for of in trial.by_phase.values()))
+        place = (*(trial.point[key] for key in shared), *dict.fromkeys(filter(None, faults)))
+        points.setdefault(place, []).append(trial)
     return list(points.values())
 
 

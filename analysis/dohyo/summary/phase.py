@@ -7,19 +7,24 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from dohyo.evidence import client_folder, events, records
+from dohyo.evidence import accounting, client_folder, events, records, under_fault
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.events import Event, collapses
 from dohyo.evidence.hdr_log import Latencies, is_known
+from dohyo.evidence.result_lines import OK
 from dohyo.evidence.rows import LOAD, Run, together
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn
 from dohyo.evidence.timeline import Timeline
+from dohyo.evidence.under_fault import FaultedRun
 from dohyo.summary import validity
 
 # The exit code of a client that saw the database fail: too many errors, or no success any more.
 _DATABASE_FAILED = 5
+
+# What was done to the servers in it.
+FAULTS = "faults.json"
 
 # A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
 Part = tuple[str, bool]
@@ -37,10 +42,12 @@ class Phase:
         self.discarded = self.number is not None and self.number <= discard
         self.part: Part = (self.kind, self.discarded)
         self.conducted = records.read(folder / "clients.json", Conducted, warn)
+        there = (folder / FAULTS).exists()
+        self.faults = records.read(folder / FAULTS, records.Faults, warn) if there else None
         self.clients: list[ClientFolder] = []
         self.missing: list[str] = []  # hosts whose client has left nothing
         self.latencies: dict[str, Latencies] = {}  # of all clients, in this run alone
-        self.timeline = Timeline(load=self.kind == LOAD, most_slots=most_slots)
+        self.timeline = Timeline(load=self.kind == LOAD, faults=there, most_slots=most_slots)
 
     def hosts(self) -> set[str]:
         """Hosts that have, or should have, left results."""
@@ -87,6 +94,29 @@ class Phase:
         return self.timeline.seconds.throughput(self.shortest)
 
     @property
+    def successes(self) -> list[int]:
+        """The same without those that found nothing; of a run with faults, in the seconds in which any were sent."""
+        end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
+        return self.timeline.seconds.successes(end)
+
+    @property
+    def under_fault(self) -> FaultedRun | None:
+        """What faults did to it; None where there were to be none."""
+        if self.faults is None:
+            return None
+        successes = self.successes
+        return FaultedRun(
+            phase=self.kind,
+            run=self.number,
+            asked=self.faults.asked,
+            before_ops_per_second=under_fault.rate_before(self.faults, successes),
+            faults=under_fault.costs(self.faults, successes, list(self.timeline.waited.slots())),
+            errors={status: count for status, count in sorted(self.run.returns.items()) if status not in OK and count},
+            accounting=accounting.of_clients(client.report.accounting for client in self.clients),
+            ready_seconds=self.faults.whole,
+        )
+
+    @property
     def problems(self) -> list[str]:
         """Why its numbers must not be shown, as far as that does not depend on what the scenario allows."""
         if self.conducted.failure:
@@ -121,6 +151,7 @@ class Phase:
         cpus: Mapping[str, int],
         *,
         strong: bool = False,
+        faults: str | None = None,
     ) -> list[str]:
         """What else makes a run that counts invalid; docs/method.md#when-a-run-is-invalid.
 
@@ -129,6 +160,7 @@ class Phase:
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
         :param strong: the servers promise that a read sees the last acknowledged write
+        :param faults: that it was to have; None: none
         """
         warmups = (client.report.warmup_seconds for client in self.clients)
         agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
@@ -148,17 +180,21 @@ class Phase:
             returns=self.run.returns,
             not_found=self.timeline.seconds.not_found(),
             strong=strong,
+            asked_faults=faults,
+            faults=self.faults,
         ).problems(self.name)
 
     @property
     def system_failed(self) -> bool:
         """Whether its numbers are missing because the system failed under load, and for no other reason."""
-        ended = any(facts.state == "ended" for facts in self.conducted.nodes.values())
+        ended = self.faults is None and any(facts.state == "ended" for facts in self.conducted.nodes.values())
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self, warmup: float) -> list[str]:
-        """When its throughput was low for long. A load may wait for compactions, and slow down as its tables grow."""
-        if self.kind == LOAD:
+        """When its throughput was low for long. A load may wait for compactions, and slow down as its tables grow; a
+        fault is what makes it low.
+        """
+        if self.kind == LOAD or self.faults is not None:
             return []
         which = self.name.replace("-", " ")
         return [f"{which}, {when}" for when in collapses(self.throughput, warmup)]
@@ -169,7 +205,14 @@ class Phase:
         if agreed is None or not seconds:
             return []
         begin = agreed + warmup
-        return [Window(self.kind, self.number, agreed, begin, begin + seconds, self.conducted.offsets_ms())]
+        offsets = self.conducted.offsets_ms()
+        return [Window(self.kind, self.number, agreed, begin, begin + seconds, offsets, self.ill)]
+
+    @property
+    def ill(self) -> frozenset[str]:
+        """The hosts that had a fault in it."""
+        events = self.faults.events if self.faults else []
+        return frozenset(host for event in events if under_fault.hurts(event) for host in event.hosts)
 
     def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
         """What happened in it. A load that is not measured may wait for compactions: only its long dips count."""

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from dohyo import statistics
 from dohyo.figures import percent, point_name
@@ -17,16 +17,16 @@ from dohyo.metrics import METRICS, Row
 from dohyo.scenario.phases import EQUAL
 from dohyo.scenario.properties import plain
 from dohyo.summary.comparison import Key, different_rates, equal_rate, figures, maximum, pair, samples, searches_of
-from dohyo.summary.results import Conditions, Pair, Summary, Trial
+from dohyo.summary.fault_changes import FaultChange, fault_changes
+from dohyo.summary.results import ChangeVerdict, Conditions, Pair, Summary, Trial
 from dohyo.summary.summary import FAIR
 
-Verdict = Literal["regression", "improvement", "within", "inconclusive"]
 BEFORE, AFTER = "before", "after"
 # A change below this is none: hosts that are within it count as the same (canary), and a new build moves code about.
 MARGIN = 0.05
 # Conditions without which the comparison says nothing, and so is all of the workload; others, such as versions and
 # heaps, may be what it is about.
-MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies", "loop")
+MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies", "loop", "faults")
 # What the measurement brings with it.
 _FIGURES = ("connections", "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
 # A rate that follows from what was measured may be another one each time: then its latencies are not compared.
@@ -51,7 +51,7 @@ class Change:
     before: float
     after: float
     pair: Pair
-    verdict: Verdict
+    verdict: ChangeVerdict
     rounds: int | None = None
     reason: str | None = None
     at_rates: tuple[float, float] | None = None
@@ -82,6 +82,7 @@ class Changes:
     :ivar margin: as given to `compare`
     :ivar forced: compared all the same
     :ivar changes: none of experiments that cannot be compared
+    :ivar faults: what faults cost, in the same way
     :ivar problems: trials with nothing to compare, and why
     :ivar single: what is in one of the two experiments alone, or cannot be compared
     """
@@ -91,6 +92,7 @@ class Changes:
     margin: float
     forced: bool = False
     changes: list[Change] = field(default_factory=list)
+    faults: list[FaultChange] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     single: list[str] = field(default_factory=list)
@@ -103,7 +105,7 @@ class Changes:
     @property
     def exit_code(self) -> int:
         """As in docs/method.md#two-experiments: what comes first there outranks the others."""
-        verdicts = {change.verdict for change in self.changes}
+        verdicts = {change.verdict for change in self.changes} | {change.verdict for change in self.faults}
         if not self.comparable:
             return 4
         if "regression" in verdicts:
@@ -143,7 +145,9 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
         for key in common:
             rates = different_rates(first, second, key[0]) if METRICS[key[2]].unit == "ms" else None
             result.changes.append(replace(_change(first, key, of, margin), at_rates=rates))
-        result.differences.extend(_differences(first, _rounds(first, before), second, _rounds(second, after)))
+        rounds = _rounds(first, before), _rounds(second, after)
+        result.faults.extend(fault_changes(*rounds, margin))
+        result.differences.extend(_differences(first, rounds[0], second, rounds[1]))
         for summary, trial in ((before, first), (after, second)):
             where = f"{_name(trial)} in {summary.name}"
             if trial.status != "ok":
@@ -152,10 +156,10 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             result.problems.extend(f"{where}: {search.conclusion}" for search in futile)
         if first.status == second.status == "ok" and not common:
             result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
-    return result if result.comparable else replace(result, changes=[])
+    return result if result.comparable else replace(result, changes=[], faults=[])
 
 
-def verdict(of: Pair, margin: float) -> Verdict:
+def verdict(of: Pair, margin: float) -> ChangeVerdict:
     """What the interval of a change over rounds says: more is better of rates, less of latencies."""
     if of.low is None or of.high is None:
         return "inconclusive"
@@ -167,7 +171,7 @@ def verdict(of: Pair, margin: float) -> Verdict:
     return "improvement" if more != METRICS[of.figure].less_is_better else "regression"
 
 
-def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Verdict, int | None, str | None]:
+def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, ChangeVerdict, int | None, str | None]:
     """The ratio of a figure after to that before, its verdict, and as `Change` has it, what would decide it, and why.
 
     Whatever is within one round says nothing of what differs from round to round, so that it decides nothing.

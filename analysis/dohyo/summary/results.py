@@ -19,6 +19,7 @@ from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.evidence.servers import Server, Span
+from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.metrics import Row, Samples
 from dohyo.scenario.published import Published
@@ -29,6 +30,8 @@ SCHEMA_VERSION = 2
 # ok: measured. incomplete: a log from elsewhere that breaks off. The others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
 
+# What a figure of two experiments comes to (docs/method.md#two-experiments).
+ChangeVerdict = Literal["regression", "improvement", "within", "inconclusive"]
 # What is compared: records, as systems may have different batches; operations where these are not known.
 Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
 # The conditions that the running server has stated, in its own words.
@@ -74,6 +77,7 @@ class Conditions:
     loop: str | None = None  # events: its logical clients go on where answers come; threads: each has one of its own
     event_loops: int | None = None  # threads of the driver that carry a client's requests; the most of any client
     read_before_write: bool | None = None  # an update first reads its record; None also where there are no updates
+    faults: str | None = None  # what was done to the servers in the window; None: nothing
     target: float | None = None  # operations/s asked of each client; None: as fast as possible
     recordcount: int | None = None  # loaded before the run
     scale: float | None = None  # share of the scenario's records and operations, where it was not all of them
@@ -108,6 +112,7 @@ class Trial:
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     notes: list[str] = field(default_factory=list)
     accounting: Accounting | None = None  # what became of acknowledged writes, in all runs
+    faults: list[FaultedRun] = field(default_factory=list)  # what faults did to each run that counts and has some
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first

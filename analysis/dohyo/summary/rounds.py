@@ -93,6 +93,7 @@ class Rounds:
             collapses=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.collapses],
             system_failed=failed,
             # These are of each round: the servers were others.
+            faults=[],
             warmups={},
             cold=[],
             clients=[],

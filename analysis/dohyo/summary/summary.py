@@ -32,6 +32,7 @@ from dohyo.figures import instant, point_name, scaled
 from dohyo.figures import size as size_of
 from dohyo.metrics import Row
 from dohyo.operations import is_call, is_failure
+from dohyo.scenario import faults as scenario_faults
 from dohyo.scenario import published
 from dohyo.scenario.phases import EQUAL, MAX
 from dohyo.scenario.properties import find as find_property
@@ -61,7 +62,7 @@ FAIR = (
 _COUNTED = ("nodes", "write_copies", "read_copies")
 # What may differ from phase to phase of a trial; what is said in one breath stays together.
 _OF_A_PHASE = (
-    ("threads",), ("batchsize",), ("inflight",), ("retries",), ("read_before_write",), ("target",),
+    ("threads",), ("batchsize",), ("inflight",), ("retries",), ("read_before_write",), ("target",), ("faults",),
     ("measured_seconds", "warmup_seconds"),
 )  # fmt: skip
 
@@ -421,6 +422,7 @@ class _Evidence:
             accounting=accounting.of_clients(
                 client.report.accounting for run in measured_phases for client in run.clients
             ),
+            faults=[found for phase in valid if (found := phase.under_fault)],
             rows=result,
             load_is_measured=self._load_is_measured,
             trends=_trends(valid),
@@ -465,9 +467,10 @@ class _Evidence:
         """Warns of hosts whose samples are not of the measured windows, or of less than half of them."""
         measured = sum(phase.run.seconds or 0.0 for phase in counted if phase.window(0))
         hosts = self.folder / "hosts"
+        ill = {host for phase in counted for host in phase.ill}  # without power there is no sample either
         for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
             covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase != LOAD)
-            if not self._load_is_measured and covered < measured / 2:
+            if not self._load_is_measured and covered < measured / 2 and host not in ill:
                 self._warn(
                     f"{self.folder}/hosts/{host}: has samples of {covered:.0f} of {measured:.0f} measured seconds"
                 )
@@ -550,7 +553,7 @@ class _Evidence:
         problems += [
             f"{run.name} on {client.host}: {losses}"
             for run in measured
-            if run.discarded
+            if run.discarded and run.faults is None
             for client in run.clients
             if client.report.accounting and (losses := accounting.losses(client.report.accounting))
         ]
@@ -562,7 +565,8 @@ class _Evidence:
             if status == "ok" and wanted is not None and left != wanted:
                 which = "" if name == RUN else f"{name}: "
                 problems.append(f"{which}{left} of {wanted} repeats have left results")
-        problems += filter(None, [self._row_count()])
+        if all(phase.faults is None for phase in measured):
+            problems += filter(None, [self._row_count()])
         if status == "ok" and problems:
             return "failed" if any(phase.system_failed for phase in phases) else "invalid", _first(problems)
         if status == "failed" and (broken := [run for run in measured if run.conducted.failure]):
@@ -594,11 +598,17 @@ class _Evidence:
                 self._most_not_found(phase),
                 cpus,
                 strong=strong,
+                faults=self._faults_of(phase.kind),
             )
         ]
         found += [problem for phase in counted for problem in self._disturbed(phase, taken)]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
         return found + ([compacting] if compacting else [])
+
+    def _faults_of(self, kind: str) -> str | None:
+        """The faults that runs of a phase were to have; None: none."""
+        asked = self._settings_of(kind).faults
+        return None if asked == scenario_faults.NONE else asked
 
     def _disturbed(self, phase: Phase, taken: Sequence[Taken]) -> list[str]:
         """Whether somebody else took too much of a host's processors from it."""
@@ -744,7 +754,7 @@ class _Evidence:
         for names in _OF_A_PHASE:
             values = {kind: [getattr(of[kind], name) for name in names] for kind in kinds}
             # A window ends when the operations do that began in it.
-            if len({tuple(value and round(value, 1) for value in each) for each in values.values()}) > 1:
+            if len({tuple(map(_tenths, each)) for each in values.values()}) > 1:
                 conditions = replace(conditions, **dict.fromkeys(names))
                 for kind in kinds:
                     by_phase.setdefault(kind, {}).update(zip(names, values[kind], strict=True))
@@ -779,6 +789,7 @@ class _Evidence:
             loop=loop if (loop := _same(report.loop for report in reports)) in ("events", "threads") else None,
             event_loops=_most(report.event_loops for report in reports),
             read_before_write=_same(report.readbeforewrite for report in reports),
+            faults=_same(phase.faults.asked if phase.faults else None for phase in phases),
             target=_same(report.target for report in reports) or None,  # YCSB's 0 means no target
             recordcount=of_trial.recordcount,
             scale=self._settings.scale,
@@ -807,6 +818,7 @@ class _Evidence:
             asked.warmup if own.warmup is None else own.warmup,
             asked.duration if own.duration is None else own.duration,
             own.maxnotfoundrate,
+            own.faults,
         )
 
     def _properties_of(self, kind: str) -> records.WorkloadSettings:
@@ -875,10 +887,12 @@ def _sent_again(phases: Sequence[Phase]) -> list[str]:
 
 
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:
-    """By phase, whether the throughput of its runs rose or fell; not of a load, which slows down as its tables grow."""
+    """By phase, whether the throughput of its runs rose or fell; not of a load, which slows down as its tables grow,
+    nor of one with faults.
+    """
     of_phases: dict[str, list[list[int]]] = {}
     for phase in phases:
-        if phase.kind != LOAD:
+        if phase.kind != LOAD and phase.faults is None:
             of_phases.setdefault(phase.kind, []).append(phase.throughput)
     return {kind: found for kind, series in of_phases.items() if (found := trend(series)) is not None}
 
@@ -913,6 +927,10 @@ def _missed(runs: Sequence[Phase]) -> list[str]:
 
 def _first(problems: Sequence[str]) -> str:
     return problems[0] if len(problems) == 1 else f"{problems[0]} (and {len(problems) - 1} more)"
+
+
+def _tenths(value: Any) -> Any:
+    return round(value, 1) if isinstance(value, float) else value
 
 
 def _same(values: Iterable[T | None]) -> T | None:

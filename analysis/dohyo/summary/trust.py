@@ -75,6 +75,7 @@ def judged(summary: Summary) -> Trust:
         *_inexact(summary),
         *_deviating(summary),
         *_unsettled(summary),
+        *_faulted(summary),
         *_limited(summary),
         *_taken(summary),
         *_about_the_whole(summary),
@@ -262,6 +263,12 @@ def _unsettled(summary: Summary) -> Iterator[Reason]:
     said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
     if said:
         yield Reason(f"Measured before it had settled: {'; '.join(said)}.", "not settled after the load")
+
+
+def _faulted(summary: Summary) -> Iterator[Reason]:
+    if any(trial.faults for trial in summary.trials):
+        text = "Faults were part of the windows, and rates and latencies include them: compare what the faults cost."
+        yield Reason(text, "faults in the windows")
 
 
 def _limited(summary: Summary) -> Iterator[Reason]:

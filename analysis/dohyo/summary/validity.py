@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.evidence import accounting
+from dohyo.evidence import accounting, under_fault
 from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.host_metrics import SATURATED, Taken
+from dohyo.evidence.records import Faults
 from dohyo.evidence.result_lines import NOT_FOUND
 from dohyo.evidence.rows import LOAD
 from dohyo.figures import instant
@@ -50,6 +51,8 @@ class RunFacts:
     :ivar returns: records by status
     :ivar not_found: operations that found nothing, by second of the measured window
     :ivar strong: the servers promise that a read sees the last acknowledged write
+    :ivar asked_faults: that it was to have; None: none
+    :ivar faults: that it had; what becomes of operations and records then is a result
     """
 
     clients: Sequence[ClientFolder]
@@ -64,6 +67,8 @@ class RunFacts:
     returns: Mapping[str, int]
     not_found: Mapping[int, int]
     strong: bool = False
+    asked_faults: str | None = None
+    faults: Faults | None = None
 
     @property
     def apart_ms(self) -> float:
@@ -153,16 +158,16 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
     )
 
 
-def lost_writes(_: RunFacts, client: ClientFolder) -> str | None:
+def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether a client did not find what the system has acknowledged, or found what nobody has written."""
     account = client.report.accounting
-    return accounting.losses(account) or None if account is not None else None
+    return accounting.losses(account) or None if account is not None and run.faults is None else None
 
 
 def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether reads were stale although the conditions promise that none is."""
     account = client.report.accounting
-    if account is None or not account.stale_reads or not run.strong:
+    if account is None or not account.stale_reads or not run.strong or run.faults is not None:
         return None
     return f"{account.stale_reads:,} of {account.reads:,} reads were stale, and the servers' consistency is strong" + (
         f"; first: {account.examples[0]}" if account.examples else ""
@@ -174,6 +179,12 @@ def other_target(run: RunFacts) -> Iterator[str]:
     together = sum(client.report.target or 0.0 for client in run.clients)
     if run.target and not math.isclose(together, run.target, rel_tol=1e-3):
         yield f": the clients' target rates add up to {together:g} op/s instead of {run.target:g}"
+
+
+def other_faults(run: RunFacts) -> Iterator[str]:
+    """Whether something of the faults that were asked for was not done, or not undone."""
+    seconds = min((client.run.seconds for client in run.clients if client.run.seconds is not None), default=None)
+    yield from (f": {why}" for why in under_fault.problems(run.asked_faults, run.faults, seconds))
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
@@ -306,6 +317,8 @@ CHECKS = (
           " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes),
     Check("reads were stale although the servers' consistency is strong, with `verify=acknowledged`",
           of_client=stale_reads),
+    Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or not undone",
+          of_run=other_faults),
     Check("[somebody else](#somebody-else) used the processors of a host of the trial: other processes, or the"
           " hypervisor", f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
           by="max.other.cpu"),

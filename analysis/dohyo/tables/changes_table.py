@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dohyo.figures import percent, point_name, rate
 from dohyo.metrics import METRICS
+from dohyo.summary.fault_changes import FaultChange
 from dohyo.summary.regression import Change, Changes, Difference
 from dohyo.summary.results import Figure
 from dohyo.tables import comparison_table, grid
@@ -23,6 +24,8 @@ def render(changes: Changes, console: Console) -> None:
     say(console, f"after:  {changes.after}")
     if changes.changes:
         grid.write(_grid(changes.changes), console, console.width)
+    if changes.faults:
+        grid.write(_faults(changes.faults), console, console.width)
     for difference in changes.differences:
         say(console, Text(_different(difference), style="bold red" if difference.must_be_equal else "yellow"))
     for text in changes.problems:
@@ -43,9 +46,34 @@ def _grid(changes: Sequence[Change]) -> Grid:
     )
 
 
-def _cells(change: Change) -> list[str]:
+def _faults(changes: Sequence[FaultChange]) -> Grid:
+    return Grid(
+        "",
+        ["system", "fault", "figure", "before", "after", ""],
+        [
+            [
+                f"{change.system} {point_name(change.point)}".rstrip(),
+                change.fault,
+                change.figure,
+                *change.words,
+                _verdict(change),
+            ]
+            for change in changes
+        ],
+        keys=3,
+        texts=1,
+        gap=2,
+        styles={at: _STYLES[change.verdict] for at, change in enumerate(changes)},
+    )
+
+
+def _verdict(change: Change | FaultChange) -> str:
     verdict = "within the margin" if change.verdict == "within" else change.verdict
-    said = f"{verdict}: {change.reason}" if change.reason else verdict
+    return f"{verdict}: {change.reason}" if change.reason else verdict
+
+
+def _cells(change: Change) -> list[str]:
+    said = _verdict(change)
     if change.at_rates:
         before, after = map(rate, change.at_rates)
         said += f" (at {before} op/s before, {after} after)"

@@ -94,6 +94,7 @@ def _all(of: Conditions) -> Iterator[Condition]:
         yield Condition(
             "updates", "read before write" if of.read_before_write else "without reading", ("read_before_write",)
         )
+    yield Condition("faults", f"{of.faults}", ("faults",))
     if of.target is not None:
         yield Condition("target", f"{of.target:,.0f} op/s per client", ("target",))
     if of.measured_seconds is not None:

@@ -22,6 +22,7 @@ from dohyo.tables import (
     cluster_table,
     comparison_table,
     conditions,
+    fault_table,
     grid,
     host_table,
     load_curve_table,
@@ -42,6 +43,7 @@ _LEGEND = (
     "Latencies in ms{at}, of operations that succeeded; failed ones have rows of their own (READ-FAILED). "
     "Errors and not found count records."
 )
+_FAULTS = " Windows with faults count as a whole, the seconds of the faults included."
 _LOADS = "Loads before the runs"
 
 
@@ -339,7 +341,8 @@ def _grids(summary: Summary) -> list[Grid]:
 
     trials = summary.trials
     return (
-        load_curve_table.grids(_rounds_together(summary), name)
+        fault_table.grids(_rounds_together(summary), lambda trial: label(replace(trial, round=None), summary))
+        + load_curve_table.grids(_rounds_together(summary), name)
         + _loads(summary)
         + cluster_table.grids(trials, name)
         + host_table.grids(trials, name)
@@ -486,6 +489,7 @@ def legend(summary: Summary) -> str:
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
     at, *_ = _latencies_at(summary) or ("",)
     known = _LEGEND.format(at=f" {at}" if at else "") + (_PRICE_LEGEND if priced else "")
+    known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     if not repeats or repeats == [1]:

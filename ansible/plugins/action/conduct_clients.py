@@ -3,7 +3,7 @@
 It opens one connection to each host, with Ansible's own settings for it, and starts the agent there that lies beside
 the service tool. It launches the clients, measures the hosts' clocks, agrees with all agents on one instant, follows
 the clients' logs, and ends everything on all hosts if one client fails, hangs or vanishes. It writes ``clients.json``,
-and the logs as they grow, into ``folder`` on the controller.
+and the logs as they grow, into ``folder`` on the controller; with faults also ``faults.json``.
 
 It runs once for all hosts, and does not fail if clients do: a task that runs once would fail on the first host alone.
 Returns ``clients`` (what clients.json contains; its ``failure`` says why the phase does not count, for a task that
@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ansible_private import connection_of, ssh_command
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
-from conducting.report import report, sentences
+from conducting.report import faults, report, sentences
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
 SSH_OPTIONS = ("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5")
@@ -48,7 +48,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             {
                 # By host, the first message to its agent: `tool`, the path of the service tool; `client`, null or its
                 # `name`, `folder`, `command` and `secrets`, a file that is removed once it was read; `servers`, the
-                # system whose processes are watched, or empty.
+                # system whose processes are watched, or empty; `faults`, the folder of those that
+                # are prepared on the host, or empty.
                 "agents": {"type": "dict", "required": True},
                 "folder": {"type": "path", "required": True},  # of the phase, on the controller
                 "phase": {"type": "str", "required": True},  # what people call it
@@ -67,6 +68,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "bound": {"type": "float", "required": True},
                 # Seconds in the window without news in its logs after which a client hangs.
                 "silence": {"type": "float", "required": True},
+                # What is prepared on the hosts to be done in the window (docs/faults.md), as it was asked for, and as a list.
+                "faults_asked": {"type": "str", "default": ""},
+                "faults": {"type": "list", "elements": "dict", "default": []},
                 # Of the clients' starts, and of what is known of their clocks, for a valid run.
                 "skew_limit_ms": {"type": "float", "required": True},
             }
@@ -81,6 +85,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             duration=arguments["duration"] or None,
             bound=arguments["bound"],
             silence=arguments["silence"],
+            faults=arguments["faults"],
         )
         folder = Path(arguments["folder"])
         hosts = (task_vars or {})["hostvars"]
@@ -89,7 +94,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         conduct(conductor, commands, Mirror(folder).keep)
         outcome = report(conductor, arguments["skew_limit_ms"], measured=arguments["measured"])
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "clients.json").write_text(json.dumps(outcome, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        files = {"clients.json": outcome, "faults.json": faults(conductor, arguments["faults_asked"])}
+        for name, content in files.items():
+            if content is not None:
+                text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+                (folder / name).write_text(text, encoding="utf-8")
         return {
             "changed": True,
             "notes": sentences(arguments["phase"], outcome),

@@ -5,7 +5,7 @@ All times are seconds of the controller's clock, which runs evenly (agents.py); 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,10 @@ STOP_SECONDS = 14.0
 FINISH_SECONDS = 5.0
 # One client alone begins that soon; it only has to notice its start file.
 ALONE_SECONDS = 0.2
+# For the end of a window to undo faults, beyond the time that `fault` gives the servers to be ready again (READY).
+UNDO_SECONDS = 420.0
+# An end of a server's process is seen that much before, or after, the fault that was its cause.
+TOGETHER_SECONDS = 1.0
 # From "the rate is steady" to the measured window, at least: the hosts are busy now, and a client looks every 50 ms.
 NOTICE_SECONDS = 1.0
 
@@ -48,6 +52,7 @@ class Plan:
     :ivar bound: from the agreed instant to when a client must have ended
     :ivar patience: a host that answers no ping for so long has vanished
     :ivar silence: a client whose logs do not grow for so long in the measured window hangs
+    :ivar faults: those that are prepared on the hosts, in the order of their times: ``kind``, ``target``, ``at``, …
     """
 
     agents: Mapping[str, Message]
@@ -60,6 +65,7 @@ class Plan:
     bound: float = 21600
     patience: float = SILENCE_SECONDS
     silence: float = 30
+    faults: Sequence[Message] = ()
 
 
 @dataclass
@@ -98,8 +104,9 @@ class Client:
 class Node:
     """The servers of one host.
 
-    :ivar state: ran, ended (one of its processes, at least) or vanished
+    :ivar state: ran, ended (one of its processes, at least) or vanished; what a fault has ended counts as running
     :ivar at: when that was seen
+    :ivar down: since when a fault has it down; None: it is up
     """
 
     state: str = "ran"
@@ -107,6 +114,7 @@ class Node:
     reason: str = ""
     cpu: float | None = None
     memory: float | None = None
+    down: float | None = None
 
 
 @dataclass
@@ -124,6 +132,11 @@ class Host:
     lost: bool = False
     finished: bool = False
     pinged: float = 0.0
+    has_faults: bool = False  # they are prepared there
+    done: list[Message] = field(default_factory=list)  # of them
+    whole: list[float | None] = field(
+        default_factory=list
+    )  # when its servers were ready after them, where that was said
 
 
 class Conductor:
@@ -135,6 +148,8 @@ class Conductor:
             name: Host(name, Client() if begin["client"] else None, Node() if begin["servers"] else None, heard=now)
             for name, begin in plan.agents.items()
         }
+        for name, begin in plan.agents.items():
+            self.hosts[name].has_faults = bool(begin.get("faults"))
         self.agreed: float | None = None
         self.measure: float | None = None  # when the window begins
         self.steady: bool | None = None  # whether all was, by then; None where nobody asked, or could tell
@@ -149,6 +164,7 @@ class Conductor:
         self._next_launch = now
         self._progress = Progress(self._clients())
         self._judged = 0  # seconds of it
+        self._undone = not any(host.has_faults for host in self.hosts.values())
         for name, begin in plan.agents.items():
             self._send(name, "begin", **begin)
             self._ping(self.hosts[name], now)
@@ -184,6 +200,8 @@ class Conductor:
                 self._client_ended(host, message, now)
             case "server":
                 self._server_ended(host, message)
+            case "fault":
+                self._fault_done(host, message["done"])
             case "finished":
                 host.finished = True
                 if host.node is not None:
@@ -299,6 +317,7 @@ class Conductor:
     def _watch(self, now: float) -> None:
         assert self.agreed is not None  # noqa: S101 - for the type checker
         self._warm_up(now)
+        self._read_back(now)
         for host in self._living():
             client = host.client
             if client is None or client.state != "running":
@@ -310,9 +329,22 @@ class Conductor:
                     f"the client on {host.name} hangs: it has reported nothing since{self._when(client.grew)}", now
                 )
 
+    def _read_back(self, now: float) -> None:
+        """Lets clients read back when all that faults have changed is undone, or will not be."""
+        if self._undone:
+            return
+        assert self.measure is not None  # noqa: S101 - for the type checker
+        late = now > self.measure + (self.plan.duration or 0.0) + UNDO_SECONDS
+        if late or all(host.whole or host.lost or not host.has_faults for host in self.hosts.values()):
+            self._undone = True
+            for host in self._living():
+                if host.client is not None:
+                    self._send(host.name, "readback")
+
     def _conclude(self, now: float) -> None:
         """Asks for last words when all clients have ended, and ends when they have come, or will not come."""
-        if not self._finishing and all(client.is_over for client in self._clients().values()):
+        clients = self._clients().values()
+        if not self._finishing and all(client.is_over for client in clients) and (self._undone or self.failure):
             self._finishing = True
             self._deadline = now + FINISH_SECONDS
             for host in self._living():
@@ -355,11 +387,31 @@ class Conductor:
             if message["file"] == LOG:
                 self._progress.add(host.name, message["text"])
 
+    def _fault_done(self, host: Host, done: Message) -> None:
+        offset = host.reading.offset if host.reading else host.clock.best.offset
+        if "whole" in done:
+            host.whole.append(None if done["whole"] is None else done["whole"] - offset)
+            return
+        host.done.append(done)
+        began = done["began"] - offset if done["began"] is not None else None
+        what = done["what"] if done["error"] is None else f"{done['kind']} failed: {done['error']}"
+        self.events.append((began if began is not None else host.heard, host.name, f"fault: {what}"))
+        node = host.node
+        if node is None or began is None:
+            return
+        if done["kind"] in ("kill", "stop"):
+            node.down = began
+            if node.state == "ended" and node.at is not None and node.at >= began - TOGETHER_SECONDS:
+                node.state, node.at, node.reason = "ran", None, ""
+        elif done["kind"] == "start" and done["error"] is None:
+            node.down = None
+
     def _server_ended(self, host: Host, message: Message) -> None:
         at = message["at"] - host.clock.best.offset
         words = message["words"]
         self.events.append((at, host.name, words))
-        if host.node is not None and host.node.state == "ran":
+        by_fault = host.node is not None and host.node.down is not None and at >= host.node.down - TOGETHER_SECONDS
+        if host.node is not None and host.node.state == "ran" and not by_fault:
             host.node.state, host.node.at = "ended", at
             host.node.reason = f"{message['name']} on {host.name} ended{self._when(at)}: {words}"
 

@@ -72,6 +72,56 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
     }
 
 
+def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
+    """The contents of faults.json; None where none were asked for."""
+    plan, window = conductor.plan, conductor.measure
+    if not plan.faults:
+        return None
+
+    def in_window(at: float | None) -> float | None:
+        return None if at is None or window is None else round(at - window, 3)
+
+    def entry(kind: str, target: str, at: float | None, amount: float | None, done: dict[str, Any]) -> dict[str, Any]:
+        """One fault: what was done on each host."""
+        times = {
+            key: [
+                each[key] - conductor.hosts[name].reading.offset for name, each in done.items() if each[key] is not None
+            ]
+            for key in ("began", "done")
+        }
+        hosts = {name: {key: each[key] for key in ("began", "done", "what", "error")} for name, each in done.items()}
+        return {
+            "kind": kind,
+            "target": target,
+            "planned": at,
+            "offset": amount if kind == "clock" else None,
+            "began": in_window(min(times["began"], default=None)),
+            "done": in_window(max(times["done"], default=None)),
+            "hosts": hosts,
+        }
+
+    known = {name: host for name, host in conductor.hosts.items() if host.reading is not None}
+    events = []
+    for number, fault in enumerate(plan.faults):
+        done = {name: each for name, host in known.items() for each in host.done if each["n"] == number}
+        events.append(entry(fault["kind"], fault["target"], fault["at"], fault["amount"], done))
+    undone = [
+        entry(each["kind"], name, None, 0.0, {name: each})
+        for name, host in known.items()
+        for each in host.done
+        if each["n"] is None
+    ]
+    whole = [at for host in conductor.hosts.values() if host.has_faults for at in host.whole or [None]]
+    return {
+        "asked": asked,
+        "window_began": window,
+        "window_ended": None if window is None or plan.duration is None else window + plan.duration,
+        "events": events,
+        "undone": undone,
+        "whole": None if not whole or None in whole else in_window(max(at for at in whole if at is not None)),
+    }
+
+
 def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float, *, measured: bool) -> str:
     """Why the phase does not count; empty if it does."""
     broken = [row["reason"] for row in result["nodes"].values() if row["state"] != "ran"]

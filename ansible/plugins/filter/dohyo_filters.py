@@ -19,10 +19,12 @@ from ansible.errors import AnsibleFilterError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
-# The package's only module that needs no other: Ansible may be the user's own, without what the package needs.
+# The package's only modules that need no others: Ansible may be the user's own, without what the package needs.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from controller import machine, start_of
 
+from dohyo.bad_input import BadInputError
+from dohyo.scenario import faults
 from dohyo.sizes import LETTERS, SIZES, copies_on, disk_of, size_bytes
 
 
@@ -518,6 +520,38 @@ def answer(state: Any, system: str, name: str) -> Any:
     return found[name]
 
 
+def faults_on(text: str, hosts: Sequence[str], role: str) -> list[dict[str, Any]]:
+    """The faults of a phase, in the order of their times, with the hosts that they are for.
+
+    :param text: as in a scenario
+    :param hosts: the group `database`
+    :param role: of the system
+    """
+    try:
+        return faults.on_hosts(text, hosts, role)
+    except BadInputError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def of_host(planned: Sequence[dict[str, Any]], host: str, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What the program `fault` is to do on a host.
+
+    :param planned: of :func:`faults_on`
+    :param addresses: of all database hosts; a host of a partition reaches none of the other groups'
+    """
+    return [
+        {
+            "n": number,
+            "kind": fault["kind"],
+            "at": fault["at"],
+            "amount": fault["amount"],
+            "block": [addresses[name] for group in fault["groups"] if host not in group for name in group],
+        }
+        for number, fault in enumerate(planned)
+        if any(host in group for group in fault["groups"])
+    ]
+
+
 class FilterModule:
     """The filters, for Ansible."""
 
@@ -536,10 +570,12 @@ class FilterModule:
             cpus,
             disk_mb,
             disk_shortages,
+            faults_on,
             in_effect,
             judged,
             limits,
             misfits,
+            of_host,
             others,
             price_from,
             shortages,

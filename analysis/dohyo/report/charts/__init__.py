@@ -5,12 +5,13 @@ It returns None where the scenario has nothing of that kind to show.
 
 from collections.abc import Callable, Sequence
 
-from dohyo.report.charts import heat, latency, over_time, percentiles, probes, ranking, row_curve
+from dohyo.report.charts import faults, heat, latency, over_time, percentiles, probes, ranking, row_curve
 from dohyo.report.grammar import Chart
 from dohyo.report.material import Material
 
 CHARTS: Sequence[Callable[[Material], Chart | None]] = (
     ranking.chart,
+    faults.chart,
     probes.chart,
     latency.chart,
     over_time.chart,

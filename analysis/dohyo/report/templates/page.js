@@ -209,7 +209,8 @@
   function readOut(name, second) {
     const table = document.querySelector(`[data-readout="${name}"]`);
     const chart = report.charts[name];
-    const fields = chart.panels.map((panel) => ({ data: panel.data, field: panel.spec.encoding.y.field, title: panel.spec.encoding.y.title }));
+    // Panels of several systems may show the same field.
+    const fields = [...new Map(chart.panels.map(({ spec: { encoding: { y } } }) => [y.field, y])).values()];
     const lines = new Map();
     const seen = new Set();
     for (const holder of of(name)) {

@@ -47,8 +47,9 @@ final class ReadBack {
   private final Path log;
   private final Settings settings;
   private final Map<String, String> strongest;
-  private final long begin = System.nanoTime();
-  private final long deadline;
+  private final Path gate;
+  private long begin = System.nanoTime();
+  private volatile long deadline;
   private final AtomicLong done = new AtomicLong();
   private final AtomicInteger failuresInARow = new AtomicInteger();
   private volatile ConcurrentLinkedQueue<Long> failed = new ConcurrentLinkedQueue<>();
@@ -65,16 +66,31 @@ final class ReadBack {
     this.messages = messages;
     ledger = run.workload().ledger();
     log = folder == null ? null : folder.resolve("readback.txt");
+    gate = folder == null ? null : folder.resolve("readback");
     strongest = new TreeMap<>(Bindings.create(run.settings()).strongestReads(run.settings()));
     Properties properties = new Properties();
     properties.putAll(run.settings().properties());
     properties.putAll(strongest);
     settings = new Settings(properties);
+  }
+
+  /**
+   * With {@code verify.wait}, waits at most that many seconds for the file {@code readback} in the gate's folder: what
+   * faults have done to the servers is undone by then.
+   */
+  private void await() throws IOException, InterruptedException {
+    long seconds = gate == null ? 0 : settings.whole("verify.wait", 0, 0, 86_400);
+    for (long i = 0; i < seconds && !abort.isSet() && !Files.exists(gate); i++) {
+      TimeUnit.SECONDS.sleep(1);
+      tell();
+    }
+    begin = System.nanoTime();
     deadline = begin + TimeUnit.SECONDS.toNanos(settings.whole("verify.timeout", 600, 1, 86_400));
   }
 
   /** Reads back, unless the run was aborted, and returns all figures of the accounting. */
   Map<String, Object> perform() throws IOException, InterruptedException {
+    await();
     long inserted = run.workload().insertedInRun();
     long blocks = ledger.readBackBlocks(inserted);
     long all = 0;

@@ -1,0 +1,236 @@
+"""What a fault costs: how many operations succeed in each second before it, under it and after it.
+
+docs/faults.md#what-is-measured-under-a-fault defines each figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dohyo.bad_input import BadInputError
+from dohyo.evidence.accounting import Accounting
+from dohyo.evidence.over_time import Slot
+from dohyo.evidence.records import FaultEvent, Faults
+from dohyo.scenario import faults as scenario_faults
+
+# A rate is full from this share of the rate before the fault on, and low below the second one.
+FULL_SHARE, LOW_SHARE = 0.9, 0.5
+# It is full again when it is so in the mean of as many seconds: a second with a GC pause is no fault, and one good
+# second between two bad ones is no recovery.
+STEADY_SECONDS = 5
+_EXACT = 1e-9
+_P99 = 99
+
+
+@dataclass(frozen=True)
+class FaultCost:
+    """A fault that was carried out, and what followed up to the next one, or to the end of the window.
+
+    :ivar hosts: on which it was
+    :ivar at: seconds of the measured window, on the controller's clock
+    :ivar until: when what ends it began on the last of its hosts; None: never
+    :ivar seconds: how long it was watched
+    :ivar zero_seconds: seconds without any operation that succeeded
+    :ivar low_seconds: seconds with less than half of the rate before the first fault; None: there was no rate
+    :ivar recovered: whether the rate was full again; None: there was none before
+    :ivar recovery_seconds: from the fault to then; 0: it was always full
+    :ivar restored: the same after what ended the fault; None also where nothing did within the window
+    :ivar restore_seconds: from then on
+    :ivar worst_p99_ms: of the worst second, from the intended start; None without a target rate
+    :ivar worst_p99_at: the second
+    """
+
+    kind: str
+    target: str
+    hosts: list[str]
+    at: float
+    until: float | None
+    seconds: float
+    zero_seconds: int
+    low_seconds: int | None
+    recovered: bool | None
+    recovery_seconds: float | None
+    restored: bool | None
+    restore_seconds: float | None
+    worst_p99_ms: float | None
+    worst_p99_at: float | None
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.target})"
+
+
+@dataclass(frozen=True)
+class FaultedRun:
+    """A run with faults.
+
+    :ivar asked: as the scenario has them
+    :ivar before_ops_per_second: operations that succeeded per second, in the whole seconds before the first fault
+    :ivar errors: records by status, of those that neither succeeded; of the whole window
+    :ivar accounting: what became of acknowledged writes in this run
+    :ivar ready_seconds: when all servers were ready again after the end, in seconds of the window
+    """
+
+    phase: str
+    run: int | None
+    asked: str
+    before_ops_per_second: float | None
+    faults: list[FaultCost]
+    errors: dict[str, int]
+    accounting: Accounting | None
+    ready_seconds: float | None
+
+
+def hurts(event: FaultEvent) -> bool:
+    """Whether it is a fault, and not what ends one."""
+    return event.kind in scenario_faults.ENDS and not (event.kind == "clock" and event.offset == 0)
+
+
+def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
+    """Operations that succeeded per second before the first fault; None where nothing did, or no second was over."""
+    first = min((event.began for event in _within(faults, len(successes))), default=0.0)
+    before = successes[: int(first)]
+    return sum(before) / len(before) if any(before) else None
+
+
+def in_window(faults: Faults, measured: float | None) -> float | None:
+    """Length of the window in which operations were sent: those that wait for an answer may make it longer.
+
+    :param measured: length of the shortest client's; None: not known
+    """
+    planned = None
+    if faults.window_began is not None and faults.window_ended is not None:
+        planned = faults.window_ended - faults.window_began
+    return min((each for each in (planned, measured) if each is not None), default=None)
+
+
+def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> list[FaultCost]:
+    """What each fault within the window has cost, in the order of time.
+
+    :param successes: operations that succeeded in each whole second of the window
+    :param waited: latencies from the intended start
+    """
+    end = len(successes)
+    before = rate_before(faults, successes)
+    hurting = _within(faults, end)
+    begins = [event.began for event in hurting]
+    found = []
+    for event in hurting:
+        first = int(event.began)
+        last = _next(begins, event.began, end)
+        until = _until(event.fault, faults)
+        recovered, recovery = _full(successes[first:last], before, event.began - first)
+        restored, restore = None, None
+        if until is not None and until < end:
+            again = int(until)
+            restored, restore = _full(successes[again : _next(begins, until, end)], before, until - again)
+        slots = [slot for slot in waited if first <= slot.start < last]
+        worst = max(slots, key=lambda slot: slot.percentiles_ms[_P99], default=None)
+        watched = successes[first:last]
+        found.append(
+            FaultCost(
+                kind=event.fault.kind,
+                target=event.fault.target,
+                hosts=sorted(event.fault.hosts),
+                at=event.began,
+                until=until,
+                seconds=last - event.began,
+                zero_seconds=sum(1 for count in watched if not count),
+                low_seconds=None if before is None else sum(1 for count in watched if count < LOW_SHARE * before),
+                recovered=recovered,
+                recovery_seconds=recovery,
+                restored=restored,
+                restore_seconds=restore,
+                worst_p99_ms=worst.percentiles_ms[_P99] if worst else None,
+                worst_p99_at=worst.start if worst else None,
+            )
+        )
+    return found
+
+
+def problems(asked: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:
+    """What was asked for and was not done, or not undone: such a run says nothing of the fault.
+
+    :param asked: as the trial has it; None: nothing
+    :param seconds: length of the measured window; None: not known
+    """
+    if faults is None:
+        if asked is not None:
+            yield f"faults were asked for ({asked}), and faults.json is missing"
+        return
+    planned = _planned(asked if asked is not None else faults.asked)
+    if planned is not None and len(faults.events) != planned:
+        yield f"{len(faults.events)} of {planned} faults are in faults.json ({asked or faults.asked})"
+    for event in (*faults.events, *faults.undone):
+        name = f"{event.kind}({event.target})" + ("" if event.planned is None else f"@{event.planned:g}s")
+        errors = [f"{host}: {of.error}" for host, of in sorted(event.hosts.items()) if of.error]
+        if errors or event.began is None:
+            yield f"{name} could not be carried out: {'; '.join(errors) or 'nothing was done'}"
+        elif event.planned is not None and seconds is not None and event.began >= seconds:
+            yield f"{name} was carried out in second {event.began:.0f}, after the window of {seconds:.0f} s"
+        elif hurts(event) and (left := [host for host in sorted(event.hosts) if _ended(event, host, faults) is None]):
+            yield f"{name} was not undone on {', '.join(left)}"
+
+
+@dataclass(frozen=True)
+class _Begun:
+    fault: FaultEvent
+    began: float
+
+
+def _within(faults: Faults, end: int) -> list[_Begun]:
+    """The faults that began in the window."""
+    begun = [_Begun(event, event.began) for event in faults.events if hurts(event) and event.began is not None]
+    return sorted((each for each in begun if 0 <= each.began < end), key=lambda each: each.began)
+
+
+def _next(begins: Sequence[float], after: float, end: int) -> int:
+    """The second of the next fault, or the end. Faults in one second are one."""
+    return next((int(begin) for begin in begins if int(begin) > int(after)), end)
+
+
+def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[bool | None, float | None]:
+    """Whether the rate is full again within these seconds, and how long after `since` in the first of them."""
+    if before is None:
+        return None, None
+    least = FULL_SHARE * before * (1 - _EXACT)
+    # What clients make up for later does not make good the seconds without an answer.
+    capped = [min(count, before) for count in seconds]
+    places = range(len(seconds) - STEADY_SECONDS + 1)
+    steady = [sum(capped[at : at + STEADY_SECONDS]) >= least * STEADY_SECONDS for at in places]
+    if steady and all(steady):
+        return True, 0.0
+    fell = steady.index(False) if steady else 0
+    back = next((at for at in places[fell:] if steady[at] and seconds[at] >= least), None)
+    return (False, None) if back is None else (True, back - since)
+
+
+def _until(event: FaultEvent, faults: Faults) -> float | None:
+    """When the last of its hosts was to be well again; None where one never was."""
+    ends = [_ended(event, host, faults) for host in event.hosts]
+    known = [end for end in ends if end is not None]
+    return max(known) if known and len(known) == len(ends) else None
+
+
+def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
+    """When the first thing began that ends it on a host."""
+    kind = scenario_faults.ENDS.get(event.kind)
+    later = [
+        each.began
+        for each in (*faults.events, *faults.undone)
+        if each.kind == kind
+        and not hurts(each)
+        and host in each.hosts
+        and each.began is not None
+        and each.began >= (event.began or -math.inf)
+    ]
+    return min(later, default=None)
+
+
+def _planned(asked: str) -> int | None:
+    """How many faults were asked for; None where that cannot be read."""
+    try:
+        return len(scenario_faults.parse(asked))
+    except BadInputError:
+        return None

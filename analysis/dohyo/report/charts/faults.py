@@ -1,0 +1,187 @@
+"""What happened under the faults? Throughput, latency and wrong reads of each system, with the faults as bands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dohyo.evidence.under_fault import FULL_SHARE, FaultCost
+from dohyo.report.grammar import GREY, Chart, Panel, Spec, Table, by_system, quantity, scale, table
+from dohyo.report.material import Material
+from dohyo.report.measured import Ill, MeasuredRun, significant
+
+_P99 = 99
+# All panels have a second at the same place.
+_AXIS = {"minExtent": 64}
+_ZOOM: Spec = {"name": "zoom", "value": None}
+_SECONDS = quantity(
+    "time",
+    "seconds",
+    scale={"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
+    axis={"grid": False, "tickMinStep": 1},
+)
+_BAND: dict[str, Any] = {"mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True}}
+_QUESTION = (
+    "What happened under the faults? A row for each system, all with the same axes; the grey bands are the faults. A"
+    " line for each run: operations that succeeded (solid) and that failed (dotted). The dashed line is 90 % of the"
+    " rate before the first fault. A cross is a second with reads that were stale or corrupt, or of"
+    " what was never written."
+)
+
+
+def chart(material: Material) -> Chart | None:
+    """For each system a panel of throughput, and one of latency with a target rate; None without faults."""
+    runs = [(run, run.ill) for run in material.measured.runs if run.ill and run.ill.of.faults and not run.discarded]
+    runs.sort(key=lambda each: material.place(each[0].phase))
+    if not runs:
+        return None
+    most = max(count for _, ill in runs for count in (*ill.successes, *ill.failed.values(), 1))
+    waits = [slot.percentiles_ms[_P99] for _, ill in runs for slot in ill.waited]
+    panels: list[Panel] = []
+    tables: dict[str, Table] = {}
+    for number, system in enumerate(material.systems):
+        of_system = [(run, ill) for run, ill in runs if run.trial.system == system]
+        rows = [row for run, ill in of_system for row in _rows(material, run, ill)]
+        if not rows:
+            continue
+        name = f"faults-{number}"
+        tables[name] = table(rows)
+        tables[f"{name}-bands"] = table([row for run, ill in of_system for row in _bands(material, run, ill)])
+        tables[f"{name}-full"] = table([row for run, ill in of_system for row in _full(material, run, ill)], _FULL)
+        tables[f"{name}-wrong"] = table([row for run, ill in of_system for row in _wrong(material, run, ill)], _WRONG)
+        panels.append(_throughput(material, system, name, most, of_system))
+        if any(row["p99"] is not None for row in rows):
+            panels.append(_latency(material, system, name, waits))
+    return Chart("faults", "Faults", _QUESTION, panels, tables, by_part=True)
+
+
+def _place(material: Material, run: MeasuredRun) -> dict[str, Any]:
+    status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
+    return {
+        "part": material.part(run.phase, run.trial),
+        "system": run.trial.system,
+        "series": f"{run.trial.system} {run.name}{status}",
+    }
+
+
+def _rows(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
+    of_run = _place(material, run)
+    width = round(ill.waited[0].seconds) if ill.waited else 1
+    p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in ill.waited}
+    rows = []
+    for begin in range(0, len(ill.successes), width):
+        seconds = ill.successes[begin : begin + width]
+        failed = sum(ill.failed.get(second, 0) for second in range(begin, begin + len(seconds)))
+        rows.append(
+            {
+                **of_run,
+                "time": begin,
+                "operations": significant(sum(seconds) / len(seconds), 3),
+                "failed": significant(failed / len(seconds), 3),
+                "p99": significant(p99.get(begin), 3),
+            }
+        )
+    return rows
+
+
+def _bands(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
+    end = len(ill.successes)
+    return [
+        {
+            **_place(material, run),
+            "time": significant(fault.at, 7),
+            "until": significant(min(end, end if fault.until is None else fault.until), 7),
+            "what": _said(fault),
+        }
+        for fault in ill.of.faults
+    ]
+
+
+def _said(fault: FaultCost) -> str:
+    until = "not undone" if fault.until is None else f"until {fault.until:.1f}"
+    return f"{fault} on {', '.join(fault.hosts)}: second {fault.at:.1f}, {until}"
+
+
+_FULL = ("part", "system", "series", "full")
+_WRONG = ("part", "system", "series", "time", "wrong", "what")
+
+
+def _full(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
+    before = ill.of.before_ops_per_second
+    return [] if before is None else [{**_place(material, run), "full": significant(FULL_SHARE * before)}]
+
+
+def _wrong(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
+    of_run = _place(material, run)
+    return [
+        {**of_run, "time": second, "wrong": 0, "what": f"{of_run['series']}, second {second}: {count:,} wrong reads"}
+        for second, count in ill.wrong.items()
+    ]
+
+
+def _layers(name: str) -> list[Spec]:
+    bands = {"data": {"name": f"{name}-bands"}, **_BAND}
+    bands["encoding"] = {
+        "y": None,
+        "color": None,
+        "x2": {"field": "until"},
+        "tooltip": {"field": "what", "type": "nominal"},
+    }
+    return [bands]
+
+
+def _throughput(material: Material, system: str, name: str, most: float, runs: list[tuple[MeasuredRun, Ill]]) -> Panel:
+    axis = {"type": "linear", "domain": [0, most], "nice": True}
+    lined = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False}
+    wrong = {"type": "point", "shape": "cross", "size": 50, "filled": True, "yOffset": -6}
+    spec: Spec = {
+        "height": 150,
+        "params": [_ZOOM],
+        "layer": [
+            *_layers(name),
+            {
+                "data": {"name": f"{name}-full"},
+                "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.6, "aria": False},
+                "encoding": {"x": None, "y": {"field": "full", "type": "quantitative", "scale": axis}},
+            },
+            {"mark": lined},
+            {"mark": {**lined, "strokeDash": [2, 2]}, "encoding": {"y": quantity("failed", scale=axis)}},
+            {
+                "data": {"name": f"{name}-wrong"},
+                "mark": wrong,
+                "encoding": {
+                    "y": quantity("wrong", scale=axis),
+                    "tooltip": {"field": "what", "type": "nominal"},
+                },
+            },
+        ],
+        "encoding": {
+            "x": _SECONDS,
+            "y": quantity("operations", "operations per second", scale=axis, axis=_AXIS),
+            "color": by_system(material.systems),
+            "detail": {"field": "series"},
+        },
+    }
+    says = "; ".join(f"{fault}: {fault.zero_seconds:,} s without success" for _, ill in runs for fault in ill.of.faults)
+    return Panel(system, spec, name, f"{system}, operations per second over time. {says}.", cursor=True)
+
+
+def _latency(material: Material, system: str, name: str, waits: list[float]) -> Panel:
+    axis, words = scale(waits)
+    if axis["type"] == "log":
+        axis = {**axis, "domain": [min(wait for wait in waits if wait > 0), max(waits)]}
+    else:
+        axis = {**axis, "domain": [0, max(waits)]}
+    line = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False, "invalid": "break-paths-show-domains"}
+    spec: Spec = {
+        "height": 110,
+        "params": [_ZOOM],
+        "layer": [*_layers(name), {"mark": line}],
+        "encoding": {
+            "x": _SECONDS,
+            "y": quantity("p99", f"p99 ms{words}", scale=axis, axis={**_AXIS, "grid": False}),
+            "color": by_system(material.systems),
+            "detail": {"field": "series"},
+        },
+    }
+    title = f"{system}, p99 from the intended start"
+    return Panel(title, spec, name, f"{title}, over time.", cursor=True)

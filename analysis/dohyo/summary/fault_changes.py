@@ -1,0 +1,101 @@
+"""What faults cost in two experiments compared; docs/method.md#two-experiments has the rule.
+
+A time that is not in the window has no ratio and no mean, so that ranks decide and not intervals.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dohyo.summary.fault_figures import NEVER, OF_FAULTS, OF_RUNS, FaultFigure, SameFault, same_faults
+from dohyo.summary.results import ChangeVerdict, Trial
+
+# That all rounds of one experiment are on one side of all of the other has this probability if nothing has changed:
+# 1 / 70 with four rounds each.
+_CHANCE = 0.025
+# All figures in seconds are known to one.
+_SECOND = 1.0
+
+
+@dataclass(frozen=True)
+class FaultChange:
+    """One figure of a fault before and after, of each round; None among them: not in the window.
+
+    :ivar fault: such as "kill(node2)"; its figure is `figure`
+    :ivar words: both in words
+    """
+
+    system: str
+    point: dict[str, str]
+    phase: str
+    fault: str
+    figure: str
+    before: list[float | None]
+    after: list[float | None]
+    words: tuple[str, str]
+    verdict: ChangeVerdict
+    reason: str | None = None
+
+
+def fault_changes(before: Sequence[Trial], after: Sequence[Trial], margin: float) -> Iterator[FaultChange]:
+    """Each figure of each fault that both have.
+
+    :param before: the rounds of a system at a point that are valid
+    :param after: those of the other experiment
+    """
+    one, other = same_faults(before), same_faults(after)
+    later = {(each.phase, each.number, each.name): each for each in other}
+    for first in one:
+        second = later.get((first.phase, first.number, first.name))
+        for figure in (*OF_FAULTS, *(OF_RUNS if first.number == 1 else ())):
+            if second is None:
+                continue
+            found = [_of_rounds(figure, each, trials) for each, trials in ((first, before), (second, after))]
+            if not all(found):
+                continue
+            verdict, reason = _verdict(figure, found[0], found[1], margin)
+            samples = [[None if value == NEVER else value for value in values] for values in found]
+            yield FaultChange(
+                first.trial.system,
+                first.trial.point,
+                first.phase,
+                first.name,
+                figure.head,
+                samples[0],
+                samples[1],
+                (figure.words(found[0]), figure.words(found[1])),
+                verdict,
+                reason,
+            )
+
+
+def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float]:
+    """One value for each round: runs of a round are not independent."""
+    of_rounds = (
+        figure.values([(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)])
+        for trial in trials
+    )
+    return [statistics.median(values) for values in of_rounds if values]
+
+
+def _verdict(
+    figure: FaultFigure, before: Sequence[float], after: Sequence[float], margin: float
+) -> tuple[ChangeVerdict, str | None]:
+    if figure.counts_wrong and max(before) == 0 < max(after):
+        return "regression", "there was none before"
+    finite = [value for value in (*before, *after) if value != NEVER]
+    known_to = max(_SECOND if figure.in_seconds else 0.0, margin * max(finite, default=0.0))
+    enough = 1 / math.comb(len(before) + len(after), len(before)) <= _CHANCE
+    # Of infinity less infinity nobody knows what it is.
+    alike = set(before) == set(after) == {NEVER} or (
+        NEVER not in (*before, *after) and max(*before, *after) - min(*before, *after) <= known_to
+    )
+    worse, better = min(after) > max(before) + known_to, max(after) < min(before) - known_to
+    if not enough:
+        return "inconclusive", f"{len(before)} and {len(after)} rounds; 4 each would tell"
+    if alike:
+        return "within", None
+    return ("regression" if worse else "improvement" if better else "inconclusive"), None

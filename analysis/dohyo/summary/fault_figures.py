@@ -1,0 +1,145 @@
+"""What faults cost, over several runs: each figure with its median and its range.
+
+A run in which something never happened has infinity there: such a figure has a median and a range, and no mean.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from dohyo.evidence.accounting import Accounting
+from dohyo.evidence.under_fault import FaultCost, FaultedRun
+from dohyo.figures import milliseconds, point_name, rate, whole
+from dohyo.summary.results import Trial
+
+NEVER = math.inf
+_NOT_IN_WINDOW = "not in the window"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _count(value: float) -> str:
+    return whole(round(value))
+
+
+@dataclass(frozen=True)
+class FaultFigure:
+    """A figure of a fault, or of a run with faults. Less is better, but for the rate before.
+
+    :ivar head: its name in tables
+    :ivar of_fault: gives it of a fault; None: not known
+    :ivar of_run: gives it of a run as a whole
+    :ivar write: the number in words
+    :ivar counts_wrong: it counts what no system may do: a single one is one too many
+    """
+
+    head: str
+    of_fault: Callable[[FaultCost], float | None] | None = None
+    of_run: Callable[[FaultedRun], float | None] | None = None
+    write: Callable[[float], str] = _seconds
+    counts_wrong: bool = False
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether it is a time that is known to whole seconds."""
+        return self.head.endswith(" s")
+
+    def values(self, found: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
+        """Of these runs with one of their faults, as far as it is known."""
+        return [value for run, fault in found if (value := self._value(run, fault)) is not None]
+
+    def _value(self, run: FaultedRun, fault: FaultCost) -> float | None:
+        if self.of_fault:
+            return self.of_fault(fault)
+        return self.of_run(run) if self.of_run else None
+
+    def words(self, values: Sequence[float]) -> str:
+        """The median, and of several runs the range."""
+        if not values:
+            return "\N{EN DASH}"
+        middle = self._word(statistics.median(values))
+        low, high = self._word(min(values)), self._word(max(values))
+        return middle if len(values) == 1 or low == high else f"{middle} [{low}, {high}]"
+
+    def _word(self, value: float) -> str:
+        return _NOT_IN_WINDOW if value == NEVER else self.write(value)
+
+
+def _reached(seconds: float | None, reached: bool | None) -> float | None:
+    return None if reached is None else seconds if reached else NEVER
+
+
+def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun], float | None]:
+    return lambda run: None if run.accounting is None else count(run.accounting)
+
+
+def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun], float | None]:
+    """What is found by reading back: that it is nothing is not known where not everything was read."""
+
+    def found(run: FaultedRun) -> float | None:
+        number = count(run.accounting) if run.accounting else 0
+        return number if number or (run.accounting and run.accounting.read_back) else None
+
+    return found
+
+
+BEFORE = FaultFigure("before op/s", of_run=lambda run: run.before_ops_per_second, write=rate)
+OF_FAULTS = (
+    FaultFigure("no success s", lambda fault: fault.zero_seconds),
+    FaultFigure("below half s", lambda fault: fault.low_seconds),
+    FaultFigure("fault to 90 % s", lambda fault: _reached(fault.recovery_seconds, fault.recovered)),
+    FaultFigure("return to 90 % s", lambda fault: _reached(fault.restore_seconds, fault.restored)),
+    FaultFigure("worst p99 ms", lambda fault: fault.worst_p99_ms, write=milliseconds),
+)
+OF_RUNS = (
+    FaultFigure("errors", of_run=lambda run: sum(run.errors.values()), write=_count),
+    FaultFigure("maybe", of_run=_accounted(lambda of: of.maybe), write=_count),
+    FaultFigure("lost", of_run=_read_back(lambda of: of.lost + of.missing), write=_count, counts_wrong=True),
+    FaultFigure("stale", of_run=_accounted(lambda of: of.stale_reads), write=_count),
+    FaultFigure(
+        "corrupt", of_run=_read_back(lambda of: of.corrupt + of.corrupt_reads), write=_count, counts_wrong=True
+    ),
+    FaultFigure(
+        "never written",
+        of_run=_read_back(lambda of: of.unwritten + of.unwritten_reads),
+        write=_count,
+        counts_wrong=True,
+    ),
+    FaultFigure("unreadable", of_run=_read_back(lambda of: of.unreadable), write=_count),
+)
+
+
+@dataclass(frozen=True)
+class SameFault:
+    """One fault of a system at a point, in all runs that have it.
+
+    :ivar trial: the first that has it
+    :ivar number: which fault of a run, from 1
+    :ivar found: the runs, each with that fault
+    """
+
+    trial: Trial
+    phase: str
+    number: int
+    found: list[tuple[FaultedRun, FaultCost]]
+
+    @property
+    def name(self) -> str:
+        """Such as "kill(node2)"."""
+        return str(self.found[0][1])
+
+
+def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
+    """Every fault of every system, over rounds and repeats."""
+    together: dict[tuple[str, str, str, int], SameFault] = {}
+    for trial in trials:
+        for run in trial.faults:
+            for number, fault in enumerate(run.faults, start=1):
+                key = (trial.system, point_name(trial.point), run.phase, number)
+                together.setdefault(key, SameFault(trial, run.phase, number, [])).found.append((run, fault))
+    return list(together.values())

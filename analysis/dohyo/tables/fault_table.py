@@ -1,0 +1,68 @@
+"""What faults cost as two tables: seconds and latencies by fault, then what became of operations and records."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from dohyo.evidence.rows import RUN
+from dohyo.evidence.under_fault import FaultedRun
+from dohyo.figures import UNKNOWN, whole
+from dohyo.summary.fault_figures import BEFORE, OF_FAULTS, OF_RUNS, SameFault, same_faults
+from dohyo.summary.results import Trial
+from dohyo.tables.grid import Grid
+
+_TITLE = "Faults: seconds of the measured window{over}; 90 % of the rate before, for 5 s"
+_RECORDS = "Faults: operations and records of the whole window{over}"
+
+
+def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
+    """Two tables with a line for each fault, and each system; none without faults."""
+    found = same_faults(trials)
+    if not found:
+        return []
+    most = max(len(each.found) for each in found)
+    over = f", median [least, most] of {most} runs" if most > 1 else ""
+    lines = [
+        [
+            label(each.trial),
+            _fault(each),
+            f"{statistics.median(fault.at for _, fault in each.found):,.0f}",
+            *(figure.words(figure.values(each.found)) for figure in (BEFORE, *OF_FAULTS)),
+        ]
+        for each in found
+    ]
+    first = [each for each in found if each.number == 1]
+    records = [
+        [
+            label(each.trial) + (f" [{each.phase}]" if each.phase != RUN else ""),
+            *(figure.words(figure.values(each.found)) for figure in OF_RUNS),
+            _by_kind([run for run, _ in each.found]),
+        ]
+        for each in first
+    ]
+    heads = ["system", "fault", "second", *(figure.head for figure in (BEFORE, *OF_FAULTS))]
+    return [
+        Grid(_TITLE.format(over=over), heads, lines, groups=(1,) * (len(heads) - 2)),
+        Grid(
+            _RECORDS.format(over=over),
+            ["system", *(figure.head for figure in OF_RUNS), "errors by kind"],
+            records,
+            groups=(1,) * (len(OF_RUNS) + 1),
+            keys=1,
+            texts=1,
+            strong=(),
+        ),
+    ]
+
+
+def _fault(of: SameFault) -> str:
+    return of.name + (f" [{of.phase}]" if of.phase != RUN else "")
+
+
+def _by_kind(runs: Sequence[FaultedRun]) -> str:
+    """Records by status, the most first; of several runs the median."""
+    kinds = {status for run in runs for status in run.errors}
+    medians = {kind: statistics.median(run.errors.get(kind, 0) for run in runs) for kind in sorted(kinds)}
+    ordered = sorted(medians.items(), key=lambda each: -each[1])
+    return ", ".join(f"{kind} {whole(round(count))}" for kind, count in ordered) or UNKNOWN

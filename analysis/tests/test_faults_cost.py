@@ -1,0 +1,401 @@
+"""What a fault costs: known truths by the second, what makes such a run invalid, tables, rounds, comparisons."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import clients_json, edit_json, reads, rendered, trial, write_json
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from dohyo.evidence import accounting
+from dohyo.evidence.over_time import Slot
+from dohyo.evidence.records import AccountingReport, FaultEvent, FaultOnHost, Faults
+from dohyo.evidence.under_fault import FaultCost, FaultedRun, costs, in_window, problems, rate_before
+from dohyo.places import ROOT
+from dohyo.report import measured
+from dohyo.report.charts import faults
+from dohyo.report.material import Material
+from dohyo.summary.comparison import at_points
+from dohyo.summary.fault_changes import fault_changes
+from dohyo.summary.fault_figures import NEVER, OF_FAULTS, OF_RUNS, same_faults
+from dohyo.summary.regression import compare
+from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.summary.trust import judged
+from dohyo.tables import changes_table
+from dohyo.tables.conditions import readable
+
+ASKED = "kill(node1)@10s, start(node1)@20s"
+ON = {"node1": FaultOnHost(what="SIGKILL to cassandra (process 7)")}
+
+
+def event(kind: str, began: float | None, **more: Any) -> FaultEvent:
+    given = {"planned": began, "done": began, "hosts": ON, "target": "node1", **more}
+    return FaultEvent(kind=kind, began=began, **given)
+
+
+def killed(at: float, until: float | None = None) -> Faults:
+    ended = [] if until is None else [event("start", until)]
+    return Faults(asked=ASKED, events=[event("kill", at), *ended])
+
+
+def cost(series: Sequence[int], at: float = 10, until: float | None = None) -> FaultCost:
+    (found,) = costs(killed(at, until), series, [])
+    return found
+
+
+@given(st.integers(0, 60), st.integers(6, 60), st.integers(10, 1000))
+def test_a_hole_of_exactly_so_many_seconds_gives_them(hole: int, after: int, rate: int) -> None:
+    found = cost([rate] * 10 + [0] * hole + [rate] * after)
+    assert (found.zero_seconds, found.low_seconds) == (hole, hole)
+    assert (found.recovered, found.recovery_seconds) == (True, float(hole))
+
+
+def test_the_rate_is_full_from_90_percent_for_five_seconds_on() -> None:
+    assert cost([100] * 10 + [40] * 3 + [60] * 4 + [90] * 5).recovery_seconds == 7
+    assert cost([100] * 10 + [40] * 3 + [60] * 4 + [89] * 20).recovered is False
+    # One good second between bad ones is none.
+    assert cost([100] * 10 + [0] * 3 + [100] + [0] * 3 + [100] * 9).recovery_seconds == 7
+    # A second with a GC pause is no fault.
+    assert cost([100] * 15 + [70, 130] + [100] * 9).recovery_seconds == 0
+
+
+def test_what_clients_make_up_for_later_does_not_make_seconds_without_an_answer_good() -> None:
+    assert cost([100] * 10 + [0, 0, 300] + [100] * 9).recovery_seconds == 2
+
+
+def test_a_rate_that_falls_late_is_low_until_it_is_full_again() -> None:
+    assert cost([100] * 30 + [0] * 4 + [100] * 9).recovery_seconds == 24
+
+
+def test_what_is_never_reached_within_the_window_is_no_number() -> None:
+    found = cost([100] * 10 + [0] * 20, until=15)
+    assert (found.recovered, found.recovery_seconds, found.restored, found.restore_seconds) == (
+        False,
+        None,
+        False,
+        None,
+    )
+    assert found.zero_seconds == 20
+
+
+@pytest.mark.parametrize("at", [28.5, 29.0, 29.99])
+def test_a_fault_in_the_last_seconds_is_not_seen_to_its_end(at: float) -> None:
+    found = cost([100] * 30, at)
+    assert (found.zero_seconds, found.recovered, found.recovery_seconds) == (0, False, None)
+
+
+def test_without_a_rate_before_there_is_nothing_to_compare_with() -> None:
+    for series, at in (([0] * 10 + [100] * 20, 10.0), ([100] * 30, 0.4)):
+        found = cost(series, at, until=15)
+        assert (found.low_seconds, found.recovered, found.restored) == (None, None, None)
+    assert cost([0] * 30).zero_seconds == 20
+
+
+def test_times_are_from_the_fault_and_not_from_its_second() -> None:
+    found = cost([100] * 10 + [50] + [0] * 4 + [100] * 15, at=10.5, until=12.25)
+    assert (found.recovery_seconds, found.restore_seconds, found.zero_seconds) == (4.5, 2.75, 4)
+
+
+def test_a_fault_that_is_survived_and_a_return_that_disturbs() -> None:
+    found = cost([100] * 20 + [20] * 6 + [100] * 14, at=10, until=20)
+    assert (found.recovery_seconds, found.restore_seconds) == (16, 6)
+    found = cost([100] * 40, at=10, until=20)
+    assert (found.recovery_seconds, found.restore_seconds) == (0, 0)
+
+
+def test_two_faults_each_have_their_own_seconds() -> None:
+    series = [100] * 10 + [0] * 3 + [100] * 17 + [0] * 5 + [100] * 15
+    faults = Faults(events=[event("kill", 10.0), event("start", 12.0), event("kill", 30.0), event("start", 31.0)])
+    first, second = costs(faults, series, [])
+    assert (first.zero_seconds, first.recovery_seconds, first.until, first.restore_seconds) == (3, 3, 12, 1)
+    assert (second.zero_seconds, second.recovery_seconds, second.until, second.restore_seconds) == (5, 5, 31, 4)
+    # Those in one second are one: both are watched until the end.
+    together = Faults(events=[event("kill", 10.2), event("kill", 10.7)])
+    assert [found.zero_seconds for found in costs(together, series, [])] == [8, 8]
+
+
+def test_a_fault_ends_when_the_last_of_its_hosts_is_well_again() -> None:
+    both = {"a": FaultOnHost(), "b": FaultOnHost()}
+    faults = [event("pause", 10.0, hosts=both), event("resume", 12.0, hosts={"b": FaultOnHost()})]
+    (found,) = costs(Faults(events=faults), [100] * 40, [])
+    assert (found.hosts, found.until) == (["a", "b"], None)
+    (found,) = costs(Faults(events=faults, undone=[event("resume", 41.0, hosts=both)]), [100] * 40, [])
+    assert (found.until, found.restored) == (41.0, None)
+
+
+def test_a_clock_is_put_right_by_the_same_kind() -> None:
+    faults = Faults(events=[event("clock", 10.0, offset=30.0), event("clock", 20.0, offset=0.0)])
+    (found,) = costs(faults, [100] * 40, [])
+    assert (found.kind, found.at, found.until) == ("clock", 10.0, 20.0)
+
+
+def test_the_worst_second_is_one_of_the_fault() -> None:
+    slots = [Slot(at, 1, 10, {50: 1.0, 99: ms}, {}) for at, ms in ((5, 9_000.0), (12, 3_000.0), (13, 40.0))]
+    (found,) = costs(killed(10.0), [100] * 30, slots)
+    assert (found.worst_p99_ms, found.worst_p99_at) == (3_000.0, 12)
+    assert cost([100] * 30).worst_p99_ms is None
+
+
+def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
+    faults = Faults(window_began=1000.0, window_ended=1030.0)
+    assert in_window(faults, 42.0) == 30.0
+    assert in_window(Faults(), 42.0) == 42.0
+    assert in_window(Faults(), None) is None
+    assert rate_before(faults, []) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "faults", "why"),
+    [
+        (ASKED, None, f"faults were asked for ({ASKED}), and faults.json is missing"),
+        (ASKED, killed(10.0), f"1 of 2 faults are in faults.json ({ASKED})"),
+        ("kill(node1)@10s", Faults(events=[event("kill", None, planned=10.0)]),
+         "kill(node1)@10s could not be carried out: nothing was done"),
+        ("kill(node1)@10s", Faults(events=[event("kill", 10.0, hosts={"node1": FaultOnHost(error="no process")})]),
+         "kill(node1)@10s could not be carried out: node1: no process"),
+        ("kill(node1)@10s", Faults(events=[event("kill", 10.0)]), "kill(node1)@10s was not undone on node1"),
+        ("kill(node1)@10s", Faults(events=[event("kill", 10.0)], undone=[event("start", None, planned=None)]),
+         "kill(node1)@10s was not undone on node1"),
+        ("kill(node1)@10s", Faults(events=[event("kill", 31.0, planned=10.0)]),
+         "kill(node1)@10s was carried out in second 31, after the window of 30 s"),
+    ],
+)  # fmt: skip
+def test_what_was_not_done_or_not_undone_is_said(asked: str, faults: Faults | None, why: str) -> None:
+    assert next(problems(asked, faults, 30.0)) == why
+
+
+def test_faults_that_were_done_and_undone_are_fine() -> None:
+    assert list(problems(ASKED, killed(10.0, 20.0), 30.0)) == []
+    assert list(problems(None, None, 30.0)) == []
+    undone = Faults(asked="kill(node1)@10s", events=[event("kill", 10.0)], undone=[event("start", 30.4, planned=None)])
+    assert list(problems("kill(node1)@10s", undone, 30.0)) == []
+
+
+# ---- In an experiment ------------------------------------------------------------------------------------------------
+
+SERIES = [100] * 10 + [0] * 4 + [100] * 16
+ACCOUNT = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_back": True}
+
+
+def faults_json(series: Sequence[int] = SERIES, **changes: Any) -> dict[str, Any]:
+    def one(kind: str, at: float) -> dict[str, Any]:
+        of_host = {"began": 1795240000 + at, "done": 1795240000 + at, "what": f"{kind} of process 7", "error": None}
+        return {"kind": kind, "target": "node1", "planned": at, "began": at, "done": at, "hosts": {"node1": of_host}}
+
+    ended = 1795240000.0 + len(series)
+    events = [one("kill", 10.0), one("start", 20.0)]
+    window = {"window_began": 1795240000.0, "window_ended": ended}
+    return {"asked": ASKED, **window, "events": events, "undone": [], "whole": 31.0, **changes}
+
+
+def faulted(
+    experiment: Path,
+    number: int = 1,
+    series: Sequence[int] = SERIES,
+    account: dict[str, Any] | None = None,
+    **more: Any,
+) -> Path:
+    """A trial with one run in which its server was killed."""
+    folder = trial(experiment, number, "cassandra", repeats=1, **more)
+    phase = {"name": "run", "maxnotfoundrate": 1, "faults": ASKED}
+    edit_json(folder / "trial.json", trial_phases=[phase])
+    reads(folder / "run-1/node1", series)
+    edit_json(folder / "run-1/node1/client.json", accounting=account)
+    write_json(folder / "run-1/faults.json", faults_json(series))
+    return folder
+
+
+def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
+    lost = {**ACCOUNT, "lost": 3, "missing": 2, "stale_reads": 7, "maybe": 11, "corrupt": 1, "unreadable": 4}
+    folder = faulted(tmp_path, account=lost)
+    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth is gone
+    edit_json(folder / "run-1/node1/client.json", accounting=lost)
+    summary = summarise(tmp_path)
+    (of,) = summary.trials
+    assert (of.status, of.reason) == ("ok", None)
+    assert of.collapses == []
+    assert of.trends == {}
+    (run,) = of.faults
+    assert (run.asked, run.before_ops_per_second, run.ready_seconds) == (ASKED, 100, 31)
+    assert run.errors == {"NOT_FOUND": 960}
+    (found,) = run.faults
+    assert (found.zero_seconds, found.recovery_seconds, found.restore_seconds) == (4, 4, 0)
+    shown = rendered(summary, 200)
+    assert "kill(node1)     10" in shown
+    assert "NOT_FOUND 960" in shown
+    assert "Windows with faults count as a whole" in shown
+    assert any("rates and latencies include them" in reason.text for reason in judged(summary).reasons)
+    (line,) = [each.value for each in readable([of]) if each.label == "faults"]
+    assert line == ASKED
+
+
+def test_without_faults_the_same_run_is_invalid_and_there_is_no_table(tmp_path: Path) -> None:
+    folder = faulted(tmp_path, account={**ACCOUNT, "lost": 3})
+    (folder / "run-1/faults.json").unlink()
+    edit_json(folder / "trial.json", trial_phases=[{"name": "run"}])
+    summary = summarise(tmp_path)
+    assert summary.trials[0].status == "invalid"
+    assert "Faults" not in rendered(summary)
+
+
+def test_a_fault_that_was_not_done_makes_the_run_invalid(tmp_path: Path) -> None:
+    folder = faulted(tmp_path)
+    (folder / "run-1/faults.json").unlink()
+    (of,) = summarise(tmp_path).trials
+    assert (of.status, of.reason) == (
+        "invalid",
+        f"run-1: faults were asked for ({ASKED}), and faults.json is missing",
+    )
+
+
+def test_damaged_evidence_of_faults_is_said_and_counts_for_nothing(tmp_path: Path) -> None:
+    folder = faulted(tmp_path)
+    (folder / "run-1/faults.json").write_text("{")
+    summary = summarise(tmp_path)
+    assert summary.trials[0].status == "invalid"
+    assert any("faults.json" in warning for warning in summary.warnings)
+
+
+def test_a_run_with_faults_is_never_ranked_with_one_without() -> None:
+    def of(name: str, **conditions: Any) -> Trial:
+        return Trial(name, name, name, "ok", conditions=Conditions(**conditions))
+
+    calm, other, ill = of("a"), of("b"), of("c", faults=ASKED)
+    assert at_points([calm, ill, other]) == [[calm, other], [ill]]
+
+
+def rounds_of_three(experiment: Path, *series: Sequence[int]) -> Summary:
+    for number, each in enumerate(series, start=1):
+        faulted(experiment, number, each, account=ACCOUNT, trial_round=number, trial_rounds=len(series))
+    return summarise(experiment)
+
+
+def test_several_rounds_have_a_median_and_a_range_and_never_is_no_number(tmp_path: Path) -> None:
+    never = [100] * 10 + [0] * 20
+    summary = rounds_of_three(tmp_path, SERIES, [100] * 10 + [0] * 6 + [100] * 14, never)
+    (fault,) = same_faults(summary.trials)
+    recovery = OF_FAULTS[2]
+    assert sorted(recovery.values(fault.found)) == [4, 6, NEVER]
+    assert recovery.words(recovery.values(fault.found)) == "6 [4, not in the window]"
+    assert recovery.words([NEVER, NEVER, 4]) == "not in the window [4, not in the window]"
+    assert recovery.words([NEVER, NEVER]) == "not in the window"
+    assert recovery.words([]) == "\N{EN DASH}"
+    shown = rendered(summary, 200)
+    assert "median [least, most] of 3 runs" in shown
+    assert "6 [4, 20]" in shown
+
+
+def test_what_was_not_read_back_is_not_called_nothing() -> None:
+    lost = next(figure for figure in OF_RUNS if figure.head == "lost")
+    assert lost.of_run is not None
+    run = FaultedRun("run", 1, ASKED, 100.0, [], {}, None, None)
+    assert lost.of_run(run) is None
+
+
+def test_the_documents_have_every_key(tmp_path: Path) -> None:
+    faulted(tmp_path, account=ACCOUNT)
+    page = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
+    (written,) = json.loads(summarise(tmp_path).json())["trials"]
+    for kind, content in ((FaultedRun, written["faults"][0]), (FaultCost, written["faults"][0]["faults"][0])):
+        assert list(content) == [each.name for each in fields(kind)]
+        assert [name for name in content if f"`{name}`" not in page] == []
+
+
+# ---- Two experiments -------------------------------------------------------------------------------------------------
+
+
+def ill(seconds: float | None, lost: int = 0) -> Trial:
+    """A round in which the rate was full again after so long; None: not in the window."""
+    found = replace(cost(SERIES), recovered=seconds is not None, recovery_seconds=seconds)
+    account = accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
+    run = FaultedRun("run", 1, ASKED, 100.0, [found], {}, account, None)
+    return Trial("a", "a", "a", "ok", faults=[run])
+
+
+def changed(before: Sequence[Trial], after: Sequence[Trial], head: str = "fault to 90 % s") -> tuple[str, str | None]:
+    (found,) = [each for each in fault_changes(before, after, 0.05) if each.figure == head]
+    return found.verdict, found.reason
+
+
+def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_of_them() -> None:
+    short, long = [ill(4), ill(5), ill(6), ill(5)], [ill(9), ill(None), ill(11), ill(None)]
+    assert changed(short, long) == ("regression", None)
+    assert changed(long, short) == ("improvement", None)
+    assert changed(short, [ill(5), ill(9), ill(9), ill(9)]) == ("inconclusive", None)
+    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # a second is what they are known to
+    assert changed([ill(None)] * 4, [ill(None)] * 4) == ("within", None)
+    assert changed(short[:3], long[:3]) == ("inconclusive", "3 and 3 rounds; 4 each would tell")
+
+
+def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() -> None:
+    assert changed([ill(4)], [ill(4, lost=1)], "lost") == ("regression", "there was none before")
+    assert changed([ill(4, lost=1)], [ill(4)], "lost")[0] == "inconclusive"
+
+
+def test_compare_has_the_figures_and_refuses_other_faults(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        faulted(tmp_path / name, account=ACCOUNT)
+    before, after = (summarise(tmp_path / name) for name in ("a", "b"))
+    found = compare(before, after)
+    assert {each.figure for each in found.faults} >= {"no success s", "fault to 90 % s", "lost"}
+    assert json.loads(found.json())["faults"][0]["fault"] == "kill(node1)"
+    console = Console(width=200, file=io.StringIO())
+    changes_table.render(found, console)
+    assert isinstance(console.file, io.StringIO)
+    assert "fault to 90 % s" in console.file.getvalue()
+    edit_json(tmp_path / "b/raw/01-cassandra/run-1/faults.json", asked="kill(node1)@10s, start(node1)@15s")
+    edit_json(
+        tmp_path / "b/raw/01-cassandra/trial.json",
+        trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": "kill(node1)@10s, start(node1)@15s"}],
+    )
+    found = compare(before, summarise(tmp_path / "b"))
+    assert (found.exit_code, found.faults) == (4, [])
+    assert any(each.condition == "faults" and each.must_be_equal for each in found.differences)
+
+
+# ---- The page and the logs of servers --------------------------------------------------------------------------------
+
+
+def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: Path) -> None:
+    for number, series in enumerate((SERIES, [200] * 10 + [0] * 20), start=1):
+        stale = {**ACCOUNT, "by_second": [[-3, 9, 0, 0, 0], [14, 2, 0, 1, 5]]}
+        folder = faulted(tmp_path, number, series, account=stale)
+        edit_json(folder / "trial.json", trial_system=("cassandra", "hbase")[number - 1])
+    summary, found = measured.read(tmp_path)
+    drawn = faults.chart(Material(summary, found))
+    assert drawn is not None
+    assert [panel.title for panel in drawn.panels] == ["cassandra", "hbase"]  # no target rate: no latency
+    assert drawn.tables["faults-0-bands"]["time"] == [10]
+    assert drawn.tables["faults-0-bands"]["until"] == [20]
+    assert drawn.tables["faults-0-full"]["full"] == [90]
+    assert drawn.tables["faults-0"]["operations"] == SERIES
+    assert drawn.tables["faults-0-wrong"]["what"] == ["cassandra run 1, second 14: 3 wrong reads"]
+    axes = {str(panel.spec["encoding"]["y"]["scale"]) for panel in drawn.panels}
+    assert len(axes) == 1
+    assert "20 s without success" in drawn.panels[1].says
+
+
+def test_there_is_no_chart_without_faults(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra")
+    assert faults.chart(Material(*measured.read(tmp_path))) is None
+
+
+def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Path) -> None:
+    folder = faulted(tmp_path)
+    write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1795240000.0, warmup_seconds=1.0))
+    edit_json(folder / "run-1/node1/client.json", agreed_start_ms=1795240000000)
+    logs = folder / "server/node1"
+    logs.mkdir(parents=True)
+    (logs / "gc.log").write_text(
+        "[2026-11-21T05:47:10.100+0000][0.1s][info][gc] GC(0) Pause Young 1M->1M(9M) 2.000ms\n"
+    )
+    assert not [each for each in summarise(tmp_path).warnings if "gc.log" in each]
+    (folder / "run-1/faults.json").unlink()
+    assert [each for each in summarise(tmp_path).warnings if "begins only after" in each]
