@@ -97,7 +97,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
 
 def test_hbase_reads_from_memstores(tmp_path: Path) -> None:
     """The test above reads from files."""
-    part = ["--set=matrix.variant=memstore", "--set=threadcount=4"]
+    part = ["--set=matrix.variant=memstore", "--set=threadcount=4", "--set=fieldlength=100"]
     (trial,) = measured(tmp_path, "hbase-read-variants", "--scale=0.0005", *part)
     assert trial["point"] == {"variant": "memstore"}
     assert trial["conditions"]["compression"] == "none"

@@ -51,6 +51,22 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "JDK variant=c40-shenandoah": ("11.0.8", "11"),
         "client": ("tlp-stress BasicTimeSeries", "Dohyo's"),
     },
+    "hbase-cache": {
+        "server": ("CDP Private Cloud Base 7.2.2", "2.5.13-hadoop3"),
+        "JDK": ("1.8.0_232", "8"),
+    },
+    "hbase-read-variants": {
+        "server": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
+        "JDK": ("1.8.0_111", "8"),
+        "type of the key": ("bigint", "bytes"),
+    },
+    "yokozuna": {
+        "operating system": (
+            "Amazon Linux 2; the image amzn2-ami-hvm-2.0.20210326.0-x86_64-gp2 in the rerun of Aerospike",
+            None,
+        ),
+    },
+    "yokozuna-long": {},
     "insert-race": {
         "server system=cassandra": ("2.0.9", "3.11.19"),
         "server system=mysql-innodb|mysql-myisam": ("5.5", "11.4.5"),
