@@ -19,7 +19,7 @@ from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
 from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, is_kept, pairs
-from dohyo.evidence.server_log import Kind, Patterns, Work
+from dohyo.evidence.server_log import PLURALS, Kind, Patterns, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
@@ -32,6 +32,8 @@ _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5
 
 GC_PAUSE = "GC pause"
+# What keeps a server busy beside operations, in the plural, in the order in which it is shown.
+DOING: dict[str, str] = {GC_PAUSE: "GC pauses", **{str(kind): words for kind, words in PLURALS.items()}}
 
 # The figure (figures.yml) that says whether a server is idle.
 PENDING_COMPACTIONS = "pending_compactions"

@@ -137,6 +137,16 @@ def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
     return {"field": column, "type": "quantitative", **({"title": title} if title else {}), **more}
 
 
+# The seconds that are shown; the page sets it, for all panels alike.
+ZOOM: Spec = {"name": "zoom", "value": None}
+SECONDS = quantity(
+    "time",
+    "seconds",
+    scale={"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
+    axis={"grid": False, "tickMinStep": 1},
+)
+
+
 def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis: Any) -> Spec:
     """A channel with a row, or a column, for each of these texts, and the properties of its axis."""
     return {"field": column, "type": "nominal", "sort": list(order), "title": title, "axis": axis}

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from dohyo.evidence.events import Event
 from dohyo.evidence.host_metrics import Figures, HostMetrics
 from dohyo.evidence.levels import LEVEL_SECONDS, LevelChange
-from dohyo.evidence.server_log import PLURALS, covered
-from dohyo.evidence.servers import GC_PAUSE, Span, Window
+from dohyo.evidence.server_log import covered
+from dohyo.evidence.servers import DOING, Span, Window
 
 # A share that changed by less says nothing; of memory it is the share of all that the host has.
 _LEAST_SHARE = 0.1
@@ -28,7 +28,6 @@ _SHARES = {
     "disk_utilisation": "busiest disk",
 }
 _MEMORY = {"memory_used_bytes": "memory used", "memory_cached_bytes": "page cache"}
-_DOING: dict[str, str] = {GC_PAUSE: "GC pauses", **{str(kind): words for kind, words in PLURALS.items()}}
 
 _Stretch = tuple[float, float]
 
@@ -99,7 +98,7 @@ def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Ite
             for low, high in (before, after)
         ]
         which = f" of the {process}" if process else ""
-        yield from _changed(f"{host}: {_DOING[kind]}{which}", *shares)
+        yield from _changed(f"{host}: {DOING[kind]}{which}", *shares)
 
 
 def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:

@@ -83,27 +83,25 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
 
     def entry(kind: str, target: str, at: float | None, done: dict[str, Any]) -> dict[str, Any]:
         """One fault: what was done on each host."""
-        times = {
-            key: [
-                each[key] - conductor.hosts[name].reading.offset for name, each in done.items() if each[key] is not None
-            ]
-            for key in ("began", "done")
-        }
-        hosts = {
-            name: {
-                "at": None
-                if each["began"] is None
-                else in_window(each["began"] - conductor.hosts[name].reading.offset),
-                **{key: each[key] for key in ("began", "done", "what", "error")},
+
+        def times(key: str) -> dict[str, float]:
+            return {
+                name: round(each[key] - conductor.hosts[name].reading.offset - window, 3)
+                for name, each in done.items()
+                if each[key] is not None and window is not None
             }
+
+        begins = times("began")
+        hosts = {
+            name: {"at": begins.get(name), **{key: each[key] for key in ("began", "done", "what", "error")}}
             for name, each in done.items()
         }
         return {
             "kind": kind,
             "target": target,
             "planned": at,
-            "began": in_window(min(times["began"], default=None)),
-            "done": in_window(max(times["done"], default=None)),
+            "began": min(begins.values(), default=None),
+            "done": max(times("done").values(), default=None),
             "hosts": hosts,
         }
 

@@ -5,21 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.under_fault import FULL_SHARE, FaultCost
-from dohyo.report.grammar import GREY, Chart, Panel, Spec, Table, by_system, quantity, scale, table
+from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table, by_system, quantity, scale, table
 from dohyo.report.material import Material
 from dohyo.report.measured import Ill, MeasuredRun, significant
 
 _P99 = 99
 # All panels have a second at the same place.
 _AXIS = {"minExtent": 64}
-_ZOOM: Spec = {"name": "zoom", "value": None}
-_SECONDS = quantity(
-    "time",
-    "seconds",
-    scale={"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
-    axis={"grid": False, "tickMinStep": 1},
-)
-_BAND: dict[str, Any] = {"mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True}}
 _QUESTION = (
     "What happened under the faults? A row for each system, all with the same axes; the grey bands are the faults. A"
     " line for each run: operations that succeeded (solid) and that failed (dotted). The dashed line is 90 % of the"
@@ -118,15 +110,18 @@ def _wrong(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any
     ]
 
 
-def _layers(name: str) -> list[Spec]:
-    bands = {"data": {"name": f"{name}-bands"}, **_BAND}
-    bands["encoding"] = {
-        "y": None,
-        "color": None,
-        "x2": {"field": "until"},
-        "tooltip": {"field": "what", "type": "nominal"},
+def _band(name: str) -> Spec:
+    """The layer of the faults, behind all others."""
+    return {
+        "data": {"name": f"{name}-bands"},
+        "mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True},
+        "encoding": {
+            "y": None,
+            "color": None,
+            "x2": {"field": "until"},
+            "tooltip": {"field": "what", "type": "nominal"},
+        },
     }
-    return [bands]
 
 
 def _throughput(material: Material, system: str, name: str, most: float, runs: list[tuple[MeasuredRun, Ill]]) -> Panel:
@@ -135,9 +130,9 @@ def _throughput(material: Material, system: str, name: str, most: float, runs: l
     wrong = {"type": "point", "shape": "cross", "size": 50, "filled": True, "yOffset": -6}
     spec: Spec = {
         "height": 150,
-        "params": [_ZOOM],
+        "params": [ZOOM],
         "layer": [
-            *_layers(name),
+            _band(name),
             {
                 "data": {"name": f"{name}-full"},
                 "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.6, "aria": False},
@@ -155,7 +150,7 @@ def _throughput(material: Material, system: str, name: str, most: float, runs: l
             },
         ],
         "encoding": {
-            "x": _SECONDS,
+            "x": SECONDS,
             "y": quantity("operations", "operations per second", scale=axis, axis=_AXIS),
             "color": by_system(material.systems),
             "detail": {"field": "series"},
@@ -174,10 +169,10 @@ def _latency(material: Material, system: str, name: str, waits: list[float]) -> 
     line = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False, "invalid": "break-paths-show-domains"}
     spec: Spec = {
         "height": 110,
-        "params": [_ZOOM],
-        "layer": [*_layers(name), {"mark": line}],
+        "params": [ZOOM],
+        "layer": [_band(name), {"mark": line}],
         "encoding": {
-            "x": _SECONDS,
+            "x": SECONDS,
             "y": quantity("p99", f"p99 ms{words}", scale=axis, axis={**_AXIS, "grid": False}),
             "color": by_system(material.systems),
             "detail": {"field": "series"},

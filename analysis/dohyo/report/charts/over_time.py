@@ -7,17 +7,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dohyo.evidence.rows import LOAD
-from dohyo.evidence.server_log import PLURALS, covered
-from dohyo.evidence.servers import GC_PAUSE
+from dohyo.evidence.server_log import covered
+from dohyo.evidence.servers import DOING, GC_PAUSE
 from dohyo.figures import point_name
-from dohyo.report.grammar import ROW_AXIS, Chart, Panel, Spec, Table, by_system, dash, quantity, rows_high, scale, table
+from dohyo.report.grammar import (
+    ROW_AXIS,
+    SECONDS,
+    ZOOM,
+    Chart,
+    Panel,
+    Spec,
+    Table,
+    by_system,
+    dash,
+    quantity,
+    rows_high,
+    scale,
+    table,
+)
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
 from dohyo.summary.results import Trial
 
 _EVENT = ("part", "system", "time", "what")
-# Kinds of a server's background work, in the order of their rows.
-_DOING: dict[str, str] = {GC_PAUSE: "GC pauses"} | {str(kind): words for kind, words in PLURALS.items()}
 _MOST_HOSTS_NAMED = 3
 # Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
 _AXIS_WIDTH = 64
@@ -28,14 +40,6 @@ _OF_HOSTS = {
     "others": "Processors, used by other processes",
     "disk": "Busiest disk, share of the time",
 }
-# The seconds that are shown; the page sets it, for all panels alike.
-_ZOOM: Spec = {"name": "zoom", "value": None}
-_SECONDS = quantity(
-    "time",
-    "seconds",
-    scale={"nice": False, "zero": True, "domainRaw": {"expr": "zoom"}},
-    axis={"grid": False, "tickMinStep": 1},
-)
 # Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
 # In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
@@ -211,7 +215,7 @@ def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any
             share = sum(covered(spans) for spans in of_hosts.values()) / width / servers
             names = sorted(of_hosts)
             more = f" and {len(names) - _MOST_HOSTS_NAMED} more" if len(names) > _MOST_HOSTS_NAMED else ""
-            series = f"{run.trial.system} {run.name} {_DOING[kind]}"
+            series = f"{run.trial.system} {run.name} {DOING[kind]}"
             where = f"{', '.join(names[:_MOST_HOSTS_NAMED])}{more}"
             yield {
                 "part": material.part(run.phase, run.trial),
@@ -226,11 +230,11 @@ def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any
 
 
 def _doing(trial: Trial, kind: str) -> str:
-    return f"{trial.system} · {_DOING[kind]}"
+    return f"{trial.system} · {DOING[kind]}"
 
 
 def _labels(material: Material, known: set[str]) -> list[str]:
-    labels = [f"{system} · {kind}" for system in material.systems for kind in _DOING.values()]
+    labels = [f"{system} · {kind}" for system in material.systems for kind in DOING.values()]
     return [label for label in labels if label in known]
 
 
@@ -256,10 +260,10 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
     title = "Servers: GC pauses, compactions and flushes"
     spec: Spec = {
         "height": {"step": rows_high([""])},
-        "params": [_ZOOM],
+        "params": [ZOOM],
         "layer": [{"mark": {"type": "rect", "clip": True, "aria": False}}],
         "encoding": {
-            "x": _SECONDS,
+            "x": SECONDS,
             "x2": {"field": "until"},
             "y": {
                 "field": "doing",
@@ -311,10 +315,10 @@ def _panel(material: Material, data: str, column: str, title: str, unit: str, ro
     }
     spec: Spec = {
         "height": 170,
-        "params": [_ZOOM],
+        "params": [ZOOM],
         "layer": [{"mark": line}, *([event] if data == "time" else [])],
         "encoding": {
-            "x": _SECONDS,
+            "x": SECONDS,
             "y": quantity(column, f"{unit}{words}", scale=axis, axis=extent),
             "color": by_system(material.systems),
             **({"strokeDash": dash(material.systems)} if longest <= _MOST_DASHED else {}),
