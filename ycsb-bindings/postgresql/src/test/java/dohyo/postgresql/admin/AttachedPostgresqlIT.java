@@ -2,19 +2,16 @@ package dohyo.postgresql.admin;
 
 import dohyo.admin.Attached;
 import dohyo.binding.Settings;
-import dohyo.contract.AttachedContract;
+import dohyo.contract.AttachedJdbcContract;
 import dohyo.postgresql.PostgresqlLogin;
-import java.net.URI;
 import java.sql.Connection;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 
-class AttachedPostgresqlIT extends AttachedContract {
-  private final URI url = URI.create(server.properties().getProperty("postgresql.url").substring("jdbc:".length()));
+class AttachedPostgresqlIT extends AttachedJdbcContract {
+  AttachedPostgresqlIT() {
+    super("postgresql");
+  }
 
   @Override
   protected Attached.Opening opening() {
@@ -26,39 +23,13 @@ class AttachedPostgresqlIT extends AttachedContract {
     return Map.of("server", url.getAuthority());
   }
 
-  private List<String> inside(String statement) throws SQLException {
-    try (Connection connection = new PostgresqlLogin(new Settings(server.with(Map.of(
-        "postgresql.url", "jdbc:%s://%s/%s".formatted(url.getScheme(), url.getAuthority(), place))))).connect()) {
-      return query(connection, statement);
-    }
-  }
-
-  private static List<String> query(Connection connection, String words) throws SQLException {
-    List<String> found = new ArrayList<>();
-    try (Statement statement = connection.createStatement()) {
-      statement.execute(words);
-      ResultSet rows = statement.getResultSet();
-      while (rows != null && rows.next()) {
-        found.add(rows.getString(1));
-      }
-    }
-    return found;
+  @Override
+  protected Connection connect(Settings settings) throws SQLException {
+    return new PostgresqlLogin(settings).connect();
   }
 
   @Override
-  protected void intrude() throws SQLException {
-    inside("CREATE VIEW theirs AS SELECT 1 AS one");
-  }
-
-  @Override
-  protected void withdraw() throws SQLException {
-    inside("DROP VIEW theirs");
-  }
-
-  @Override
-  protected List<String> others() throws SQLException {
-    try (Connection connection = new PostgresqlLogin(new Settings(server.properties())).connect()) {
-      return query(connection, "SELECT datname FROM pg_database UNION ALL SELECT relname FROM pg_class ORDER BY 1");
-    }
+  protected String everything() {
+    return "SELECT datname FROM pg_database UNION ALL SELECT relname FROM pg_class ORDER BY 1";
   }
 }

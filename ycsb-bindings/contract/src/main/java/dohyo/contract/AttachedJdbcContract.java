@@ -1,0 +1,66 @@
+package dohyo.contract;
+
+import dohyo.binding.Settings;
+import java.net.URI;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** The contract of {@link AttachedContract} for servers over JDBC, where the place is a database. */
+public abstract class AttachedJdbcContract extends AttachedContract {
+  /** The server, as its driver has it, without {@code jdbc:}. */
+  protected final URI url;
+  private final String property;
+
+  /**
+   * Reads where the server is.
+   *
+   * @param name beginning of the names of the binding's properties
+   */
+  protected AttachedJdbcContract(String name) {
+    property = name + ".url";
+    url = URI.create(server.properties().getProperty(property).substring("jdbc:".length()));
+  }
+
+  /** A connection with these properties of the binding. */
+  protected abstract Connection connect(Settings settings) throws SQLException;
+
+  /** A query with a row for everything beside the place, in order. */
+  protected abstract String everything();
+
+  private void inside(String statement) throws SQLException {
+    query(new Settings(server.with(Map.of(
+        property, "jdbc:%s://%s/%s".formatted(url.getScheme(), url.getAuthority(), place)))), statement);
+  }
+
+  private List<String> query(Settings settings, String words) throws SQLException {
+    List<String> found = new ArrayList<>();
+    try (Connection connection = connect(settings); Statement statement = connection.createStatement()) {
+      statement.execute(words);
+      ResultSet rows = statement.getResultSet();
+      while (rows != null && rows.next()) {
+        found.add(rows.getString(1));
+      }
+    }
+    return found;
+  }
+
+  @Override
+  protected void intrude() throws SQLException {
+    inside("CREATE VIEW theirs AS SELECT 1 AS one");
+  }
+
+  @Override
+  protected void withdraw() throws SQLException {
+    inside("DROP VIEW theirs");
+  }
+
+  @Override
+  protected List<String> others() throws SQLException {
+    return query(new Settings(server.properties()), everything());
+  }
+}
