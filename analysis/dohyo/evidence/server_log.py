@@ -16,7 +16,8 @@ or one with a unit.
 A trial keeps a copy, as it does of figures.yml. RE2 takes linear time whatever the pattern, so that a copy from
 somebody else cannot hold up the reader.
 
-A line begins with its time (after its level, perhaps), in UTC, which the role `service` ensures.
+A line begins with its time (after its level, perhaps), in UTC, which the role `service` ensures. MariaDB's and
+Aerospike's are in whole seconds.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from msgspec import Struct
 
 from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
+from dohyo.evidence.json_values import number
 from dohyo.evidence.server_figures import FILES, definition
 from dohyo.evidence.text_file import Warn, lines
 
@@ -41,24 +43,32 @@ Kind = Literal["compaction", "flush"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLURALS: dict[Kind, str] = {"compaction": "compactions", "flush": "flushes"}
 
-_STAMP = re.compile(r"(?:[A-Z]+ +)?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3})")
+_STAMP = re.compile(
+    r"(?:[A-Z]+ +)?(\d{4}-\d\d-\d\d[ T][ \d]\d:\d\d:\d\d(?:[.,]\d{3})?|[A-Z][a-z]{2} \d\d \d{4} \d\d:\d\d:\d\d GMT)"
+)
 _SIZE = re.compile(r"([\d.,]+) ?([kKMGTP]?)(i?)(B|bytes)?")
 _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
 
 
+# A kind of work, and what tells it from others of the kind.
+_Key = tuple[str, str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One compaction, or one flush of what is in memory.
+    """One compaction, one flush of what is in memory, or other work that a log tells of.
 
     :ivar at: its begin in seconds since 1970, on the clock of the host
     :ivar end: the same of its end
     :ivar bytes: what it has written; None where the log does not say so
+    :ivar amount: how much it was of something else; None where the log does not say so
     """
 
-    kind: Kind
+    kind: str
     at: float
     end: float
     bytes: float | None
+    amount: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,11 +77,13 @@ class ServerLog:
 
     :ivar begin: time of the first line in seconds since 1970; of the last one is `end`
     :ivar work: in the order in which it ended
+    :ivar begun: what has begun and not ended: its kind and when
     """
 
     begin: float
     end: float
     work: list[Work] = field(default_factory=list)
+    begun: list[tuple[str, float]] = field(default_factory=list)
 
 
 class _WorkPatterns(Struct, forbid_unknown_fields=True):
@@ -89,9 +101,9 @@ class _LogFile(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines on one kind of work."""
+    """The lines on one kind of work. Without `begin` and a group `ms` only its end is known."""
 
-    kind: Kind
+    kind: str
     begin: re.Pattern[str] | None
     end: re.Pattern[str]
 
@@ -109,8 +121,8 @@ class Patterns:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds of work that the logs report."""
-        return [each.kind for each in self.lines]
+        """The kinds of background work that the logs report."""
+        return [kind for kind in KINDS for each in self.lines if each.kind == kind]
 
     @property
     def words(self) -> list[str]:
@@ -137,16 +149,16 @@ def patterns_of(system: str, folder: Path, warn: Warn) -> Patterns:
 
 
 def _lines(kind: Kind, work: _WorkPatterns) -> Lines:
-    end = _regex(f"{kind}: end", work.end)
-    begin = _regex(f"{kind}: begin", work.begin) if work.begin is not None else None
+    end = regex(f"{kind}: end", work.end)
+    begin = regex(f"{kind}: begin", work.begin) if work.begin is not None else None
     by_key = begin is not None and "key" in begin.groupindex and "key" in end.groupindex
     if not (by_key or "ms" in end.groupindex):
         raise BadInputError(f"{kind}: end needs a group ms, or a group key as begin has")
     return Lines(kind, begin, end)
 
 
-def _regex(name: str, pattern: str) -> re.Pattern[str]:
-    """RE2's own type is as good as Python's, and has no annotations."""
+def regex(name: str, pattern: str) -> re.Pattern[str]:
+    """Compiles a pattern; BadInputError names it. RE2's own type is as good as Python's, and has no annotations."""
     options = re2.Options()
     options.log_errors = False  # it would write them to stderr, too
     try:
@@ -160,7 +172,7 @@ def _regex(name: str, pattern: str) -> re.Pattern[str]:
 def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
     """Reads the log of one process; None where no line of it has a time."""
     first = last = None
-    begun: dict[tuple[Kind, str], str] = {}
+    begun: dict[_Key, str] = {}
     work: list[Work] = []
     for _, line in lines(path, warn):
         stamp = _STAMP.match(line)
@@ -169,11 +181,12 @@ def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
         first, last = first or stamp[1], stamp[1]
         for each in patterns.lines:
             if each.begin and (match := each.begin.search(line, stamp.end())):
-                begun[each.kind, match["key"]] = stamp[1]
+                begun[_key(each, match)] = stamp[1]
             elif (match := each.end.search(line, stamp.end())) and (done := _work(each, match, begun, stamp[1])):
                 work.append(done)
     begin, end = _seconds(first), _seconds(last)
-    return None if begin is None or end is None else ServerLog(begin, end, work)
+    left = [(kind, at) for (kind, _), stamp in begun.items() if (at := _seconds(stamp)) is not None]
+    return None if begin is None or end is None else ServerLog(begin, end, work, left)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
@@ -185,7 +198,11 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def _work(of: Lines, match: re.Match[str], begun: dict[tuple[Kind, str], str], stamp: str) -> Work | None:
+def _key(of: Lines, match: re.Match[str]) -> _Key:
+    return of.kind, match.groupdict().get("key")
+
+
+def _work(of: Lines, match: re.Match[str], begun: dict[_Key, str], stamp: str) -> Work | None:
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
@@ -193,11 +210,11 @@ def _work(of: Lines, match: re.Match[str], begun: dict[tuple[Kind, str], str], s
         digits = re.sub(r"\D", "", groups["ms"])
         begin = end - int(digits) / 1000 if end is not None and digits else None
     else:
-        begin = _seconds(begun.pop((of.kind, groups["key"]), None))
+        begin = _seconds(begun.pop(_key(of, match), None)) if of.begin else end
     # After a clock was set back, work may seem to end before it begins; it is left out.
-    return (
-        None if begin is None or end is None or end < begin else Work(of.kind, begin, end, _bytes(groups.get("size")))
-    )
+    if begin is None or end is None or end < begin:
+        return None
+    return Work(of.kind, begin, end, _bytes(groups.get("size")), number(groups.get("amount")))
 
 
 def _bytes(size: str | None) -> float | None:
@@ -215,7 +232,14 @@ def _bytes(size: str | None) -> float | None:
 
 
 def _seconds(stamp: str | None) -> float | None:
+    """Such as "2026-11-25 16:10:20,904", "2026-11-25  6:10:20" and "Nov 25 2026 16:10:20 GMT"."""
+    if not stamp:
+        return None
     try:
-        return datetime.fromisoformat(stamp.replace(",", ".")).replace(tzinfo=UTC).timestamp() if stamp else None
+        if stamp.endswith("GMT"):
+            at = datetime.strptime(stamp, "%b %d %Y %H:%M:%S GMT")
+        else:
+            at = datetime.fromisoformat(stamp.replace(",", ".").replace("  ", " 0"))
     except ValueError:
         return None
+    return at.replace(tzinfo=UTC).timestamp()

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.accounting import Accounting
+from dohyo.evidence.healing import Healing, HealingLogs
 from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
@@ -43,6 +44,7 @@ class FaultCost:
     :ivar restore_seconds: from then on
     :ivar worst_p99_ms: of the worst second, from the intended start; None without a target rate
     :ivar worst_p99_at: the second
+    :ivar healing: what the servers did to heal, of each kind that the system is known to tell of
     """
 
     kind: str
@@ -59,6 +61,7 @@ class FaultCost:
     restore_seconds: float | None
     worst_p99_ms: float | None
     worst_p99_at: float | None
+    healing: list[Healing] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.kind}({self.target})"
@@ -151,6 +154,22 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
             )
         )
     return found
+
+
+def healed(
+    faults: Sequence[FaultCost], logs: HealingLogs, began: float, offsets_ms: Mapping[str, float], end: float
+) -> list[FaultCost]:
+    """The faults of a run with what the servers did to heal up to the next one, or to the end.
+
+    :param began: second 0 of the window, in seconds since 1970 on the controller's clock
+    :param offsets_ms: the clocks of the hosts against that
+    :param end: in seconds of the window, when records had been read back
+    """
+    begins = [fault.at for fault in faults]
+    return [
+        replace(fault, healing=logs.after(fault.at, _next(begins, fault.at, math.ceil(end)), began, offsets_ms))
+        for fault in faults
+    ]
 
 
 def problems(asked: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:

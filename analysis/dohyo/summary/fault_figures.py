@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dohyo.evidence.accounting import Accounting
+from dohyo.evidence.healing import Healing
 from dohyo.evidence.under_fault import FaultCost, FaultedRun
 from dohyo.figures import milliseconds, point_name, rate, whole
 from dohyo.summary.results import Trial
 
 NEVER = math.inf
-_NOT_IN_WINDOW = "not in the window"
 
 
 def _seconds(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _tenths(value: float) -> str:
+    return f"{value:,.1f}"
 
 
 def _count(value: float) -> str:
@@ -36,6 +40,7 @@ class FaultFigure:
     :ivar of_run: gives it of a run as a whole
     :ivar write: the number in words
     :ivar counts_wrong: it counts what no system may do: a single one is one too many
+    :ivar never: what a run says in which it never happened
     """
 
     head: str
@@ -43,6 +48,7 @@ class FaultFigure:
     of_run: Callable[[FaultedRun], float | None] | None = None
     write: Callable[[float], str] = _seconds
     counts_wrong: bool = False
+    never: str = "not in the window"
 
     @property
     def in_seconds(self) -> bool:
@@ -71,7 +77,7 @@ class FaultFigure:
         return (middle if len(values) == 1 or low == high else f"{middle} [{low}, {high}]") + known
 
     def _word(self, value: float) -> str:
-        return _NOT_IN_WINDOW if value == NEVER else self.write(value)
+        return self.never if value == NEVER else self.write(value)
 
 
 def _reached(seconds: float | None, reached: bool | None) -> float | None:
@@ -119,6 +125,32 @@ OF_RUNS = (
 
 
 @dataclass(frozen=True)
+class HealingFigure:
+    """A figure of what the servers did to heal.
+
+    :ivar of: gives it of one kind of that after a fault; None: not known
+    """
+
+    figure: FaultFigure
+    of: Callable[[FaultCost, Healing], float | None]
+
+
+def _ended(fault: FaultCost, did: Healing) -> float | None:
+    return NEVER if did.unfinished else None if did.end is None else did.end - fault.at
+
+
+OF_HEALING = (
+    HealingFigure(FaultFigure("times", write=_count), lambda _, did: did.count),
+    HealingFigure(FaultFigure("amount", write=_count), lambda _, did: did.amount),
+    HealingFigure(
+        FaultFigure("first s", write=_tenths), lambda fault, did: None if did.begin is None else did.begin - fault.at
+    ),
+    HealingFigure(FaultFigure("last s", write=_tenths, never="not finished"), _ended),
+    HealingFigure(FaultFigure("lasted s", write=_tenths), lambda _, did: did.seconds),
+)
+
+
+@dataclass(frozen=True)
 class SameFault:
     """One fault of a system at a point, in all runs that have it.
 
@@ -136,6 +168,15 @@ class SameFault:
     def name(self) -> str:
         """Such as "kill(node2)"."""
         return str(self.found[0][1])
+
+    @property
+    def healing(self) -> dict[str, list[tuple[FaultCost, Healing]]]:
+        """Each kind of what the servers did to heal → what they did of it in each run."""
+        together: dict[str, list[tuple[FaultCost, Healing]]] = {}
+        for _, fault in self.found:
+            for did in fault.healing:
+                together.setdefault(did.what, []).append((fault, did))
+        return together
 
 
 def same_faults(trials: Iterable[Trial]) -> list[SameFault]:

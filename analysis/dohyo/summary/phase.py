@@ -12,6 +12,7 @@ from dohyo.evidence.client_folder import ClientFolder
 from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.events import Event, collapses
 from dohyo.evidence.hdr_log import Latencies, is_known
+from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.levels import LevelChange
 from dohyo.evidence.result_lines import OK
@@ -118,6 +119,17 @@ class Phase:
             accounting=accounting.of_clients(client.report.accounting for client in self.clients),
             ready_seconds=self.faults.whole,
         )
+
+    def healed(self, logs: HealingLogs) -> FaultedRun | None:
+        """The same with what the servers did to heal, as far as their logs tell."""
+        of = self.under_fault
+        if of is None or self.faults is None or self.faults.window_began is None:
+            return of
+        accounts = (client.report.accounting for client in self.clients)
+        read_back = max((each.read_back_seconds or 0.0 for each in accounts if each), default=0.0)
+        end = max(float(len(self.successes)), of.ready_seconds or 0.0) + read_back
+        offsets = self.conducted.offsets_ms()
+        return replace(of, faults=under_fault.healed(of.faults, logs, self.faults.window_began, offsets, end))
 
     @property
     def problems(self) -> list[str]:

@@ -23,6 +23,7 @@ from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import COLLAPSE_SECONDS, Event
 from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics, HostUse, Taken, busy
 from dohyo.evidence.json_values import mapping, read_object
 from dohyo.evidence.over_time import MOST_SLOTS
@@ -384,6 +385,7 @@ class _Evidence:
         system = self._system
         windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
         servers = Servers(self.folder / "server", system, windows, self._steps(load, runs), self._warn)
+        healing = HealingLogs(self.folder / "server", system, self._warn)
         host_metrics = self._host_metrics(phases)
         uses = host_metrics.all()
         self._check_samples(uses, counted)
@@ -433,7 +435,7 @@ class _Evidence:
             accounting=accounting.of_clients(
                 client.report.accounting for run in measured_phases for client in run.clients
             ),
-            faults=[found for phase in valid if (found := phase.under_fault)],
+            faults=[found for phase in valid if (found := phase.healed(healing))],
             rows=result,
             load_is_measured=self._load_is_measured,
             trends=_trends(valid),

@@ -1,4 +1,6 @@
-"""What faults cost as two tables: seconds and latencies by fault, then what became of operations and records."""
+"""What faults cost as three tables: seconds and latencies by fault, what became of operations and records, and what the
+servers did to heal.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,17 @@ from collections.abc import Callable, Sequence
 from dohyo.evidence.rows import RUN
 from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import UNKNOWN, whole
-from dohyo.summary.fault_figures import BEFORE, OF_FAULTS, OF_RUNS, SameFault, same_faults
+from dohyo.summary.fault_figures import BEFORE, OF_FAULTS, OF_HEALING, OF_RUNS, SameFault, same_faults
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import Grid
 
 _TITLE = "Faults: seconds of the measured window{over}; 90 % of the rate before, for 5 s"
 _RECORDS = "Faults: operations and records of the whole window{over}"
+_HEALING = "Faults: what the servers did to heal, by their own logs; seconds after the fault{over}"
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Two tables with a line for each fault, and each system; none without faults."""
+    """Tables with lines for each fault, or each system; none without faults."""
     found = same_faults(trials)
     if not found:
         return []
@@ -53,7 +56,22 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
             texts=1,
             strong=(),
         ),
+        _healing(found, label, over),
     ]
+
+
+def _healing(found: Sequence[SameFault], label: Callable[[Trial], str], over: str) -> Grid:
+    lines = []
+    for each in found:
+        for what, did in each.healing.items() or [(UNKNOWN, [])]:
+            units = [of.unit for _, of in did if of.unit]
+            cells = [
+                of.figure.words([value for fault, healing in did if (value := of.of(fault, healing)) is not None])
+                for of in OF_HEALING
+            ]
+            lines.append([label(each.trial), _fault(each), f"{what} ({units[0]})" if units else what, *cells])
+    heads = ["system", "fault", "what", *(each.figure.head for each in OF_HEALING)]
+    return Grid(_HEALING.format(over=over), heads, lines, groups=(1,) * len(OF_HEALING), keys=3)
 
 
 def _fault(of: SameFault) -> str:

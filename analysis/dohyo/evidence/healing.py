@@ -1,0 +1,187 @@
+"""What servers did to heal after a fault, by their own logs: `ansible/systems/NAME/healing.yml` says which lines tell.
+
+    crash recovery:
+      files: log
+      begin: ' LOG:  database system was interrupted'
+      end: ' LOG:  database system is ready to accept connections'
+
+The keys are the report's words. `files`, `begin` and `end` are as in log.yml (`server_log`); here a pattern may also do
+without `key`, where a server does one such thing at a time, and `begin` may be missing, where a log only tells of an
+end. The group `amount` of `end` is how much it was, in `unit`. A log without a line that matches `where` is that of
+another product, and does not tell.
+
+A server that was started again has its earlier logs in LOG.1, LOG.2, …: together they are its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from dohyo import plain_yaml
+from dohyo.bad_input import BadInputError
+from dohyo.evidence import server_log
+from dohyo.evidence.server_figures import FILES, definition
+from dohyo.evidence.server_log import Lines, Patterns, ServerLog, Work, covered
+from dohyo.evidence.text_file import Warn
+
+FILE = "healing.yml"
+# A line of this kind says whose log it is.
+_WHERE = "where"
+
+
+@dataclass(frozen=True)
+class Healing:
+    """One kind of work with which the servers healed after a fault, as far as it began before the next one.
+
+    :ivar what: as healing.yml calls it
+    :ivar hosts: that did it
+    :ivar count: how often; None: not known, and nothing else is
+    :ivar unfinished: how often it has begun and not ended, as far as the logs go
+    :ivar amount: how much it was together, in `unit`; None where the logs do not say so
+    :ivar begin: of the first, in seconds of the measured window; None where there was none
+    :ivar end: of the last one that has ended
+    :ivar seconds: in which at least one lasted; None where only their ends are known
+    """
+
+    what: str
+    hosts: list[str]
+    count: int | None
+    unfinished: int | None
+    amount: float | None
+    unit: str | None
+    begin: float | None
+    end: float | None
+    seconds: float | None
+
+
+class _HealingLines(Struct, forbid_unknown_fields=True):
+    files: str | list[str]
+    end: str
+    begin: str | None = None
+    unit: str | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One entry of healing.yml."""
+
+    what: str
+    entry: _HealingLines
+    patterns: Patterns
+
+
+@dataclass(frozen=True)
+class _Process:
+    """The logs of one process of a host, from the oldest on, without any that is empty."""
+
+    host: str
+    logs: list[ServerLog]
+
+    def tells(self, kind: _Kind, since: float) -> bool:
+        """Whether its logs would have told of all that happened since then, by the host's clock."""
+        known = kind.entry.where is None or any(work.kind == _WHERE for log in self.logs for work in log.work)
+        return known and bool(self.logs) and self.logs[0].begin <= since
+
+
+class HealingLogs:
+    """The servers' logs of one trial. They are read when they are first needed."""
+
+    def __init__(self, folder: Path, system: str, warn: Warn) -> None:
+        """:param folder: the trial's `server`; what is missing or broken there is at most a warning"""
+        self._folder = folder
+        self._warn = warn
+        self._kinds = _kinds(system, folder, warn)
+        self._read: dict[str, list[_Process]] = {}
+
+    def after(self, since: float, until: float, began: float, offsets_ms: Mapping[str, float]) -> list[Healing]:
+        """What began between two seconds of the window.
+
+        :param began: second 0, in seconds since 1970 on the controller's clock
+        :param offsets_ms: the clocks of the hosts against that
+        """
+        zero = {host: began + offset / 1000 for host, offset in offsets_ms.items()}
+        return [self._of(kind, since, until, began, zero) for kind in self._kinds]
+
+    def _of(self, kind: _Kind, since: float, until: float, began: float, zero: Mapping[str, float]) -> Healing:
+        processes = self._processes(kind)
+        unit = kind.entry.unit
+        if not processes or not all(each.tells(kind, zero.get(each.host, began) + since) for each in processes):
+            return Healing(kind.what, [], None, None, None, unit, None, None, None)
+        found: list[tuple[str, Work]] = []
+        unfinished = 0
+        for process in processes:
+            at_zero = zero.get(process.host, began)
+            # Some logs have whole seconds alone.
+            first, last = int(at_zero + since), at_zero + until
+            for log in process.logs:
+                for work in log.work:
+                    if work.kind == kind.what and first <= work.at < last:
+                        begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
+                        found.append((process.host, Work(work.kind, begin, end, None, work.amount)))
+            unfinished += sum(1 for what, at in process.logs[-1].begun if what == kind.what and first <= at < last)
+        works = [work for _, work in found]
+        amounts = [work.amount for work in works if work.amount is not None]
+        lasts = kind.entry.begin is not None or "ms" in kind.patterns.lines[0].end.groupindex
+        return Healing(
+            what=kind.what,
+            hosts=sorted({host for host, _ in found}),
+            count=len(works),
+            unfinished=unfinished,
+            amount=sum(amounts) if amounts and len(amounts) == len(works) else None,
+            unit=unit,
+            begin=min((work.at for work in works), default=None),
+            end=max((work.end for work in works), default=None),
+            seconds=covered((work.at, work.end) for work in works) if works and lasts else None,
+        )
+
+    def _processes(self, kind: _Kind) -> list[_Process]:
+        if kind.what not in self._read:
+            hosts = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+            self._read[kind.what] = [
+                _Process(host.name, sorted(logs, key=lambda log: log.begin))
+                for host in hosts
+                if host.is_dir()
+                for paths in _of_processes(host, kind.patterns).values()
+                if (logs := [log for path in paths if (log := server_log.read(path, kind.patterns, self._warn))])
+            ]
+        return self._read[kind.what]
+
+
+def _of_processes(host: Path, patterns: Patterns) -> dict[str, list[Path]]:
+    """Name of a log → it and the earlier ones of the process."""
+    found: dict[str, list[Path]] = {}
+    for name in patterns.files:
+        for path in sorted({*host.glob(name), *host.glob(f"{name}.[0-9]*")}):
+            base = path.stem if path.suffix[1:].isdecimal() else path.name
+            if path.is_file() and path not in found.setdefault(base, []):
+                found[base].append(path)
+    return found
+
+
+def _kinds(system: str, folder: Path, warn: Warn) -> list[_Kind]:
+    path = definition(folder, system, FILE)
+    try:
+        entries: Any = plain_yaml.load(path) if path else {}
+        return [_kind(what, entry) for what, entry in msgspec.convert(entries, dict[str, _HealingLines]).items()]
+    except (msgspec.ValidationError, BadInputError) as error:
+        warn(f"{path}: {error}")
+        return []
+
+
+def _kind(what: str, entry: _HealingLines) -> _Kind:
+    files = [entry.files] if isinstance(entry.files, str) else entry.files
+    if not all(FILES.fullmatch(name) for name in files):
+        raise BadInputError(f"{what}: files: {files}: must be names of files in the folder of a host")
+    end = server_log.regex(f"{what}: end", entry.end)
+    begin = None if entry.begin is None else server_log.regex(f"{what}: begin", entry.begin)
+    lines = [Lines(what, begin, end)]
+    if entry.where is not None:
+        lines.append(Lines(_WHERE, None, server_log.regex(f"{what}: where", entry.where)))
+    return _Kind(what, entry, Patterns(tuple(files), tuple(lines)))

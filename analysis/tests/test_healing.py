@@ -1,0 +1,148 @@
+"""What servers did to heal after a fault: real lines of servers that were killed, and what they lack."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from evidence import DATA, edit_json, rendered
+from test_faults_cost import ACCOUNT, faulted
+
+from dohyo.evidence.healing import FILE, Healing, HealingLogs
+from dohyo.places import ANSIBLE, ROOT
+from dohyo.scenario.systems import all_systems
+from dohyo.summary.summary import summarise
+
+LOGS = DATA / "servers" / "healing"
+# Second 0 of the window of each trial. In second 20 its server was killed, in second 25 started again.
+BEGAN = {
+    "cassandra": 1795622295.932,
+    "hbase": 1795622934.847,
+    "aerospike": 1795623290.322,
+    "mysql-innodb": 1795620131.702,
+    "postgresql": 1795620798.218,
+}
+
+
+def healing(folder: Path, system: str, since: float = 20, until: float = 80) -> dict[str, Healing]:
+    logs = HealingLogs(folder, system, pytest.fail)
+    return {did.what: did for did in logs.after(since, until, BEGAN[system], {})}
+
+
+def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]:
+    return did.count, did.amount, [None if at is None else round(at, 1) for at in (did.begin, did.end, did.seconds)]
+
+
+@pytest.mark.parametrize(
+    ("system", "what", "expected"),
+    [
+        # In 12,003 ms, it says itself.
+        ("cassandra", "commit log replayed", (1, 17066, [49.9, 61.9, 12.0])),
+        # "in 29.0480 sec", it says itself, from when it was made.
+        ("hbase", "server crash handled", (1, None, [57.4, 86.1, 28.7])),
+        ("hbase", "write-ahead log split", (4, 17 + 8557 + 4246 + 8858, [61.9, 78.6, 7.9])),
+        ("hbase", "region assigned", (6, None, [62.8, 85.9, 9.6])),
+        ("aerospike", "index rebuilt from the device", (1, 100002, [24.7, 26.7, 2.0])),
+        ("mysql-innodb", "crash recovery", (1, None, [25.3, 26.3, 1.0])),
+        ("postgresql", "crash recovery", (1, None, [25.2, 27.2, 2.0])),
+    ],
+)
+def test_a_server_that_was_killed_says_how_it_recovered(
+    system: str, what: str, expected: tuple[int | None, float | None, list[float | None]]
+) -> None:
+    did = healing(LOGS / system, system)[what]
+    assert figures(did) == expected
+    assert (did.hosts, did.unfinished) == (["localhost"], 0)
+
+
+@pytest.mark.parametrize("system", BEGAN)
+def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
+    for did in healing(LOGS / system, system, since=80, until=100).values():
+        assert figures(did) == (0, None, [None, None, None])
+        assert did.hosts == []
+
+
+def test_every_system_whose_lines_are_known_is_tested() -> None:
+    known = {path.parent.name for path in (ANSIBLE / "systems").glob(f"*/{FILE}")}
+    assert known == {all_systems()[system].role for system in BEGAN}
+
+
+def test_what_no_log_tells_is_not_nothing(tmp_path: Path) -> None:
+    host = tmp_path / "localhost"
+    host.mkdir()
+    unknown = (None, None, [None, None, None])
+    assert figures(healing(tmp_path, "postgresql")["crash recovery"]) == unknown
+    # The log of before the fault is gone.
+    (host / "log").write_text((LOGS / "postgresql/localhost/log").read_text(encoding="utf-8"), encoding="utf-8")
+    assert figures(healing(tmp_path, "postgresql")["crash recovery"]) == unknown
+
+
+def test_the_log_of_another_product_does_not_tell(tmp_path: Path) -> None:
+    host = tmp_path / "localhost"
+    host.mkdir()
+    for name in ("log", "log.1"):
+        text = (LOGS / "mysql-innodb/localhost" / name).read_text(encoding="utf-8")
+        (host / name).write_text(text.replace("Starting MariaDB", "Starting mysqld"), encoding="utf-8")
+    assert healing(tmp_path, "mysql-innodb")["crash recovery"].count is None
+
+
+def test_what_has_not_ended_is_said(tmp_path: Path) -> None:
+    host = tmp_path / "localhost"
+    host.mkdir()
+    for name in ("log", "log.1"):
+        lines = (LOGS / "postgresql/localhost" / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if name == "log.1" or "ready to accept" not in line]
+        (host / name).write_text("".join(kept), encoding="utf-8")
+    did = healing(tmp_path, "postgresql")["crash recovery"]
+    assert (did.count, did.unfinished, did.end) == (0, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[1]", "Expected `object`, got `array`"),
+        ("a b: {files: log}", "missing required field `end`"),
+        ("a b: {files: ../log, end: x}", "a b: files: .*must be names of files in the folder of a host"),
+        ("a b: {files: log, end: '('}", "a b: end: '\\(': no regular expression of RE2"),
+        ("a b: {files: log, end: x, note: y}", "unknown field `note`"),
+    ],
+)
+def test_a_damaged_description_is_a_warning(tmp_path: Path, content: str, reason: str) -> None:
+    (tmp_path / "figures.yml").write_text("{}\n")
+    (tmp_path / FILE).write_text(content + "\n")
+    warnings: list[str] = []
+    assert HealingLogs(tmp_path, "cassandra", warnings.append).after(0, 9, 0, {}) == []
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(*warnings)
+
+
+def healed(experiment: Path) -> Path:
+    """A trial whose server was killed and has recovered, with real logs whose window is that of the fault."""
+    folder = faulted(experiment, account=ACCOUNT)
+    edit_json(folder / "run-1/faults.json", window_began=BEGAN["cassandra"] + 30, window_ended=BEGAN["cassandra"] + 60)
+    host = folder / "server/node1"
+    host.mkdir(parents=True, exist_ok=True)
+    for name in ("log", "log.1"):
+        (host / name).write_text((LOGS / "cassandra/localhost" / name).read_text(encoding="utf-8"), encoding="utf-8")
+    return folder
+
+
+def test_it_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
+    healed(tmp_path)
+    summary = summarise(tmp_path)
+    shown = rendered(summary, 200)
+    assert "what the servers did to heal" in shown
+    (line,) = [line for line in shown.splitlines() if "commit log replayed" in line]
+    assert line.split()[-5:] == ["1", "17,066", "9.9", "21.9", "12.0"]
+    (written,) = json.loads(summary.json())["trials"][0]["faults"][0]["faults"][0]["healing"]
+    assert list(written) == [each.name for each in fields(Healing)]
+    page = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
+    assert [name for name in written if f"`{name}`" not in page] == []
+
+
+def test_a_trial_without_the_description_shows_dashes(tmp_path: Path) -> None:
+    folder = healed(tmp_path)
+    (folder / "server/figures.yml").write_text("{}\n")
+    summary = summarise(tmp_path)
+    (line,) = [line for line in rendered(summary, 200).splitlines() if "kill(node1)" in line and " – " in line][-1:]
+    assert set(line.split()[2:]) == {"\N{EN DASH}"}
