@@ -149,6 +149,8 @@ def test_gc_matrix(tmp_path: Path) -> None:
     ]
     for trial in trials:
         assert {"run INSERT", "run SCAN"} <= operations(trial)
+        # A key that is read is not written.
+        assert {row["records"] for row in trial["rows"] if row["operation"] == "SCAN"} == {0}
         folder = tmp_path / "gc-matrix/raw" / trial["name"]
         (client,) = (json.loads(file.read_text()) for file in folder.glob("run-1/*/client.json"))
         assert client["operations"] + client["missed_operations"] == 200 * 3

@@ -34,14 +34,17 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "JDK system=cassandra": ("1.8.0_111", "8"),
         "server system=hbase": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK system=hbase": ("1.8.0_111", "8"),
-        "type of the key": ("bigint", "bytes"),
+        # One salt for both systems; HBase's is the published one.
+        "type of the key system=cassandra": ("bigint", "bytes"),
+        "keysalt system=cassandra": ("none", "crc32"),
         # Commands of their own; the header of the scenario has them.
-        "replication": ("1, 3", "3"),
+        "replication system=cassandra, variant=4-tables|8-tables": ("1, 3", "3"),
+        "replication system=hbase, variant=4-tables|8-tables": ("2, 3", "3"),
         "variant 100-threads": ("measured", "not measured"),
         "variant 200-threads": ("measured", "not measured"),
         "variant ycsb-cassandra": ("measured", "not measured"),
         "variant ycsb-hbase": ("measured", "not measured"),
-        "row_cache_size_in_mb system=cassandra": ("0, 2048", "0"),
+        "variant row-cache": ("measured", "not measured"),
     },
     "gc-matrix": {
         "JDK variant=c311-cms|c311-g1": ("1.8.0_252", "8"),
@@ -50,6 +53,10 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "JDK variant=c40-g1-jdk14|c40-zgc-jdk14": ("14.0.1", "14"),
         "JDK variant=c40-shenandoah": ("11.0.8", "11"),
         "client": ("tlp-stress BasicTimeSeries", "Dohyo's"),
+        "type of the key": (
+            "sensor_id text, timestamp timeuuid (newest first)",
+            "series bigint, time timestamp",
+        ),
     },
     "hbase-cache": {
         "server": ("CDP Private Cloud Base 7.2.2", "2.5.13-hadoop3"),
@@ -69,6 +76,11 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "server system=cassandra": ("2.0.9", "3.11.19"),
         "server system=mysql-innodb|mysql-myisam": ("5.5", "11.4.5"),
         "client": ("drivers for Python", "Dohyo's"),
+        "form of the table system=cassandra": ("COMPACT STORAGE", "ordinary"),
+        "type of the key system=mysql-innodb|mysql-myisam": (
+            "host int, user int, object varchar(32), when int",
+            "host int, user bigint, object text(32), when timestamp",
+        ),
     },
 }
 
@@ -109,6 +121,55 @@ def test_full_is_what_was_published(name: str) -> None:
     found = differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)).found
     ours = [each for each in found if each.group != "hardware" and each.published != "not published"]
     assert {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in ours} == DELIBERATE[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        (
+            "hbase-cache",
+            {"replication", "hbase_regions", "warmuptime", "requestdistribution", "threads of all clients"},
+        ),
+        ("yokozuna", {"server", "fieldcount system=scylla", "fieldcount system=hbase", "scylla_memory system=scylla"}),
+        ("hbase-read-variants", {"batchsize"}),
+        (
+            "heavyweights",
+            {"cassandra.tokenaware system=cassandra, variant=4-tables|8-tables|4-tables-g1|8-tables-g1",
+             "batchsize variant=memstore|hfile-gz|hfile"},
+        ),
+    ],
+)  # fmt: skip
+def test_what_was_not_published_is_shown_as_ours(name: str, ours: set[str]) -> None:
+    found = lines(differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)))
+    said = {what.replace(" together", "") for what, (theirs, _) in found.items() if theirs == "not published"}
+    assert ours <= said
+
+
+def test_hbase_s_master_had_a_host_of_its_own() -> None:
+    found = lines(differences.compare(published.load(FOLDER / "hbase-cache.yml"), planned("hbase-cache")))
+    assert found["master on"] == ("a host of its own", "the first region server's host")
+
+
+def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
+    alone = {setting.key: setting.values for setting in published.load(FOLDER / "hbase-read-variants.yml").setup}
+    whole = [
+        each for each in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in each.at.get("variant", [])
+    ]
+    for setting in whole:
+        if setting.key not in ("compression", "settle.flush"):  # in which they differ
+            assert setting.values == alone.get(setting.key, setting.values), setting
+    for name in ("hbase-read-variants", "heavyweights"):
+        threads = {
+            here.others["all_threads"] for here in planned(name) if here.point["variant"] in ("memstore", "hfile")
+        }
+        assert threads == {"100"}
+
+
+def test_a_flag_must_be_in_effect_in_every_trial(tmp_path: Path) -> None:
+    setting = {"cassandra_java_options": ["-ea", "-XX:MaxGCPauseMillis=500"]}
+    of = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": setting})
+    (found,) = differences.compare(of, planned("heavyweights")).found
+    assert (found.published, found.here) == ("-XX:MaxGCPauseMillis=500", "not set")
 
 
 @pytest.mark.parametrize(

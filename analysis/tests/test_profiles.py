@@ -132,7 +132,7 @@ def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str,
     hosts = {"one": {"dohyo_home": str(folder), "dohyo_data": [str(folder / "data")], "cassandra_address": "127.9.9.1"}}
     given = {"system_name": "cassandra", "jdk_host": {"java_home": "/jdk"}, "jdk_gc_options": []}
     given["service_host"] = {"cores": 6}
-    lib = folder / "install/cassandra/5.0.9/lib"
+    lib = folder / "install/cassandra" / variables.get("cassandra_version", "5.0.9") / "lib"
     lib.mkdir(parents=True)
     (lib / "jamm-1.jar").touch()
     (found,) = play(folder, tasks, hosts, 0, ["effect"], **given)["effect"]
@@ -174,6 +174,29 @@ def test_the_profile_of_the_package_adds_nothing(tmp_path: Path) -> None:
     assert written["memtable"]["configurations"]["default"]["inherits"] == "skiplist"
     assert (effect["profile"], effect["tuned"], effect["settings"]) == ("vanilla", {}, {})
     assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 1)
+    assert "-Xss256k" in jvm_options(tmp_path)
+    of_others = {"-XX:-UseBiasedLocking", "-XX:StringTableSize=1000003", "-XX:+UseCondCardMark", "-ea"}
+    assert not of_others & {*jvm_options(tmp_path)}
+
+
+def jvm_options(folder: Path) -> list[str]:
+    text = (folder / "run/cassandra/conf/jvm.options").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.startswith("-")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("heap", "own", "young"), [("16g", ["-Xmn8G"], "-Xmn8G"), ("16g", ["-ea"], "-Xmn600m"), ("1g", [], "-Xmn256m")]
+)
+def test_the_jvm_is_started_as_the_package_starts_it(tmp_path: Path, heap: str, own: list[str], young: str) -> None:
+    """With CMS 100 MB of young generation for each processor, and at most a quarter of the heap; there are 6."""
+    cassandra(tmp_path, cassandra_version="3.11.6", cassandra_gc="CMS", cassandra_heap=heap, cassandra_java_options=own)
+    found = jvm_options(tmp_path)
+    assert [each for each in found if each.startswith("-Xmn")] == [young]
+    package = {"-Xss256k", "-XX:+AlwaysPreTouch", "-XX:-UseBiasedLocking", "-XX:+UseNUMA", "-XX:+PerfDisableSharedMem"}
+    package |= {"-XX:StringTableSize=1000003", "-XX:ThreadPriorityPolicy=42", "-XX:+UseCondCardMark"}
+    assert package <= {*found}
+    assert ("-ea" in found) == ("-ea" in own)
 
 
 @pytest.mark.slow

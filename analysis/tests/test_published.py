@@ -44,6 +44,16 @@ def test_every_file_is_valid(path: Path) -> None:
     assert len(set(of)) == len(of)
 
 
+def test_the_example_of_the_page_is_in_the_file() -> None:
+    page = (WORKLOADS.parent / "docs/workloads.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"A file looks like this:\n\n```\n(.*?)```", page, re.DOTALL)
+    example = {key: value for key, value in yaml.safe_load(text).items() if value != "…"}
+    file = yaml.safe_load((FOLDER / "hbase-cache.yml").read_text(encoding="utf-8"))
+    assert list(yaml.safe_load(text)) == list(file)
+    for key, value in example.items():
+        assert file[key][: len(value)] == value
+
+
 def test_they_are_no_scenarios() -> None:
     assert not set(FILES) & set(loading.scenario_files().values())
     assert "published" not in loading.scenario_files()

@@ -27,6 +27,7 @@ OTHERS = {
     "hosts": "database hosts",
     "clients": "client hosts",
     "clients_on": "clients on",
+    "master": "master on",
     "processors": "processors of a host",
     "processor": "processor",
     "memory": "memory of a host",
@@ -37,6 +38,7 @@ OTHERS = {
     "client": "client",
     "all_threads": "threads of all clients together",
     "key_type": "type of the key",
+    "table": "form of the table",
 }
 
 

@@ -17,7 +17,7 @@ from dohyo.evidence.records import ExperimentFacts
 from dohyo.evidence.rows import LOAD
 from dohyo.figures import point_name, size
 from dohyo.places import ANSIBLE
-from dohyo.scenario import properties, setup, systems
+from dohyo.scenario import key_columns, properties, setup, systems
 from dohyo.scenario.hosts import THIS_MACHINE, Hosts
 from dohyo.scenario.loading import concerns
 from dohyo.scenario.properties import plain
@@ -170,11 +170,10 @@ def _others(
         "processor": str(machine["processor"]) if here and "processor" in machine else None,
         "os": str(machine["os"]) if here and "os" in machine else None,
         "client": "Dohyo's",
-        "key_type": "columns"
-        if any_phase.get("keycolumns")
-        else "bytes"
-        if any_phase.get("keysalt") == "crc32"
-        else "text",
+        "key_type": ", ".join(f"{each.name} {each.type}" for each in key_columns.parse(any_phase.get("keycolumns", "")))
+        or ("bytes" if any_phase.get("keysalt") == "crc32" else "text"),
+        "table": "ordinary",
+        "master": "the first region server's host",  # of HBase, which alone has one
     }
 
 
@@ -197,7 +196,7 @@ def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]
     at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
     theirs, said = setting.says(setting.values), NOT_MEASURED
     if setup.is_flags(setting.key) and ours:
-        lacking = [flag for flag in setting.values if flag not in values]
+        lacking = [flag for flag in setting.values if not all(flag in here.values(setting) for here in ours)]
         if not lacking:
             return []
         theirs, said = " ".join(lacking), NOT_SET
