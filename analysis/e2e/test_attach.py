@@ -26,6 +26,18 @@ HOME = ROOT / ".dohyo"
 SMALL = ("--records", "1000", "--duration", "2s", "--rounds", "1", "--set", "warmuptime=1s", "--set", "canary=false")
 # What others do on the machine meanwhile is not what is tested.
 QUIET = ("--set", "max.other.cpu=100%", "--set", "client_heap=128m")
+# With a host of theirs that may be looked at.
+INVENTORY = """all:
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    dohyo_home: "{{ dohyo_control }}"
+    dohyo_exclusive: false
+  children:
+    database: {hosts: {localhost: {}}}
+    client: {hosts: {localhost: {}}}
+    observed: {hosts: {db1: {}, localhost: {}}}
+"""
 INIT = """CREATE DATABASE theirs;
 CREATE TABLE theirs.t (a INT PRIMARY KEY);
 INSERT INTO theirs.t VALUES (1);
@@ -195,8 +207,15 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
     secrets = theirs.secrets()
     subprocess.run([Path(sys.executable).with_name("ansible-vault"), "encrypt", secrets], check=True)
     assert PASSWORD not in secrets.read_text()
-    code, said = attach(theirs, out, "--yes", "--target", "300", "--max-data", "10MB", secrets=secrets)
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text(INVENTORY)
+    options = ("--yes", "--target", "300", "--max-data", "10MB", "--inventory", str(inventory))
+    code, said = attach(theirs, out, *options, secrets=secrets)
     assert code == 0, said
+    assert "hosts/db1" not in said  # a warning of missing samples
+    used = json.loads((out / "summary.json").read_text())["trials"][0]["hosts"]
+    assert {each["host"] for each in used if each["phase"] == "run"} == {"localhost", "db1"}
+    assert not list(Path.home().glob(".dohyo-metrics-*"))
     assert "mysql-innodb (attached)" in said
     assert "replication: asked for 1, not known" in said
     written = [file for file in out.rglob("*") if file.is_file()]
