@@ -122,6 +122,7 @@ class Client:
     progress: str
     failure: str
     worth: int = 1  # records of what is counted
+    threads: int = 1  # whose lines `by` tells apart
 
 
 @dataclass(frozen=True)
@@ -364,6 +365,8 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                 at = datetime.strptime(groups["at"], "%Y-%m-%d %H:%M:%S:%f").timestamp() if "at" in groups else now
                 turns[groups.get("by", "")].append((at, count * client.worth))
             if begin and now - begin >= arguments.window:
+                if sum(len(points) > 1 for points in turns.values()) < client.threads > 1:
+                    raise NotMeasured(f"{' '.join(client.command)}\nhas threads without two lines in the window: use a longer --window")
                 rate = sum(map(per_second, turns.values()))
                 records = rate * (now - begin)
                 if not records:

@@ -109,11 +109,13 @@ def sysbench(program: str, cell: Cell, table: Properties) -> Client:
 def evaluation(path: str, cell: Cell, table: Properties) -> Client:
     threads = cell.load.requests
     rows = int(table["recordcount"]) // threads
+    # A turn takes every so manieth row of a thread's share, so that a window has several.
+    every = next(each for each in range(10, rows + 1) if rows % each == 0)
     server = " ".join(f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase."))
     command = (
         f"-Dlog4j.configuration=file:{NATIVE}/log4j.properties org.apache.hadoop.hbase.PerformanceEvaluation {server}"
         f" --nomapred --oneCon=true --table=usertable --rows={rows} --cycles=1000000 --columns={cell.fields}"
-        f" --valueSize=100 --measureAfter={rows}"
+        f" --valueSize=100 --measureAfter={rows} --sampleRate={1 / (every + 0.5):.5f}"
     )
     if cell.kind == "read":
         command += f" --addColumns=false{' --multiGet=100' if cell.load.batch > 1 else ''} randomRead {threads}"
@@ -121,7 +123,7 @@ def evaluation(path: str, cell: Cell, table: Properties) -> Client:
         command += f" --autoFlush=true{' --multiPut=100' if cell.load.batch > 1 else ''} randomWrite {threads}"
     # Each of its threads has 32 MB of histograms.
     command_line = java(path, *command.split(), heap=HEAP + 40 * threads)
-    return Client(command_line, r"^(?P<by>\S+) Cycle=[1-9]", "Exception", rows)
+    return Client(command_line, r"^(?P<by>\S+) Cycle=[1-9]", "Exception", rows // every, threads)
 
 
 def aerospike(path: str, cell: Cell, table: Properties, loads: bool = False) -> Client:
