@@ -366,7 +366,8 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                 turns[groups.get("by", "")].append((at, count * client.worth))
             if begin and now - begin >= arguments.window:
                 if sum(len(points) > 1 for points in turns.values()) < client.threads > 1:
-                    raise NotMeasured(f"{' '.join(client.command)}\nhas threads without two lines in the window: use a longer --window")
+                    why = "some threads have less than two lines in the window; use a longer --window"
+                    raise NotMeasured(f"{' '.join(client.command)}\n{why}")
                 rate = sum(map(per_second, turns.values()))
                 records = rate * (now - begin)
                 if not records:

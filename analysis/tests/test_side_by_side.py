@@ -64,6 +64,19 @@ def test_a_client_that_ends_early_is_no_result(shared: ModuleType, tmp_path: Pat
         shared.run(stuck, str(tmp_path), ARGUMENTS)
 
 
+def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleType, tmp_path: Path) -> None:
+    """What it has done before its first line, or after its last, nobody knows: the rate would be too low."""
+    program = STEADY.replace("{second} sec", "t{second if second > 4 and second % 2 else 0} Cycle=1 {second} sec")
+    lines = r"(?P<by>t\d+) Cycle=1"
+    threads = [
+        shared.Client([sys.executable, "-c", program, "A", "70", ""], lines, shared.FAILURE, threads=count)
+        for count in (1, 2)
+    ]
+    assert shared.run(threads[0], str(tmp_path), ARGUMENTS).rate > 0
+    with pytest.raises(SystemExit, match="use a longer --window"):
+        shared.run(threads[1], str(tmp_path), ARGUMENTS)
+
+
 def test_sides_take_turns_and_missed_aims_are_printed(
     shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
