@@ -83,6 +83,35 @@ def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
         check_place(parse("kill(leader)@1s"), "cassandra", 4)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "kill(node2)@60s, start(node3)@90s",
+            r"^start\(node3\)@90s: there is nothing to end on node3 then, only kill\(node2\)@60s is before it; name",
+        ),
+        ("kill(any)@60s, start(node2+seed)@90s", r"nothing to end on node1 then, only kill\(any\)@60s is before it"),
+        ("kill(b)@60s, start(c)@90s", r"nothing to end on c then, only kill\(b\)@60s is before it"),
+        (
+            "stop(node2)@1s, start(node2)@2s, start(node2)@3s",
+            r"^start\(node2\)@3s: .* on node2 then, only stop\(node2\)@1s, start\(node2\)@2s is before it",
+        ),
+    ],
+)
+def test_what_ends_a_fault_is_for_the_same_hosts(text: str, why: str) -> None:
+    with pytest.raises(BadInputError, match=why):
+        check_place(parse(text), "mysql", 4)
+    check_place(parse("kill(any+node3)@60s, start(node2)@90s, start(node3)@91s"), "mysql", 4)
+    check_place(parse("kill(seed)@60s, start(any)@90s"), "mysql", 1)
+
+
+def test_names_of_hosts_are_known_when_the_trial_begins() -> None:
+    check_place(parse("kill(b)@60s, start(node3)@90s"), "mysql", 3)
+    with pytest.raises(BadInputError, match=r"start\(node3\)@90s: there is nothing to end on c then, only kill\(b\)"):
+        on_hosts("kill(b)@60s, start(node3)@90s", HOSTS, "mysql")
+    assert [each["hosts"] for each in on_hosts("kill(b)@60s, start(any)@90s", HOSTS, "mysql")] == [["b"], ["b"]]
+
+
 def scenario(tmp_path: Path, **values: str) -> Any:
     file = tmp_path / "scenario"
     file.write_text("".join(f"{key}={value}\n" for key, value in {**UPDATES, **values}.items()))

@@ -124,6 +124,33 @@ def check_place(found: Sequence[Fault], role: str, hosts: int | None, *, attache
             number = _NODE.fullmatch(name)
             if hosts is not None and number and not 1 <= int(number[1]) <= hosts:
                 raise BadInputError(f"{fault}: there is no {name}: {_count(hosts)}; node1 is the first of them")
+    alike = [f"node{number + 1}" for number in range(hosts or 2)]
+    roles = {ANY: resolved(ANY, alike, role), SEED: alike[0], LEADER: alike[0]}
+    planned = [(fault, [roles.get(name, name) for name in fault.names]) for fault in found]
+    # Which of the hosts has which name is known when the trial begins.
+    if len({_NODE.fullmatch(name) is None for _, names in planned for name in names}) < 2:
+        _check_hosts(planned)
+
+
+def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
+    """Checks that what ends a fault is for hosts that have one.
+
+    :raises BadInputError: naming both
+    """
+    hurt: dict[tuple[str, str], Fault] = {}  # what ends it, host -> the fault
+    for number, (fault, hosts) in enumerate(planned):
+        if end := ENDS.get(fault.kind):
+            hurt |= {(end, host): fault for host in hosts}
+            continue
+        for host in hosts:
+            if hurt.pop((fault.kind, host), None) is None:
+                before = ", ".join(
+                    str(each) for each, _ in planned[:number] if fault.kind in (each.kind, ENDS.get(each.kind))
+                )
+                raise BadInputError(
+                    f"{fault}: there is nothing to end on {host} then, only {before} is before it; name the same hosts"
+                    " in both, each once"
+                )
 
 
 def _count(hosts: int) -> str:
@@ -160,7 +187,7 @@ def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, objec
 
     :raises BadInputError: naming the fault whose target there is not
     """
-    planned: list[dict[str, object]] = []
+    planned: list[tuple[Fault, list[str]]] = []
     for fault in parse(text):
         try:
             names = [resolved(name, hosts, role) for name in fault.names]
@@ -168,5 +195,6 @@ def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, objec
             raise BadInputError(f"{fault}: {error}") from error
         if len(set(names)) < len(names):
             raise BadInputError(f"{fault}: a host is named twice: {', '.join(names)}")
-        planned.append({"kind": fault.kind, "target": fault.target, "at": fault.at, "hosts": names})
-    return planned
+        planned.append((fault, names))
+    _check_hosts(planned)
+    return [{"kind": fault.kind, "target": fault.target, "at": fault.at, "hosts": names} for fault, names in planned]
