@@ -168,7 +168,12 @@ def run(
         systems.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)
     attach.check(chosen, target, max_data, changes)
-    together.check_faults_at(chosen, hosts.stated(chosen.values).count, attach.of(chosen))
+    together.check_faults_at(
+        chosen,
+        hosts.stated(chosen.values).count,
+        attach.of(chosen),
+        local=chosen_inventory is None and "host_count" not in chosen.values,
+    )
     asked = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,

@@ -1,7 +1,9 @@
 """Faults: what a scenario may ask for, and what the program does to real processes."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +19,9 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import faults, loading, together
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
+
+sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
+from dohyo_filters import of_host, of_this_machine  # type: ignore[import-not-found]
 
 HOSTS = ["a", "b", "c"]
 UPDATES = {"updateproportion": "1", "readproportion": "0", "recordcount": "10", "systems": "cassandra"}
@@ -42,6 +47,10 @@ def test_faults_are_in_the_order_of_their_times() -> None:
         ("kill(node2)@soon", "'soon' is no time in the measured window"),
         ("kill()@60s", "the target must be any, seed, leader, nodeN"),
         ("kill(node2+node2)@60s", "a host is named twice"),
+        ("kill(node2|node1)@60s", "only a partition has groups of hosts; join hosts with +"),
+        ("partition(node2|node1+node2)@60s", "a host is named twice"),
+        ("heal@60s", "nothing before it is ended by heal; say when there is a partition"),
+        ("partition(any)@60s, heal(any)@80s", "heal is for all hosts that are parted, and names none: heal@80s"),
         ("start(node2)@60s", "nothing before it is ended by start; say when there is a kill or stop"),
         ("kill(node2)@60s, resume(node2)@80s", "nothing before it is ended by resume; say when there is a pause"),
     ],
@@ -71,14 +80,35 @@ def test_targets_are_hosts_by_number_name_or_role() -> None:
         assert why in str(refused.value)
 
 
+def test_a_partition_is_between_groups_or_one_and_all_others() -> None:
+    def groups(text: str) -> list[Any]:
+        return [each["groups"] for each in on_hosts(text, HOSTS, "cassandra")]
+
+    assert plain("partition( node2 | node1+c )@1, heal()@2s") == "partition(node2|node1+c)@1s, heal@2s"
+    assert groups("partition(node2|node1+c)@1s, heal@2s") == [[["b"], ["a", "c"]], [["b", "a", "c"]]]
+    assert groups("partition(a|b)@1s, heal@2s") == [[["a"], ["b"]], [["a", "b"]]]
+    assert groups("partition(any)@1s, heal@2s") == [[["b"], ["a", "c"]], [["b", "a", "c"]]]
+    with pytest.raises(BadInputError, match=r"partition\(any\)@1s: there are no other hosts"):
+        check_place(parse("partition(any)@1s"), "mysql", 1)
+    with pytest.raises(BadInputError, match=r"heal@3s: no hosts are parted then"):
+        check_place(parse("partition(any)@1s, heal@2s, heal@3s"), "mysql", 2)
+    by_host = of_host(on_hosts("partition(a|b)@1s", HOSTS, "x"), "b", {"a": "10.0.0.1", "b": "10.0.0.2"})
+    assert by_host == [{"n": 0, "kind": "partition", "at": 1, "apart": ["10.0.0.1"]}]
+
+
+def test_a_partition_with_the_controller_is_seen() -> None:
+    assert of_this_machine(["192.0.2.1", "127.0.0.1"]) == ["127.0.0.1"]
+
+
 def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
     found = parse("kill(node2)@1s")
     check_place(found, "mysql", 2)
-    check_place(found, "mysql", None)
     with pytest.raises(BadInputError, match=r"there is no node2: there is one database host; node1 is the first"):
         check_place(found, "mysql", 1)
     with pytest.raises(BadInputError, match=r"attached servers are not ours"):
         check_place(found, "mysql", 2, attached=True)
+    with pytest.raises(BadInputError, match=r"fill\(any\)@1s: not on this machine alone.*give hosts with --inventory"):
+        check_place(parse("fill(any)@1s"), "mysql", 1, local=True)
     with pytest.raises(BadInputError, match=r"leader: cassandra has none"):
         check_place(parse("kill(leader)@1s"), "cassandra", 4)
 
@@ -142,9 +172,9 @@ def test_with_faults_a_client_goes_on_and_what_fails_is_a_result(tmp_path: Path)
 
 def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
     asked = scenario(tmp_path, faults="kill(any)@3s", duration="30s")
-    together.check_faults_at(asked, 1, ())
+    together.check_faults_at(asked, 1, (), local=True)
     with pytest.raises(BadInputError, match=r"nothing is done to them"):
-        together.check_faults_at(asked, 1, ("cassandra",))
+        together.check_faults_at(asked, 1, ("cassandra",), local=True)
 
 
 def test_the_program_knows_all_kinds() -> None:
@@ -299,3 +329,97 @@ def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -
     wait_for(lambda: is_whole(folder))
     assert [each["error"] for each in done(folder)[:-1]] == [None, "no process of db runs here", None]
     wait_for(lambda: works(home))
+
+
+# ---- What takes root ----
+
+
+@contextlib.contextmanager
+def apart(home: Path, kind: str) -> Iterator[Callable[..., str]]:
+    """What runs a program, such as `fault`, in a namespace of its own: network or mount."""
+    with subprocess.Popen(["unshare", f"--{kind}", "sleep", "60"]) as keeper:
+        wait_for(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
+
+        def run(*argv: Any, stdin: Any = "") -> str:
+            within = ["nsenter", f"--target={keeper.pid}", f"--{kind}", *map(str, argv)]
+            done = subprocess.run(within, input=json.dumps(stdin), capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        try:
+            yield run
+        finally:
+            keeper.kill()
+
+
+def killed(folder: Path) -> None:
+    """The program itself, which then undoes nothing."""
+    pid = int((folder / "pid").read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
+
+
+# Whether one address of the namespace answers another.
+ANSWERS = """
+import socket
+with socket.create_server(("10.9.9.1", 7)) as server:
+    try:
+        socket.create_connection(("10.9.9.1", 7), 0.5, ("10.9.9.2", 0))
+        print("yes")
+    except TimeoutError:
+        print("no")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("nft"), reason="needs root and nft")
+def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -> None:
+    with apart(home, "net") as run:
+        for words in ("link set lo up", "address add 10.9.9.1/32 dev lo", "address add 10.9.9.2/32 dev lo"):
+            run("ip", *words.split())
+        plan = {"role": "db", "patience": 20, "folders": []}
+        assert run(home / "bin/fault", "check", "partition", stdin=plan) == run("nft", "list", "tables") == ""
+        assert run(sys.executable, "-c", ANSWERS) == "yes\n"
+        event = {"n": 0, "kind": "partition", "at": 0.1, "apart": ["10.9.9.1", "2001:db8::1"]}
+        run(home / "bin/fault", "serve", home, "here", stdin={**plan, "events": [event]})
+        folder = home / "run/fault-here"
+        begin(folder, 50)
+        wait_for(lambda: done(folder))
+        assert done(folder)[0]["error"] is None
+        assert run(sys.executable, "-c", ANSWERS) == "no\n"
+        # A minute later even if nobody heals it.
+        [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
+        assert int(left) < 60
+        killed(folder)
+        assert "undone: packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/fault", "undo", home)
+        assert run(sys.executable, "-c", ANSWERS) == "yes\n"
+        assert run("nft", "list", "tables") == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a file system of its own")
+def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with apart(home, "mount") as run:
+        plan = {"role": "db", "patience": 20, "folders": [str(disk)]}
+        assert "is no file system of its own" in run(home / "bin/fault", "check", "fill", stdin=plan)
+        run("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", disk)
+        assert run(home / "bin/fault", "check", "fill", stdin=plan) == ""
+
+        def free() -> int:
+            blocks, size = map(int, run("stat", "--file-system", "--format=%a %S", disk).split())
+            return blocks * size >> 20
+
+        events = [
+            {"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate([("fill", 0.1), ("free", 0.6), ("fill", 1)])
+        ]
+        run(home / "bin/fault", "serve", home, "here", stdin={**plan, "events": events})
+        folder = home / "run/fault-here"
+        begin(folder, 50)
+        for left in (lambda: free() < 2, lambda: free() > 48, lambda: free() < 2):
+            wait_for(left)
+        wait_for(lambda: len(done(folder)) == 3)
+        assert [each["error"] for each in done(folder)] == [None] * 3
+        killed(folder)
+        assert free() > 48
+        assert "undone: room on the disks of" in run(home / "bin/fault", "undo", home)
+        assert run("ls", "-A", disk) == ""

@@ -6,20 +6,23 @@ Ansible's filters import this module, too: it needs no package.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dohyo.bad_input import BadInputError, unknown
 
 NONE = "none"
+PARTITION, HEAL = "partition", "heal"
 # What ends a fault of each kind.
-ENDS = {"kill": "start", "stop": "start", "pause": "resume"}
+ENDS = {"kill": "start", "stop": "start", "pause": "resume", PARTITION: HEAL, "fill": "free"}
+# What needs no root, and no hosts of its own.
+OF_PROCESSES = ("kill", "stop", "start", "pause", "resume")
 KINDS = (*ENDS, *dict.fromkeys(ENDS.values()))
 ANY, SEED, LEADER = "any", "seed", "leader"
 # The systems whose first host has a role that the others do not have.
 LED = {"hbase": "the NameNode's host", "mysql": "the primary", "postgresql": "the primary"}
 
-_FAULT = re.compile(r"([a-z]+)\(([^()]*)\)@([^,()\s]+)")
+_FAULT = re.compile(r"([a-z]+)(?:\(([^()]*)\))?@([^,()\s]+)")
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|m|h)?")
 _UNITS = {None: 1, "s": 1, "m": 60, "h": 3600}
 _NODE = re.compile(r"node([0-9]{1,6})")
@@ -31,7 +34,7 @@ EXAMPLE = "kill(node2)@60s, start(node2)@90s"
 class Fault:
     """One fault, or what ends one.
 
-    :ivar target: as it was given: names joined with "+"
+    :ivar target: as it was given: names joined with "+", of a partition groups of them divided by "|"
     :ivar at: seconds in the measured window
     """
 
@@ -40,15 +43,15 @@ class Fault:
     at: float
 
     @property
-    def names(self) -> list[str]:
-        """The names of its target."""
-        return self.target.split("+")
+    def groups(self) -> list[list[str]]:
+        """The names of its target: one group, but for a partition; none of what heals all."""
+        return [group.split("+") for group in self.target.split("|") if group]
 
     def __str__(self) -> str:
         """As a scenario has it."""
         # All digits, and no exponent: it is read again.
         at = f"{self.at:.9f}".rstrip("0").rstrip(".")
-        return f"{self.kind}({self.target})@{at}s"
+        return f"{self.kind}({self.target})@{at}s" if self.target else f"{self.kind}@{at}s"
 
 
 def parse(text: str) -> list[Fault]:
@@ -64,7 +67,7 @@ def parse(text: str) -> list[Fault]:
         behind = rest.lstrip()[match.end() :].lstrip() if match else ""
         if match is None or (behind and not behind.startswith(",")):
             raise BadInputError(f"faults={text}: '{rest.strip()}' must read KIND(TARGET)@TIME, as in {EXAMPLE}")
-        found.append(_fault(match[0], *match.groups()))
+        found.append(_fault(match[0], *match.groups(default="")))
         rest = behind.removeprefix(",")
     if not found:
         raise BadInputError(f"faults={text}: must be faults such as {EXAMPLE}, or {NONE}")
@@ -84,15 +87,26 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
     at = _TIME.fullmatch(time)
     if at is None:
         raise BadInputError(f"{said}: '{time}' is no time in the measured window, such as 60s or 2m")
-    names = [name.strip() for name in inside.split("+")]
+    if kind == HEAL:
+        if inside.strip():
+            raise BadInputError(f"{said}: {HEAL} is for all hosts that are parted, and names none: {HEAL}@{time}")
+        return Fault(kind, "", float(at[1]) * _UNITS[at[2]])
+    groups = [[name.strip() for name in group.split("+")] for group in inside.split("|")]
+    names = _all(groups)
     if not all(_NAME.fullmatch(name) for name in names):
         raise BadInputError(
             f"{said}: the target must be {ANY}, {SEED}, {LEADER}, nodeN (node2: the second database host) or the"
             " name of a host; several are joined with +"
         )
+    if kind != PARTITION and len(groups) > 1:
+        raise BadInputError(f"{said}: only a {PARTITION} has groups of hosts; join hosts with +")
     if len(set(names)) < len(names):
         raise BadInputError(f"{said}: a host is named twice")
-    return Fault(kind, "+".join(names), float(at[1]) * _UNITS[at[2]])
+    return Fault(kind, "|".join("+".join(group) for group in groups), float(at[1]) * _UNITS[at[2]])
+
+
+def _all(groups: Iterable[Iterable[str]]) -> list[str]:
+    return [name for group in groups for name in group]
 
 
 def _check_ends(found: Sequence[Fault]) -> None:
@@ -104,12 +118,13 @@ def _check_ends(found: Sequence[Fault]) -> None:
             raise BadInputError(f"{fault}: nothing before it is ended by {fault.kind}; say when there is a {kinds}")
 
 
-def check_place(found: Sequence[Fault], role: str, hosts: int | None, *, attached: bool = False) -> None:
+def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool = False, local: bool = False) -> None:
     """Checks that there can be such faults where the servers are.
 
     :param role: of the system
-    :param hosts: how many database hosts there are; None: not known
+    :param hosts: how many database hosts there are
     :param attached: the servers are not ours
+    :param local: the servers are on this machine, which no inventory describes
     :raises BadInputError: naming the fault and the way out
     """
     for fault in found:
@@ -118,18 +133,51 @@ def check_place(found: Sequence[Fault], role: str, hosts: int | None, *, attache
                 f"{fault}: attached servers are not ours, and nothing is done to them; measure servers that Dohyo"
                 f" starts, or leave faults out (--set faults={NONE})"
             )
-        for name in fault.names:
-            if name == LEADER and role not in LED:
-                raise BadInputError(f"{fault}: {_no_leader(role)}")
+        if local and fault.kind not in OF_PROCESSES:
+            raise BadInputError(
+                f"{fault}: not on this machine alone, where there are only {', '.join(OF_PROCESSES)}; give hosts with"
+                " --inventory"
+            )
+        for name in _all(fault.groups):
             number = _NODE.fullmatch(name)
-            if hosts is not None and number and not 1 <= int(number[1]) <= hosts:
+            if number and not 1 <= int(number[1]) <= hosts:
                 raise BadInputError(f"{fault}: there is no {name}: {_count(hosts)}; node1 is the first of them")
-    alike = [f"node{number + 1}" for number in range(hosts or 2)]
-    roles = {ANY: resolved(ANY, alike, role), SEED: alike[0], LEADER: alike[0]}
-    planned = [(fault, [roles.get(name, name) for name in fault.names]) for fault in found]
-    # Which of the hosts has which name is known when the trial begins.
-    if len({_NODE.fullmatch(name) is None for _, names in planned for name in names}) < 2:
-        _check_hosts(planned)
+    names = dict.fromkeys(name for fault in found for name in _all(fault.groups))
+    own = [name for name in names if name not in (ANY, SEED, LEADER) and not _NODE.fullmatch(name)]
+    # Where there are both: which of the hosts has which name is known when the trial begins.
+    if len(own) in (0, len(names)):
+        alike = [*own, *(f"node{number + 1}" for number in range(hosts))][: max(hosts, len(own))]
+        _planned(found, alike, role)
+
+
+def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tuple[Fault, list[list[str]]]]:
+    """The groups of hosts of each fault: one, but for a partition.
+
+    :raises BadInputError: naming the fault for which there are none
+    """
+    planned = []
+    parted: dict[str, None] = {}
+    for fault in found:
+        try:
+            groups = [[resolved(name, hosts, role) for name in group] for group in fault.groups]
+        except BadInputError as error:
+            raise BadInputError(f"{fault}: {error}") from error
+        names = _all(groups)
+        if len(set(names)) < len(names):
+            raise BadInputError(f"{fault}: a host is named twice: {', '.join(names)}")
+        if fault.kind == PARTITION:
+            if len(groups) == 1:
+                groups.append([host for host in hosts if host not in names])
+            if not groups[-1]:
+                raise BadInputError(f"{fault}: there are no other hosts; divide them into groups: {PARTITION}(any)")
+            parted |= dict.fromkeys(_all(groups))
+        elif fault.kind == HEAL:
+            if not parted:
+                raise BadInputError(f"{fault}: no hosts are parted then; leave it out")
+            groups, parted = [list(parted)], {}
+        planned.append((fault, groups))
+    _check_hosts([(fault, _all(groups)) for fault, groups in planned])
+    return planned
 
 
 def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
@@ -183,18 +231,11 @@ def _no_leader(role: str) -> str:
 
 
 def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, object]]:
-    """The faults with the hosts that they are for.
+    """The faults with the hosts that they are for, and the groups of a partition.
 
     :raises BadInputError: naming the fault whose target there is not
     """
-    planned: list[tuple[Fault, list[str]]] = []
-    for fault in parse(text):
-        try:
-            names = [resolved(name, hosts, role) for name in fault.names]
-        except BadInputError as error:
-            raise BadInputError(f"{fault}: {error}") from error
-        if len(set(names)) < len(names):
-            raise BadInputError(f"{fault}: a host is named twice: {', '.join(names)}")
-        planned.append((fault, names))
-    _check_hosts(planned)
-    return [{"kind": fault.kind, "target": fault.target, "at": fault.at, "hosts": names} for fault, names in planned]
+    return [
+        {"kind": fault.kind, "target": fault.target, "at": fault.at, "groups": groups, "hosts": _all(groups)}
+        for fault, groups in _planned(parse(text), hosts, role)
+    ]

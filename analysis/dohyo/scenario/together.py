@@ -280,17 +280,18 @@ def _check_faults(run: Scenario) -> None:
         )
 
 
-def check_faults_at(scenario: Scenario, hosts: int | None, attached: Container[str]) -> None:
+def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *, local: bool) -> None:
     """Checks that the faults of each system can be where its servers are.
 
-    :param hosts: how many database hosts there are; None: not known
+    :param hosts: how many database hosts there are
     :param attached: systems whose servers are not ours
+    :param local: the servers are on this machine, which no inventory describes
     :raises BadInputError: naming the fault and the way out
     """
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         role = systems.all_systems()[system].role
         for phase in at_point.phases:
-            faults.check_place(at_point.of(phase).faults, role, hosts, attached=system in attached)
+            faults.check_place(at_point.of(phase).faults, role, hosts, attached=system in attached, local=local)
 
 
 def _at_most(scenario: Scenario, key: str, limit: int, name: str) -> None:

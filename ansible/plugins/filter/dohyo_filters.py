@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -532,13 +533,29 @@ def faults_on(text: str, hosts: Sequence[str], role: str) -> list[dict[str, Any]
         raise AnsibleFilterError(str(error)) from error
 
 
-def of_host(planned: Sequence[dict[str, Any]], host: str) -> list[dict[str, Any]]:
+def of_this_machine(addresses: Iterable[str]) -> list[str]:
+    """Those of the addresses that are of the machine on which Ansible runs: only they can be listened on."""
+    found = []
+    for address in addresses:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as each, contextlib.suppress(OSError):
+            each.bind((address, 0))
+            found.append(address)
+    return found
+
+
+def of_host(planned: Sequence[dict[str, Any]], host: str, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
     """What the program `fault` is to do on a host.
 
     :param planned: of :func:`faults_on`
+    :param addresses: of all database hosts; those that a partition parts from this one are named
     """
     return [
-        {"n": number, "kind": fault["kind"], "at": fault["at"]}
+        {
+            "n": number,
+            "kind": fault["kind"],
+            "at": fault["at"],
+            "apart": [addresses[name] for group in fault["groups"] if host not in group for name in group],
+        }
         for number, fault in enumerate(planned)
         if host in fault["hosts"]
     ]
@@ -568,6 +585,7 @@ class FilterModule:
             limits,
             misfits,
             of_host,
+            of_this_machine,
             others,
             price_from,
             shortages,
