@@ -10,6 +10,9 @@ from test_faults_cost import ACCOUNT, faulted
 
 from dohyo.evidence.healing import FILE, Healing, HealingLogs
 from dohyo.places import ANSIBLE, ROOT
+from dohyo.report import measured
+from dohyo.report.charts import faults
+from dohyo.report.material import Material
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
 
@@ -94,7 +97,8 @@ def test_what_has_not_ended_is_said(tmp_path: Path) -> None:
         kept = [line for line in lines if name == "log.1" or "ready to accept" not in line]
         (host / name).write_text("".join(kept), encoding="utf-8")
     did = healing(tmp_path, "postgresql")["crash recovery"]
-    assert (did.count, did.unfinished, did.end) == (0, 1, None)
+    assert (did.count, did.unfinished, did.end, did.seconds) == (0, 1, None, None)
+    assert did.begin == pytest.approx(25.2, abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +138,20 @@ def test_it_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
     assert "what the servers did to heal" in shown
     (line,) = [line for line in shown.splitlines() if "commit log replayed" in line]
     assert line.split()[-5:] == ["1", "17,066", "9.9", "21.9", "12.0"]
-    (written,) = json.loads(summary.json())["trials"][0]["faults"][0]["faults"][0]["healing"]
+    written, *_ = json.loads(summary.json())["trials"][0]["faults"][0]["faults"][0]["healing"]
     assert list(written) == [each.name for each in fields(Healing)]
     page = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
     assert [name for name in written if f"`{name}`" not in page] == []
+
+
+def test_it_is_drawn_below_the_throughput(tmp_path: Path) -> None:
+    healed(tmp_path)
+    summary, drawn = measured.read(tmp_path)
+    chart = faults.chart(Material(summary, drawn))
+    assert chart is not None
+    table = chart.tables["faults-0-healing"]
+    assert [table[name] for name in ("time", "until")] == [[pytest.approx(19.9, abs=0.1)], [30]]
+    assert table["what"] == ["cassandra: commit log replayed, second 19.9 to 31.9"]
 
 
 def test_a_trial_without_the_description_shows_dashes(tmp_path: Path) -> None:

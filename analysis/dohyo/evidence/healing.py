@@ -115,7 +115,7 @@ class HealingLogs:
         if not processes or not all(each.tells(kind, zero.get(each.host, began) + since) for each in processes):
             return Healing(kind.what, [], None, None, None, unit, None, None, None)
         found: list[tuple[str, Work]] = []
-        unfinished = 0
+        unfinished: list[float] = []
         for process in processes:
             at_zero = zero.get(process.host, began)
             # Some logs have whole seconds alone.
@@ -125,7 +125,8 @@ class HealingLogs:
                     if work.kind == kind.what and first <= work.at < last:
                         begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
                         found.append((process.host, Work(work.kind, begin, end, None, work.amount)))
-            unfinished += sum(1 for what, at in process.logs[-1].begun if what == kind.what and first <= at < last)
+            begun = process.logs[-1].begun
+            unfinished += [max(at - at_zero, since) for what, at in begun if what == kind.what and first <= at < last]
         works = [work for _, work in found]
         amounts = [work.amount for work in works if work.amount is not None]
         lasts = kind.entry.begin is not None or "ms" in kind.patterns.lines[0].end.groupindex
@@ -133,10 +134,10 @@ class HealingLogs:
             what=kind.what,
             hosts=sorted({host for host, _ in found}),
             count=len(works),
-            unfinished=unfinished,
+            unfinished=len(unfinished),
             amount=sum(amounts) if amounts and len(amounts) == len(works) else None,
             unit=unit,
-            begin=min((work.at for work in works), default=None),
+            begin=min([*(work.at for work in works), *unfinished], default=None),
             end=max((work.end for work in works), default=None),
             seconds=covered((work.at, work.end) for work in works) if works and lasts else None,
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from dohyo.evidence.healing import Healing
 from dohyo.evidence.under_fault import FULL_SHARE, FaultCost
 from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table, by_system, quantity, scale, table
 from dohyo.report.material import Material
@@ -12,11 +14,12 @@ from dohyo.report.measured import Ill, MeasuredRun, significant
 _P99 = 99
 # All panels have a second at the same place.
 _AXIS = {"minExtent": 64}
+_HEIGHT = 150
 _QUESTION = (
     "What happened under the faults? A row for each system, all with the same axes; the grey bands are the faults. A"
     " line for each run: operations that succeeded (solid) and that failed (dotted). The dashed line is 90 % of the"
     " rate before the first fault. A cross is a second with reads that were stale or corrupt, or of"
-    " what was never written."
+    " what was never written. The line at the bottom is when the servers healed, by their own logs."
 )
 
 
@@ -39,6 +42,9 @@ def chart(material: Material) -> Chart | None:
         tables[name] = table(rows)
         tables[f"{name}-bands"] = table([row for run, ill in of_system for row in _bands(material, run, ill)])
         tables[f"{name}-full"] = table([row for run, ill in of_system for row in _full(material, run, ill)], _FULL)
+        tables[f"{name}-healing"] = table(
+            [row for run, ill in of_system for row in _healing(material, run, ill)], _BAND
+        )
         tables[f"{name}-wrong"] = table([row for run, ill in of_system for row in _wrong(material, run, ill)], _WRONG)
         panels.append(_throughput(material, system, name, most, of_system))
         if any(row["p99"] is not None for row in rows):
@@ -93,8 +99,32 @@ def _said(fault: FaultCost) -> str:
     return f"{fault} on {', '.join(fault.hosts)}: second {fault.at:.1f}, {until}"
 
 
+_BAND = ("part", "system", "series", "time", "until", "what")
 _FULL = ("part", "system", "series", "full")
 _WRONG = ("part", "system", "series", "time", "wrong", "what")
+
+
+def _healing(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
+    """From the first to the last of each kind of what the servers did, as far as it is in the window."""
+    end = len(ill.successes)
+    of_run = (each for each in run.trial.faults if (each.phase, each.run) == (run.phase, run.number))
+    return [
+        {
+            **_place(material, run),
+            "time": significant(did.begin, 7),
+            "until": significant(min(end, _end(did)), 7),
+            "what": f"{run.trial.system}: {did.what}, second {did.begin:.1f} "
+            + ("on" if did.unfinished else f"to {_end(did):.1f}"),
+        }
+        for each in of_run
+        for fault in each.faults
+        for did in fault.healing
+        if did.begin is not None and did.begin < end
+    ]
+
+
+def _end(did: Healing) -> float:
+    return math.inf if did.unfinished or did.end is None else did.end
 
 
 def _full(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
@@ -129,7 +159,7 @@ def _throughput(material: Material, system: str, name: str, most: float, runs: l
     lined = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False}
     wrong = {"type": "point", "shape": "cross", "size": 50, "filled": True, "yOffset": -6}
     spec: Spec = {
-        "height": 150,
+        "height": _HEIGHT,
         "params": [ZOOM],
         "layer": [
             _band(name),
@@ -137,6 +167,15 @@ def _throughput(material: Material, system: str, name: str, most: float, runs: l
                 "data": {"name": f"{name}-full"},
                 "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.6, "aria": False},
                 "encoding": {"x": None, "y": {"field": "full", "type": "quantitative", "scale": axis}},
+            },
+            {
+                "data": {"name": f"{name}-healing"},
+                "mark": {"type": "rule", "strokeWidth": 5, "strokeCap": "round", "opacity": 0.6, "clip": True},
+                "encoding": {
+                    "y": {"value": _HEIGHT - 3},
+                    "x2": {"field": "until"},
+                    "tooltip": {"field": "what", "type": "nominal"},
+                },
             },
             {"mark": lined},
             {"mark": {**lined, "strokeDash": [2, 2]}, "encoding": {"y": quantity("failed", scale=axis)}},
