@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import resource
+import runpy
 import shlex
 import shutil
 import signal
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
-from dohyo.evidence.host_metrics import FIGURES, FILE, HostUse, Samples, Use, busy, read
+from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
 from dohyo.places import ANSIBLE
 from dohyo.planning import plan
 from dohyo.scenario.loading import load
@@ -264,9 +265,35 @@ def test_a_counter_that_became_smaller_is_unknown_for_that_second(
     change(lines[3])
     figures = of_host(read(written(tmp_path / FILE, lines), pytest.fail))
     assert len(figures["time"]) == 4
-    holes = {name for name in FIGURES if np.isnan(figures[name][1])}
+    sampled_here = [name for name in FIGURES if name not in CLOCKS]
+    holes = {name for name in sampled_here if np.isnan(figures[name][1])}
     assert holes == unknown
-    assert all(np.isnan(figures[name]).sum() <= 1 and np.nanmin(figures[name]) >= 0 for name in FIGURES)
+    assert all(np.isnan(figures[name]).sum() <= 1 and np.nanmin(figures[name]) >= 0 for name in sampled_here)
+
+
+def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(tmp_path: Path) -> None:
+    clocks = runpy.run_path(str(TOOLS / "host-metrics"))["clocks"]
+    assert clocks(str(tmp_path)) == {}
+    for number, frequency in enumerate((1_200_000, 2_400_000)):
+        policy = tmp_path / f"devices/system/cpu/cpufreq/policy{number}"
+        policy.mkdir(parents=True)
+        (policy / "scaling_cur_freq").write_text(f"{frequency}\n")
+        (policy / "cpuinfo_max_freq").write_text("2400000\n")
+    for number, (kind, temperature) in enumerate((("acpitz", 99000), ("x86_pkg_temp", 61500), ("x86_pkg_temp", 64000))):
+        zone = tmp_path / f"class/thermal/thermal_zone{number}"
+        zone.mkdir(parents=True)
+        (zone / "type").write_text(f"{kind}\n")
+        (zone / "temp").write_text(f"{temperature}\n")
+    assert clocks(str(tmp_path)) == {"frequency": 0.75, "celsius": 64.0}
+    # Some sensors answer with an error while a processor sleeps.
+    (zone / "temp").unlink()
+    assert clocks(str(tmp_path)) == {"frequency": 0.75}
+    # Of a sample that has none they are unknown.
+    lines = content()[:5]
+    lines[3] |= {"frequency": 0.75, "celsius": 64.0}
+    figures = of_host(read(written(tmp_path / FILE, lines), pytest.fail))
+    for name, value in zip(CLOCKS, (0.75, 64.0), strict=True):
+        assert [each for each in figures[name] if not np.isnan(each)] == [value]
 
 
 def test_a_boot_and_a_new_disk_leave_gaps(tmp_path: Path) -> None:

@@ -103,6 +103,9 @@ def samples(busy_from: int, length: int) -> Iterator[dict[str, Any]]:
             "memory": [10**9, 10**8, 5 * 10**8, 0, 4 * 10**8, 0],
             "disks": {"sda": [0, 0, 0, 0, disk]},
             "networks": {},
+            # Every ten seconds, as the sampler does.
+            **({"frequency": 0.6 if second > busy_from else 1, "celsius": 71.5} if second % 10 == 0 else {}),
+            **({"celsius": 98} if second % 10 == 0 and second > busy_from else {}),
         }
 
 
@@ -125,7 +128,8 @@ def test_a_run_names_its_changes_and_what_changed_at_the_same_time(tmp_path: Pat
     assert of.level_changes == [f"run 1, second 2401 ({what})"]
     assert [str(event) for event in of.events] == [
         f"run 1, second 2401: {what}; at the same time, whether or not it is the cause:"
-        " node1: busiest disk 10% \N{RIGHTWARDS ARROW} 90%"
+        " node1: busiest disk 10% \N{RIGHTWARDS ARROW} 90%; node1: processors' frequency 100% \N{RIGHTWARDS ARROW} 60%;"
+        " node1: processors' temperature 72 °C \N{RIGHTWARDS ARROW} 98 °C"
     ]
     (reason,) = (each for each in judged(summary).reasons if each.short == "changes of level")
     assert reason.text.startswith(f"Changes of level: cassandra in run 1, second 2401 ({what})")

@@ -38,7 +38,9 @@ _DISK = (
 _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
 # What user and system time other processes had: a part of these two.
 _OTHERS = ("other_cpu",)
-FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS)
+# Of the processors: mean frequency as a share of the highest, temperature of the hottest; every ten seconds.
+CLOCKS = ("processor_frequency", "processor_celsius")
+FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS, *CLOCKS)
 # A host talks to itself over it; it is sampled, and is not part of what crosses the network.
 _LOOPBACK = "lo"
 # From this share on the processors count as the limit.
@@ -185,6 +187,8 @@ class _Sample(Struct, frozen=True):
     disks: dict[str, Annotated[list[Number], Meta(min_length=5, max_length=5)]]
     networks: dict[str, Annotated[list[Number], Meta(min_length=2, max_length=2)]]
     known: Annotated[list[Number], Meta(min_length=2, max_length=2)] | None = None
+    frequency: Number | None = None
+    celsius: Number | None = None
 
 
 def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
@@ -208,7 +212,9 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
         return []
 
     def row(device: str | None, **parts: _Values) -> tuple[str | None, _Values]:
-        unknown = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS}
+        unknown = {
+            "cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS, "clocks": CLOCKS,
+        }  # fmt: skip
         values = [parts.get(part) or [math.nan] * len(names) for part, names in unknown.items()]
         return device, [after.time, seconds, *(value for each in values for value in each)]
 
@@ -235,6 +241,7 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
             disk=[*_sums([values[:-1] for values in disks.values()], len(_DISK) - 1), busiest],
             network=_sums(outside, len(_NETWORK)),
             others=_others(ticks, told),
+            clocks=[math.nan if each is None else each for each in (after.frequency, after.celsius)],
         ),
         *(row(name, disk=values) for name, values in disks.items()),
         *(row(name, network=values) for name, values in networks.items()),

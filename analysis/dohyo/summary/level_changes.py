@@ -25,6 +25,7 @@ _SHARES = {
     "cpu_iowait": "processors waiting for disks",
     "cpu_steal": "processors taken by the hypervisor",
     "other_cpu": "processors used by other processes",
+    "processor_frequency": "processors' frequency",
     "disk_utilisation": "busiest disk",
 }
 _MEMORY = {"memory_used_bytes": "memory used", "memory_cached_bytes": "page cache"}
@@ -33,14 +34,15 @@ _Stretch = tuple[float, float]
 
 
 class _Beside(NamedTuple):
-    """Shares before and after."""
+    """Shares before and after; of a temperature of 100 degrees."""
 
     what: str
     before: float
     after: float
+    unit: str = "%"
 
     def __str__(self) -> str:
-        return f"{self.what} {self.before:.0%} \N{RIGHTWARDS ARROW} {self.after:.0%}"
+        return f"{self.what} {self.before * 100:.0f}{self.unit} \N{RIGHTWARDS ARROW} {self.after * 100:.0f}{self.unit}"
 
 
 def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
@@ -102,16 +104,19 @@ def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Ite
 
 
 def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:
-    """Shares of the processors, the busiest disk and the memory."""
+    """Shares of the processors, the busiest disk and the memory; temperature and frequency where they are sampled."""
     for name, words in _SHARES.items():
         if name in before and name in after:
             yield from _changed(f"{host}: {words}", before[name], after[name])
+    if "processor_celsius" in before and "processor_celsius" in after:
+        degrees = [of["processor_celsius"] / 100 for of in (before, after)]
+        yield from _changed(f"{host}: processors' temperature", *degrees, unit=" °C")
     memory = sum(before.get(name, 0.0) for name in ("memory_used_bytes", "memory_available_bytes"))
     for name, words in _MEMORY.items():
         if memory and name in before and name in after:
             yield from _changed(f"{host}: {words}", before[name] / memory, after[name] / memory)
 
 
-def _changed(what: str, before: float, after: float) -> Iterator[_Beside]:
+def _changed(what: str, before: float, after: float, *, unit: str = "%") -> Iterator[_Beside]:
     if abs(after - before) >= _LEAST_SHARE:
-        yield _Beside(what, before, after)
+        yield _Beside(what, before, after, unit)
