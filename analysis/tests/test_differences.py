@@ -72,6 +72,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
             None,
         ),
     },
+    "yokozuna-long": {},
     "insert-race": {
         "server system=cassandra": ("2.0.9", "3.11.19"),
         "server system=mysql-innodb|mysql-myisam": ("5.5", "11.4.5"),

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
+from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment
@@ -253,6 +253,20 @@ def test_every_scenario_fits_four_large_hosts_at_its_full_size(
         measured |= {needs.system for needs in sizes.needs}
         assert all(sizes.trial_seconds(needs) > 0 for needs in sizes.needs)
     assert measured == set(chosen.systems)
+
+
+@pytest.mark.slow
+def test_three_billion_records_fit_one_host_with_aerospike_s_index_on_flash_or_packed() -> None:
+    def ask(given: dict[str, str]) -> Sizes:
+        hosts = {"host_count": "1", "host_memory": "154g", "host_disk": "15TB"}  # a budget of 80 % of 192 GiB
+        chosen = loading.load(WORKLOADS / "yokozuna-long", {**hosts, **given}, full=True)
+        assert chosen.number("recordcount") == 3 * 10**9
+        return sizing.ask(chosen, Hosts().stated(chosen.values), None)
+
+    ask({"aerospike_feature_key": "/etc/aerospike/features.conf"}).check()
+    ask({"aerospike_index": "memory", "aerospike.layout": "packed=10"}).check()
+    with pytest.raises(BadInputError, match=r"aerospike needs 19\d[.0-9]* GB of memory"):  # it would be in memory
+        ask({"systems": "aerospike"}).check()
 
 
 def test_stated_hosts_are_not_this_machine() -> None:
