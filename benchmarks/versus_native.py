@@ -25,13 +25,14 @@ carry twice as many records.
         its rows: -w I)
     java … org.apache.hadoop.hbase.PerformanceEvaluation -Dhbase.zookeeper.quorum=…
         -Dhbase.zookeeper.property.clientPort=… --nomapred --oneCon=true --table=usertable --rows=12500 --cycles=1000000
-        --columns=10 --valueSize=100 --measureAfter=12500 --addColumns=false randomRead 8
+        --columns=10 --valueSize=100 --measureAfter=12500 --sampleRate=0.09524 --addColumns=false
+        randomRead 8
         (writes: --autoFlush=true randomWrite; batches: --multiGet=100, --multiPut=100; it has no mix)
     sysbench native/sysbench.lua --threads=8 --time=0 --report-interval=1 --records=100000 --fields=10 --batch=1
         --reads=50 --mysql-host=… --mysql-port=… --mysql-db=… --mysql-user=… --mysql-password=… run
 
-PerformanceEvaluation only says when a thread has gone through its share of the rows, so that a window needs a few such
-turns. Its rate is the sum of its threads' rates between their first and their last turn in the window. `measureAfter`
+PerformanceEvaluation only says when a thread has gone through its share of the rows, or with `sampleRate` through about
+a tenth of it; a window in which a thread does not say so twice is refused. Its rate is the sum of its threads' rates between their first and their last turn in the window. `measureAfter`
 turns off its histograms, which cost more than the requests do when it prints them.
 """
 
