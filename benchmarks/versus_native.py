@@ -32,8 +32,9 @@ carry twice as many records.
         --reads=50 --mysql-host=… --mysql-port=… --mysql-db=… --mysql-user=… --mysql-password=… run
 
 PerformanceEvaluation only says when a thread has gone through its share of the rows, or with `sampleRate` through about
-a tenth of it; a window in which a thread does not say so twice is refused. Its rate is the sum of its threads' rates between their first and their last turn in the window. `measureAfter`
-turns off its histograms, which cost more than the requests do when it prints them.
+a tenth of it; a window in which a thread does not say so twice is refused. Its rate is the sum of its threads' rates
+between their first and their last turn in the window. `measureAfter` turns off its histograms, which cost more than
+the requests do when it prints them.
 """
 
 from __future__ import annotations
