@@ -31,7 +31,7 @@ from dohyo.scenario import loading, properties, systems, together
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary import kept, regression, validity
-from dohyo.summary.summary import is_experiment, read_trial, summarise
+from dohyo.summary.summary import is_experiment, own_target, read_trial, summarise
 from dohyo.tables import screen, table
 from dohyo.terminal import Console
 
@@ -387,6 +387,17 @@ def next_probe_command(folder: Path) -> int:
     if search is None:
         raise BadInputError(f"{folder}/trial.json: it has no search; a scenario asks for one with search=max")
     click.echo(json.dumps({"target": search.next_target, "conclusion": search.conclusion}))
+    return 0
+
+
+@cli.command("own-target", hidden=True)
+@click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
+def own_target_command(folder: Path) -> int:
+    """Prints the rate of a trial's phase `own`, which follows from its last run of `max`; for tasks/measure.yml."""
+    if not (folder / "trial.json").is_file():
+        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+    folders.check(folder)
+    click.echo(f"{own_target(folder):g}")
     return 0
 
 

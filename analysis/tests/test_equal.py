@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from evidence import edit_json, on_screen, reads, rendered, write_json
 from rich.console import Console
 from test_rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
 
 from dohyo.bad_input import BadInputError
+from dohyo.cli import cli
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.report.charts import latency, percentiles, ranking
@@ -22,7 +24,7 @@ from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary import regression
 from dohyo.summary.results import Summary
-from dohyo.summary.summary import summarise
+from dohyo.summary.summary import own_target, summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
@@ -254,6 +256,11 @@ def test_compare_compares_latencies_at_the_same_rate_alone(tmp_path: Path, monke
         ("phases=max,equal equal.target=500 equal.share=50%", "equal.share=50% with equal.target=500: both say"),
         ("phases=max equal.share=50%", "equal.share=50% with phases=max: is of the phase equal, which does not exist"),
         ("phases=max,equal rounds=2 equal.share=0%", "equal.share=0%: must be a percentage .* from 1 to 100"),
+        ("phases=max,read,own", "phases=max,read,own: own goes with max alone.*say phases=max,own"),
+        ("phases=max,own equal.share=50%", "equal.share=50% with phases=max,own: is of the phase equal"),
+        ("phases=max own.share=50%", "own.share=50% with phases=max: is of the phase own, which does not exist"),
+        ("phases=max,own own.target=500", "own.target=500 with phases=max,own: the rate of own follows from max"),
+        ("phases=max,own search=max slo=p99<10ms", "search=max with phases=max,own: a search has rates"),
         ("phases=max,equal rounds=2 matrix.target=0,500", "at target=500: target=500 with phases=max,equal"),
     ],
 )  # fmt: skip
@@ -273,6 +280,36 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
     needs = Needs("cassandra", 10**9, 1.0, 0.0, 0, False)
     assert sizes.trial_seconds(needs, 2) == sizes.trial_seconds(needs, 1) + 4
     assert [plan.phases_in(each, 1) for each in (chosen, given)] == [["max"], ["max", "equal"]]
+
+
+# ---- Each at a share of its own maximum ----
+
+OWN = "phases=max,own\nown.share=50%\nown.duration=6s\n"
+
+
+def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert plan.course(loaded(tmp_path, OWN)).endswith("own at 50% of each system's own max")
+    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    for system, rate in (("cassandra", 500), ("hbase", 400)):
+        [folder] = made.folder.glob(f"raw/*-{system}")
+        phases = json.loads((folder / "trial.json").read_text())["trial_phases"]
+        assert [(each["name"], each.get("share")) for each in phases] == [("max", None), ("own", 0.5)]
+        # While the trial is under way.
+        edit_json(folder / "state.json", status="running", manifest=None)
+        asked_for = CliRunner().invoke(cli, ["own-target", str(folder)], standalone_mode=False, catch_exceptions=False)
+        assert (asked_for.exit_code, asked_for.output) == (0, f"{rate}\n")
+    shutil.rmtree(folder / "max-1")
+    with pytest.raises(BadInputError, match=r"hbase: own has no rate, as max is not valid: there is no rate of it"):
+        own_target(folder)
+
+
+def test_systems_are_not_ranked_by_a_share_of_their_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(made.folder)
+    assert [(pair.phase, pair.operation) for pair in summary.comparisons] == [("max", "OVERALL")]
+    assert verdict(summary).brief.startswith("Preliminary: cassandra was 1.25×")
 
 
 def test_servers_and_loads_are_the_same_in_all_rounds(tmp_path: Path) -> None:

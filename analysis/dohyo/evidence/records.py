@@ -205,6 +205,7 @@ class PhaseSettings(Struct, frozen=True):
     duration: Number | None = None
     maxnotfoundrate: Number | None = None
     faults: str = faults.NONE
+    share: Number | None = None
 
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):

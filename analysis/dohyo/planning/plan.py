@@ -110,7 +110,9 @@ def course(scenario: Scenario) -> str:
 
 
 def _equal_words(scenario: Scenario) -> str:
-    """At which rate the phase `equal` is, and since when; empty without it."""
+    """At which rate the phase `equal` or `own` is, and since when; empty without them."""
+    if phases.OWN in scenario.phases:
+        return f"{phases.OWN} at {scenario[phases.SHARES[phases.OWN]]} of each system's own {phases.MAX}"
     if phases.EQUAL not in scenario.phases:
         return ""
     if scenario.equal_target is not None:
@@ -250,4 +252,6 @@ def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
         # For the summary alone.
         "maxnotfoundrate": float(phase["maxnotfoundrate"]),
         **({"faults": phase["faults"]} if phase.faults else {}),
+        # Of what the trial itself measures in the phase `max`.
+        **({"share": scenario.share_of_max(phases.OWN)} if name == phases.OWN else {}),
     }

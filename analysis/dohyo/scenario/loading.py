@@ -212,7 +212,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
 
 def _is_of_phase(key: str, prefixes: tuple[str, ...]) -> bool:
     """Whether a key is about one of these phases; a property such as max.other.cpu is of the experiment."""
-    return key.startswith(prefixes) and (properties.find(key) is None or key == phases.SHARE)
+    return key.startswith(prefixes) and (properties.find(key) is None or key in phases.SHARES.values())
 
 
 def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:

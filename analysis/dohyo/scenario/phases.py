@@ -14,7 +14,12 @@ INSERT = "insert"
 RUN = "run"
 # All systems as fast as they can, and all at the same rate, which follows from that; docs/scenarios.md#at-equal-rate.
 MAX, EQUAL = "max", "equal"
-SHARE = "equal.share"
+# Each system at a share of what it has just done in max.
+OWN = "own"
+# What follows `max` at a rate that follows from it: the rate is asked for, and so tells nothing of a system.
+AT_RATE = (EQUAL, OWN)
+SHARES = {phase: f"{phase}.share" for phase in AT_RATE}
+SHARE = SHARES[EQUAL]
 
 PROPORTIONS = ("readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion")
 _NO_MIX = dict.fromkeys(PROPORTIONS, "0")
@@ -26,6 +31,7 @@ IMPLIED = {
     INSERT: {"target": "0"},
     MAX: {"target": "0"},
     EQUAL: {"target": "0"},
+    OWN: {"target": "0"},
 }
 
 # Of a load before runs. It must be whole, and is not what is compared: so it waits for a server that refuses writes for
@@ -64,18 +70,19 @@ def check(text: str) -> None:
                 " most 40 characters"
             )
         taken = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
-        if taken and name not in (MAX, EQUAL):
+        if taken and name not in (MAX, *AT_RATE):
             raise BadInputError(f"phases={text}: '{name}' means something else to Dohyo; choose another name")
         if named.count(name) > 1:
             raise BadInputError(
                 f"phases={text}: '{name}' is named twice; repeats=N measures all again, and any other name such as"
                 f" {name}-again takes the scenario's mix"
             )
-    if EQUAL in named and named != [MAX, EQUAL]:
-        raise BadInputError(
-            f"phases={text}: {EQUAL} goes with {MAX} alone, by which rates are ranked; say phases={MAX},{EQUAL}, and"
-            " measure other phases in an experiment of their own"
-        )
+    for name in AT_RATE:
+        if name in named and named != [MAX, name]:
+            raise BadInputError(
+                f"phases={text}: {name} goes with {MAX} alone, by which rates are ranked; say phases={MAX},{name}, and"
+                " measure other phases in an experiment of their own"
+            )
 
 
 def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Property:

@@ -101,7 +101,11 @@ class Scenario:
     @property
     def share_of_equal(self) -> float:
         """That rate as a share of what the slowest system does in the phase `max`."""
-        return float(self[phases.SHARE].removesuffix("%")) / 100
+        return self.share_of_max(phases.EQUAL)
+
+    def share_of_max(self, phase: str) -> float:
+        """The rate of a phase of `phases.AT_RATE` as a share of a rate of the phase `max`."""
+        return float(self[phases.SHARES[phase]].removesuffix("%")) / 100
 
     def of(self, phase: str) -> "Scenario":
         """The scenario as one phase has it; "insert" is the load."""

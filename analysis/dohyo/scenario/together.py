@@ -68,8 +68,20 @@ def _check_rounds(scenario: Scenario) -> None:
 
 
 def _check_equal(scenario: Scenario) -> None:
-    """Checks that nothing contradicts the rates of the phases max and equal."""
+    """Checks that nothing contradicts the rates of the phases max, equal and own."""
     named = ",".join(scenario.phases)
+    for phase, key in phases.SHARES.items():
+        if phase not in scenario.phases and key in scenario.values:
+            raise BadInputError(
+                f"{key}={scenario[key]} with phases={scenario['phases']}: is of the phase {phase}, which does not"
+                f" exist; say phases={phases.MAX},{phase}, or leave it out"
+            )
+    own = scenario.of(phases.OWN)["target"]
+    if phases.OWN in scenario.phases and float(own):
+        raise BadInputError(
+            f"{phases.OWN}.target={own} with phases={named}: the rate of {phases.OWN} follows from {phases.MAX}; give"
+            f" the share with {phases.SHARES[phases.OWN]}, or call the phase otherwise"
+        )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
         if phases.MAX in scenario.phases and float(value):
             way_out = (
@@ -78,19 +90,16 @@ def _check_equal(scenario: Scenario) -> None:
             raise BadInputError(
                 f"{key}={value} with phases={named}: {phases.MAX} is without a target rate; leave it out{way_out}"
             )
-    share = f"{phases.SHARE}={scenario[phases.SHARE]}"
-    if phases.EQUAL not in scenario.phases:
-        if phases.SHARE in scenario.values:
-            raise BadInputError(
-                f"{share} with phases={scenario['phases']}: is of the phase {phases.EQUAL}, which does not exist; say"
-                f" phases={phases.MAX},{phases.EQUAL}, or leave it out"
-            )
+    if not set(phases.AT_RATE) & set(scenario.phases):
         return
     if scenario["search"] != "none":
         raise BadInputError(
             f"search={scenario['search']} with phases={named}: a search has rates of its own for each system; say"
             f" phases={phases.MAX}, or search=none"
         )
+    if phases.EQUAL not in scenario.phases:
+        return
+    share = f"{phases.SHARE}={scenario[phases.SHARE]}"
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
             f"phases={named} with rounds={scenario['rounds']}: the rate of {phases.EQUAL} follows from {phases.MAX} of"

@@ -10,7 +10,7 @@ from dohyo.evidence.rows import PROBE, sampled
 from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, is_success
-from dohyo.scenario.phases import EQUAL, MAX
+from dohyo.scenario.phases import AT_RATE, MAX
 from dohyo.statistics import Estimate
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
@@ -50,11 +50,12 @@ def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, .
     """The rate at which the latencies below one head were measured, in words, the shorter versions last; nothing
     without latencies.
     """
-    own = _latencies_at(trials, [phase for phase in phases if phase != EQUAL])
-    equal = _latencies_at(trials, [EQUAL]) if EQUAL in phases else ()
-    if own and equal:
-        return f"{own[0]} in {MAX}, {equal[0]} in {EQUAL}", f"{own[-1]} / {equal[-1].removeprefix('at ')}"
-    return own or equal
+    fast = _latencies_at(trials, [phase for phase in phases if phase not in AT_RATE])
+    at_rate = [phase for phase in phases if phase in AT_RATE]
+    slow = _latencies_at(trials, at_rate)
+    if fast and slow:
+        return f"{fast[0]} in {MAX}, {slow[0]} in {at_rate[0]}", f"{fast[-1]} / {slow[-1].removeprefix('at ')}"
+    return fast or slow
 
 
 def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
@@ -191,7 +192,7 @@ def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
 def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:
     if row.operation == OVERALL:
         # A rate that all were asked for does not tell which is faster.
-        if row.phase != EQUAL and (row.records_per_second or row.ops_per_second):
+        if row.phase not in AT_RATE and (row.records_per_second or row.ops_per_second):
             yield row.phase, row.operation, "records_per_second" if row.records_per_second else "ops_per_second"
         return
     plain = row.operation.removeprefix(INTENDED)

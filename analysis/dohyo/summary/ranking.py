@@ -8,7 +8,7 @@ from dohyo.evidence.rows import PROBE
 from dohyo.figures import rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
-from dohyo.scenario.phases import EQUAL
+from dohyo.scenario.phases import AT_RATE
 from dohyo.summary.comparison import Key, figures, maximum, samples
 from dohyo.summary.results import Figure, Pair, Summary, Trial
 
@@ -72,10 +72,10 @@ def phases_of(summary: Summary) -> list[str]:
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
-    """The phases whose rates decide: after a search its maximum alone, and never those of `equal`."""
+    """The phases whose rates decide: after a search its maximum alone, and never those of `equal` or `own`."""
     if any(each.search for each in rounds_of(summary, trial)):
         return [PROBE]
-    return [phase for phase in phases_of(summary) if phase != EQUAL]
+    return [phase for phase in phases_of(summary) if phase not in AT_RATE]
 
 
 def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from dohyo import statistics
 from dohyo.figures import percent, point_name
 from dohyo.metrics import METRICS, Row
-from dohyo.scenario.phases import EQUAL
+from dohyo.scenario.phases import AT_RATE, EQUAL
 from dohyo.scenario.properties import plain
 from dohyo.summary.comparison import Key, different_rates, equal_rate, figures, maximum, pair, samples, searches_of
 from dohyo.summary.fault_changes import FaultChange, fault_changes
@@ -30,7 +30,7 @@ MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies
 # Conditions that the measurement itself causes.
 _FIGURES = ("connections", "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
 # A rate that follows from what was measured may be another one each time: then its latencies are not compared.
-_MEASURED = (EQUAL, "target")
+_MEASURED = {(phase, "target") for phase in AT_RATE}
 _Place = TypeVar("_Place", bound=Hashable)
 
 
@@ -138,10 +138,11 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             AFTER: figures(second) | maximum(second, after.trials),
         }
         common = [key for key in of[BEFORE] if key in of[AFTER]]
-        if any(key[0] == EQUAL for key in common) and equal_rate((first, second), EQUAL) is None:
-            why = "they were not at the same rate before and after, or it was not reached"
-            result.single.append(f"{_name(first)}: latencies of {EQUAL} are not compared: {why}")
-            common = [key for key in common if key[0] != EQUAL]
+        for phase in AT_RATE:
+            if any(key[0] == phase for key in common) and equal_rate((first, second), phase) is None:
+                why = "they were not at the same rate before and after, or it was not reached"
+                result.single.append(f"{_name(first)}: latencies of {phase} are not compared: {why}")
+                common = [key for key in common if key[0] != phase]
         for key in common:
             rates = different_rates(first, second, key[0]) if METRICS[key[2]].unit == "ms" else None
             result.changes.append(replace(_change(first, key, of, margin), at_rates=rates))
@@ -230,7 +231,7 @@ def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Se
     one, other = _conditions(first, before), _conditions(second, after)
     for (phase, name), values in _unlike(one, other).items():
         told.add((name.replace("_", ""), *values))
-        measured = (phase, name) == _MEASURED
+        measured = (phase, name) in _MEASURED
         yield Difference(first.system, first.point, phase, name, *values, name in MUST_BE_EQUAL and not measured)
     servers = [_together([each.asked.servers for each in rounds]) for rounds in (before, after)]
     for name, values in _unlike(*servers).items():
@@ -271,7 +272,7 @@ def _workload(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[tuple
     common = {phase for phase, _ in one} & {phase for phase, _ in other}
     of_names: dict[str, dict[str, tuple[str, str]]] = {}
     for (phase, name), values in _unlike(one, other).items():
-        if phase in common and (phase, name) != _MEASURED:
+        if phase in common and (phase, name) not in _MEASURED:
             of_names.setdefault(name, {})[phase] = values
     for name, of_phases in of_names.items():
         alike = set(of_phases.values())

@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from msgspec import UNSET, Struct, structs
 
+from dohyo.bad_input import BadInputError
 from dohyo.evidence import accounting, canary, manifest, records, row_count
 from dohyo.evidence.conducted import Client, furthest, nodes
 from dohyo.evidence.conducted import client as conducted_client
@@ -32,10 +33,10 @@ from dohyo.evidence.servers import Servers, Step
 from dohyo.figures import instant, point_name, scaled
 from dohyo.figures import size as size_of
 from dohyo.metrics import Row
-from dohyo.operations import is_call, is_failure
+from dohyo.operations import OVERALL, is_call, is_failure
 from dohyo.scenario import faults as scenario_faults
 from dohyo.scenario import published
-from dohyo.scenario.phases import EQUAL, MAX
+from dohyo.scenario.phases import EQUAL, MAX, OWN
 from dohyo.scenario.properties import find as find_property
 from dohyo.scenario.properties import of_the_workload, plain
 from dohyo.scenario.setup import NOT_KNOWN
@@ -161,6 +162,15 @@ def is_experiment(folder: Path) -> bool:
 def read_trial(folder: Path) -> Trial:
     """Summarises one trial from its folder in `raw/`, as far as it has come."""
     return _Evidence(folder, []).trial()
+
+
+def own_target(folder: Path) -> float:
+    """The rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
+
+    :param folder: of a trial in `raw/`, as far as it has come
+    :raises BadInputError: if there is no such rate
+    """
+    return _Evidence(folder, []).own_target()
 
 
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
@@ -838,6 +848,7 @@ class _Evidence:
             asked.duration if own.duration is None else own.duration,
             own.maxnotfoundrate,
             own.faults,
+            own.share,
         )
 
     def _properties_of(self, kind: str) -> records.WorkloadSettings:
@@ -850,6 +861,17 @@ class _Evidence:
     @property
     def _point(self) -> dict[str, str]:
         return {key: str(value) for key, value in self._settings.point.items()}
+
+    def own_target(self) -> float:
+        """See the function of that name."""
+        last = self._phases(self._numbered([MAX]))[-1:]
+        self._clients(last)
+        found = [row.ops_per_second for row in rows(MAX, [each.run for each in last], {}) if row.operation == OVERALL]
+        share = self._settings_of(OWN).share
+        why = next((problem for each in last for problem in each.problems), "there is no rate of it")
+        if not share or not found or not found[0] or last[0].problems:
+            raise BadInputError(f"{self.folder.name}: {OWN} has no rate, as {MAX} is not valid: {why}")
+        return knee.rounded(share * found[0])
 
     def _search(self, runs: Sequence[Phase]) -> Search | None:
         """The result of its probes; nothing else in the trial depends on them.

@@ -20,7 +20,7 @@ from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.figures import UNKNOWN, formatted, half_interval, point_name, rate, size, whole
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
-from dohyo.scenario.phases import EQUAL
+from dohyo.scenario.phases import AT_RATE
 from dohyo.summary.comparison import at_points, latencies_at, searches_of
 from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of
@@ -265,8 +265,7 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
         if known:
             intervals = [[interval(place.pair) if place.pair else ""] for place in places]
             found.append(_Group(against, [""], intervals, "intervals"))
-    equal = EQUAL in phases_of(summary)
-    phases = [EQUAL] if equal else list(dict.fromkeys(place.rate.row.phase for place in places))
+    phases = _at_rate(summary) or list(dict.fromkeys(place.rate.row.phase for place in places))
     found += _latencies(places, latencies_at(summary.compared, phases))
     costs = [(place.of_all.server_cpu_us_per_record, place.of_all.client_cpu_us_per_record) for place in places]
     if any(each is not None for pair in costs for each in pair):
@@ -279,6 +278,11 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
         if any(counts) or (name == "errors" and None not in counts):
             found.append(_Group(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
     return found
+
+
+def _at_rate(summary: Summary) -> list[str]:
+    """The phase whose rates follow from those of another one, if there is one."""
+    return [phase for phase in phases_of(summary) if phase in AT_RATE]
 
 
 def _two_digits(number: float | None) -> str:
@@ -386,9 +390,9 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
         return _Place(trial, name, found, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
-    if EQUAL in phases_of(summary):
+    if at_rate := _at_rate(summary):
         # Systems are ranked by the rates of the one phase and the latencies of the other.
-        rows = [row for row in trial.rows if row.phase == EQUAL and not row.discarded]
+        rows = [row for row in trial.rows if row.phase in at_rate and not row.discarded]
         of_all = _with_failures(of_all, [row for row in rows if row.operation == OVERALL])
     by_type = {row.operation: row for row in rows if _is_shown(row)}
     # With a target rate the latency that a user sees counts.
