@@ -58,6 +58,26 @@ def test_a_server_that_was_killed_says_how_it_recovered(
     assert (did.hosts, did.unfinished) == (["localhost"], 0)
 
 
+def of_cluster(system: str, killed: float) -> dict[str, Healing]:
+    """Of a cluster whose second node was killed in second 20."""
+    logs = HealingLogs(DATA / "servers" / "healing-cluster" / system, system, pytest.fail)
+    return {did.what: did for did in logs.after(20, 100, killed - 20, {})}
+
+
+def test_a_node_that_returns_gets_hints_of_the_other_one() -> None:
+    did = of_cluster("cassandra", 1795637893.352)
+    assert figures(did["hints file sent"]) == (1, None, [80.9, 80.9, None])
+    assert did["hints file sent"].hosts == ["host1"]
+    assert (did["commit log replayed"].count, did["commit log replayed"].hosts) == (1, ["host2"])
+
+
+def test_partitions_migrate_when_a_node_is_lost_and_when_it_returns() -> None:
+    did = of_cluster("aerospike", 1795637891.224)["partitions migrated"]
+    # Of the two that were left twice, of the third once; those of the beginning had nothing to move.
+    assert figures(did) == (5, None, [21.8, 49.8, 16.0])
+    assert did.hosts == ["host1", "host2", "host3"]
+
+
 @pytest.mark.parametrize("system", BEGAN)
 def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
     for did in healing(LOGS / system, system, since=80, until=100).values():

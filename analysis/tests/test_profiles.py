@@ -147,6 +147,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path
     }
     # One pattern that three disks match.
     given |= {"dohyo_devices": ["/dev/disk/by-id/nvme-X_*"], "host_disks": {"devices": [{}, {}, {}]}}
+    given["trial_faults"] = [{"kind": "kill"}]
     settings = {"memtable_allocation_type": "heap_buffers", "compression.a": "{{ 1 + 1 }}"}
     given |= {"cassandra_java_options": ["-Xint"], "cassandra_tokens": 1, "cassandra_password": "secret"}
     written, effect = cassandra(tmp_path, **given, cassandra_settings=settings)
@@ -160,6 +161,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win(tmp_path: Path
     # Those of other versions, and of a format that the user has not chosen.
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
     assert written["num_tokens"] == 1
+    assert written["hinted_handoff_enabled"] is True
     assert effect["tuned"]["cassandra_memtable"] == "trie"
     of_both: dict[str, Any] = {"cassandra_java_options": ["-Xint"], "cassandra_tokens": 1}
     assert effect["settings"] == {"cassandra_sstable_format": "big", **of_both, **settings}
@@ -171,6 +173,7 @@ def test_the_profile_of_the_package_adds_nothing(tmp_path: Path) -> None:
     written, effect = cassandra(tmp_path)
     assert not {"memtable_allocation_type", "commitlog_disk_access_mode"} & {*written}
     assert written["storage_compatibility_mode"] == "CASSANDRA_4"
+    assert written["hinted_handoff_enabled"] is False
     assert written["memtable"]["configurations"]["default"]["inherits"] == "skiplist"
     assert (effect["profile"], effect["tuned"], effect["settings"]) == ("vanilla", {}, {})
     assert (written["num_tokens"], written["allocate_tokens_for_local_replication_factor"]) == (16, 1)
