@@ -1,8 +1,12 @@
 """Real servers with passwords and TLS: who is let in, and where the secret is not to be seen."""
 
+import base64
 import json
+import re
 import subprocess
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +34,13 @@ CASSANDRA = {
     "cassandra_authentication": True,
     "cassandra_tls": True,
 }
-HBASE = {**TRIAL, "trial_system": "hbase", "hbase_heap": "512m", "hbase_tls": True}
+HBASE = {
+    **TRIAL,
+    "trial_system": "hbase",
+    **{f"hbase_{part}heap": "256m" for part in ("", "master_", "namenode_", "datanode_", "zookeeper_")},
+    "hbase_tls": True,
+    "hbase_authentication": True,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -54,32 +64,38 @@ def stock(system: str, *properties: str, binding: str = "") -> subprocess.Comple
     return subprocess.run([*java, *command], capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DOHYO_CASSANDRA_PASSWORD", SECRET)
-    variables = {**CASSANDRA, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["cassandra"]}
+def trial_of(tmp_path: Path, variables: dict[str, object]) -> tuple[list[Path], str]:
+    """Deploys, and does a trial that leaves its servers up; gives what it wrote, and all command lines meanwhile."""
     over, seen = threading.Event(), set[str]()
 
     def watch() -> None:
         while not over.wait(0.1):
             lines = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
-            seen.update(line for line in lines.splitlines() if SECRET in line)
+            seen.update(lines.splitlines())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
+    given = {**variables, "trial_dir": str(tmp_path / "raw"), "deploy_systems": [variables["trial_system"]]}
     try:
         for playbook in ("deploy.yml", "trial.yml"):
-            assert play(playbook, None, tmp_path, variables=variables, check=lambda: None, timeout=300) is None
+            assert play(playbook, None, tmp_path, variables=given, check=lambda: None, timeout=300) is None
     finally:
         over.set()
         watcher.join()
-
-    assert not seen
     written = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert (tmp_path / "raw/run-1/localhost/result.txt") in written
-    assert [file for file in written if SECRET.encode() in file.read_bytes()] == []
     assert [file for file in written if b"PRIVATE KEY" in file.read_bytes()] == []
+    return written, "\n".join(seen)
+
+
+def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOHYO_CASSANDRA_PASSWORD", SECRET)
+    written, seen = trial_of(tmp_path, CASSANDRA)
+    assert "CassandraDaemon" in seen
+    assert SECRET not in seen
+    assert [file for file in written if SECRET.encode() in file.read_bytes()] == []
     assert {file.stat().st_mode & 0o077 for file in HOME.glob("secret/*/*") if file.name != "ca.pem"} <= {0}
     notes = json.loads((tmp_path / "raw/conditions.json").read_text())["notes"]
     assert {"users have passwords", "TLS to clients", "TLS among nodes"} <= set(notes)
@@ -99,21 +115,52 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
         assert stock("cassandra", *patient, wrong, binding="scylla").returncode != 0, wrong
 
 
-def test_hbase_with_tls_lets_in_only_who_has_a_certificate(tmp_path: Path) -> None:
-    variables = {**HBASE, "trial_dir": str(tmp_path / "raw"), "deploy_systems": ["hbase"]}
-    for playbook in ("deploy.yml", "trial.yml"):
-        assert play(playbook, None, tmp_path, variables=variables, check=lambda: None, timeout=300) is None
-    written = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert (tmp_path / "raw/run-1/localhost/result.txt") in written
-    assert [file for file in written if b"PRIVATE KEY" in file.read_bytes()] == []
+def hdfs(*options: str) -> subprocess.CompletedProcess[str]:
+    """A client of the servers' HDFS without a ticket."""
+    (lib,) = (HOME / "install/hbase").glob("*-kdc/lib")
+    java = [str(ROOT / ".setup/java/bin/java"), "-Xmx64m", "-cp", f"{HOME}/run/hbase/conf:{lib}/*"]
+    shell = [*java, "org.apache.hadoop.fs.FsShell", *options, "-ls", "/"]
+    return subprocess.run(shell, capture_output=True, text=True, check=False, timeout=60)
+
+
+def page(path: str) -> int:
+    """HTTP status of a page of the NameNode for somebody without a ticket."""
+    site = (HOME / "run/hbase/conf/hdfs-site.xml").read_text()
+    (address,) = re.findall("<name>dfs.namenode.http-address</name><value>([^<]+)<", site)
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -> None:
+    written, seen = trial_of(tmp_path, HBASE)
     notes = json.loads((tmp_path / "raw/conditions.json").read_text())["notes"]
-    expected = {"TLS to clients", "TLS among nodes", "clients have certificates", "without TLS: ZooKeeper"}
-    assert expected <= set(notes)
+    expected = {"TLS to clients", "TLS among nodes", "clients have certificates", "without TLS: ZooKeeper, HDFS"}
+    assert {*expected, "clients and nodes log in by Kerberos"} <= set(notes)
+    keys = (HOME / "secret/hbase/keytab").read_bytes()
+    seen_nowhere = (keys, base64.b64encode(keys), keys.hex().encode())
+    assert b"hbase" in keys
+    assert [file for file in written if any(form in file.read_bytes() for form in seen_nowhere)] == []
+    assert "HRegionServer" in seen
+    assert [form for form in seen_nowhere[1:] if form.decode() in seen] == []
+    secret = [file for file in (HOME / "secret/hbase").rglob("*") if file.is_file()]
+    assert {file.stat().st_mode & 0o077 for file in secret} == {0}
 
     assert stock("hbase", "operationtimeout=30000").returncode == 0
     for refused in (
         "hbase.client.netty.tls.enabled=false",
         "hbase.rpc.tls.keystore.location=",  # no certificate
         "hbase.rpc.tls.truststore.location=",  # the JVM's own authorities
+        "hbase.security.authentication=simple",  # no ticket
+        "principal=somebody",  # without a key
     ):
         assert stock("hbase", "operationtimeout=5000", refused).returncode != 0, refused
+    for without in ("simple", "kerberos"):
+        said = hdfs("-D", f"hadoop.security.authentication={without}")
+        told = "SIMPLE authentication is not enabled" in said.stderr
+        assert (said.returncode, told) == (1, without == "simple"), said
+    # Nobody gets WebHDFS: HBase's jars have not all of it.
+    found = {path: page(path) for path in ("/fsck?path=/", "/jmx", "/webhdfs/v1/?op=LISTSTATUS")}
+    assert list(found.values()) == [401, 401, 500], found

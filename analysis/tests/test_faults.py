@@ -218,7 +218,8 @@ def service(home: Path, *words: Any) -> str:
 
 
 def serve(home: Path, *events: tuple[str, float]) -> Path:
-    plan = {"role": "db", "patience": 20, "events": [{"n": n, "kind": k, "at": at} for n, (k, at) in enumerate(events)]}
+    listed = [{"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate(events)]
+    plan = {"role": "db", "spared": ["db-keys"], "patience": 20, "events": listed}
     subprocess.run([home / "bin/fault", "serve", home, "here"], input=json.dumps(plan), text=True, check=True)
     return home / "run/fault-here"
 
@@ -266,6 +267,8 @@ def works(home: Path) -> bool:
 
 
 def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) -> None:
+    service(home, "start", "db-keys", home, "keys", "keys", "sleep", "60")
+    spared = service(home, "status", "db-keys")
     folder = serve(home, ("kill", 0.3), ("start", 1.2))
     began = begin(folder, 1.5)
     wait_for(lambda: len(done(folder)) == 1)
@@ -280,6 +283,8 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
     assert whole["whole"] >= began + 1.5
     wait_for(lambda: works(home))
     assert (home / "err.1").exists()  # the log of before
+    assert "db-keys" not in f"{kill['what']} {start['what']}"
+    assert service(home, "status", "db-keys") == spared
 
 
 def test_what_the_scenario_does_not_undo_the_end_of_the_window_does(home: Path) -> None:
@@ -376,7 +381,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
     with apart(home, "net") as run:
         for words in ("link set lo up", "address add 10.9.9.1/32 dev lo", "address add 10.9.9.2/32 dev lo"):
             run("ip", *words.split())
-        plan = {"role": "db", "patience": 20, "folders": []}
+        plan = {"role": "db", "spared": [], "patience": 20, "folders": []}
         assert run(home / "bin/fault", "check", "partition", stdin=plan) == run("nft", "list", "tables") == ""
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
         event = {"n": 0, "kind": "partition", "at": 0.1, "apart": ["10.9.9.1", "2001:db8::1"]}
@@ -400,7 +405,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
     disk = tmp_path / "disk"
     disk.mkdir()
     with apart(home, "mount") as run:
-        plan = {"role": "db", "patience": 20, "folders": [str(disk)]}
+        plan = {"role": "db", "spared": [], "patience": 20, "folders": [str(disk)]}
         assert "is no file system of its own" in run(home / "bin/fault", "check", "fill", stdin=plan)
         run("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", disk)
         assert run(home / "bin/fault", "check", "fill", stdin=plan) == ""

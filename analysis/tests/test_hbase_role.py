@@ -209,8 +209,8 @@ def test_a_client_on_a_host_of_its_own_gets_a_key_pair(tmp_path: Path) -> None:
     ("variables", "reason"),
     [
         (
-            {"hbase_authentication": True},
-            "HBase authenticates users by Kerberos alone, and there is no KDC",
+            {"hbase_authentication": True, "hbase_distributed": False},
+            "hbase_authentication needs HDFS and ZooKeeper as processes of their own; leave out hbase_",
         ),
         ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
     ],

@@ -40,7 +40,7 @@ OPTIONAL = (
     *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "log_folders", "login", "look"),
     *("makes", "node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers", "preferred"),
     *("processes", "raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties"),
-    *("settle_words", "settles_everywhere", "starts", "tuned", "unavailable", "up", "variants"),
+    *("settle_words", "settles_everywhere", "spared", "starts", "tuned", "unavailable", "up", "variants"),
 )
 # Keys of `attach`: servers that are not ours.
 _OF_ATTACH = ("admin", "words", "client_properties", "schema_words")

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
 import org.apache.hadoop.hbase.security.User;
+import org.apache.hadoop.hbase.security.provider.SaslClientAuthenticationProviders;
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
@@ -29,6 +30,8 @@ final class Kerberos {
     configuration.set("hbase.client.keytab.file", file(settings, "keytab"));
     configuration.set(CommonConfigurationKeysPublic.HADOOP_SECURITY_AUTHENTICATION, "kerberos");
     UserGroupInformation.setConfiguration(configuration);
+    // One for all connections: RpcConnectionRegistry's first one, without a login, would have it without any.
+    SaslClientAuthenticationProviders.getInstance(configuration);
   }
 
   private static String file(Settings settings, String key) {

@@ -46,7 +46,9 @@ import org.apache.hadoop.hbase.filter.KeyOnlyFilter;
 import org.apache.hadoop.hbase.io.compress.Compression;
 import org.apache.hadoop.hbase.io.crypto.tls.X509Util;
 import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
+import org.apache.hadoop.hbase.security.User;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.security.UserGroupInformation;
 
 /**
  * Administration of a running HBase 2. Arguments are the binding's own properties (hbase.zookeeper.quorum, …), info
@@ -159,6 +161,11 @@ public final class HBaseAdmin implements AutoCloseable {
   /** Writes the statistics of this host's servers to files in the given folder. */
   private static Map<String, ?> stats(Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
+    if (arguments.has("principal")) {
+      HBaseConnection.configuration(arguments, CALL_MILLIS);
+      // The NameNode's pages ask for a ticket.
+      UserGroupInformation.loginUserFromKeytab(arguments.required("principal"), arguments.required("keytab"));
+    }
     InfoPages pages = new InfoPages(arguments.required("info"));
     for (String page : List.of("jmx", "prometheus", "conf")) {
       pages.save(page, folder.resolve("stats-" + page + ".txt"));
@@ -264,8 +271,15 @@ public final class HBaseAdmin implements AutoCloseable {
     boolean tls = running.stream().allMatch(server -> server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_ENABLED, false)
         && !server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_SUPPORTPLAINTEXT, true)
         && server.get(X509Util.HBASE_SERVER_NETTY_TLS_CLIENT_AUTH_MODE, "").equals("NEED"));
-    return tls ? List.of("TLS to clients", "TLS among nodes", "clients have certificates",
-        "without TLS: ZooKeeper" + (onHdfs ? ", HDFS" : "")) : List.of();
+    List<String> notes = new ArrayList<>();
+    if (running.stream().allMatch(server -> server.get(User.HBASE_SECURITY_CONF_KEY, "").equals("kerberos"))) {
+      notes.add("clients and nodes log in by Kerberos");
+    }
+    if (tls) {
+      notes.addAll(List.of("TLS to clients", "TLS among nodes", "clients have certificates",
+          "without TLS: ZooKeeper" + (onHdfs ? ", HDFS" : "")));
+    }
+    return notes;
   }
 
   private static InfoPages pages(ServerMetrics server) {

@@ -7,6 +7,7 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
@@ -45,7 +46,7 @@ final class HdfsPages {
   Files files(String folder) throws IOException {
     Files files = new Files(0, 0);
     String check = "fsck?files=1&blocks=1&openforwrite=1&path=%s&ugi=%s"
-        .formatted(encoded(folder), encoded(System.getProperty("user.name")));
+        .formatted(encoded(folder), encoded(UserGroupInformation.getLoginUser().getShortUserName()));
     try (BufferedReader lines = new BufferedReader(new InputStreamReader(pages.get(check), StandardCharsets.UTF_8))) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         Matcher file = FILE.matcher(line);

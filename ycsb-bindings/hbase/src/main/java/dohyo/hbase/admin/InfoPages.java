@@ -4,6 +4,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,6 +12,8 @@ import java.nio.file.StandardCopyOption;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.SecurityUtil;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
@@ -73,6 +76,8 @@ final class InfoPages {
   }
 
   InputStream get(String page) throws IOException {
-    return URI.create(address + "/" + page).toURL().openStream();
+    URL url = URI.create(address + "/" + page).toURL();
+    // Java's own client shows the ticket of the user to a server that asks for it.
+    return UserGroupInformation.isSecurityEnabled() ? SecurityUtil.doAsLoginUser(url::openStream) : url.openStream();
   }
 }
