@@ -312,6 +312,38 @@ def test_systems_are_not_ranked_by_a_share_of_their_own_rate(tmp_path: Path, mon
     assert verdict(summary).brief.startswith("Preliminary: cassandra was 1.25×")
 
 
+def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both begin at 500 op/s; later one is at 1,000.
+    made, *_ = measured(tmp_path, monkeypatch, OWN + "rounds=2\n", {"cassandra": [1000, 2000], "hbase": [1000]})
+    summary = summarise(made.folder)
+    assert {pair.phase for pair in summary.comparisons} == {"max"}
+    assert [trial.by_phase["own"]["target"] for trial in summary.compared] == [750, 500]
+    shown = rendered(summary, 200)
+    assert "at its own rate in own" in shown
+    assert "target 750 op/s per client" in shown
+
+
+def test_repeats_at_rates_of_their_own_have_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(self: Played, name: str, inventory: Path | None, log: Path, **options: Any) -> Any:
+        failure = once(self, name, inventory, log, **options)
+        if name == "trial.yml":
+            folder = Path(options["variables"]["trial_dir"])
+            for phase, rate in (("max", 1200), ("own", 600)):
+                shutil.copytree(folder / f"{phase}-1", folder / f"{phase}-2")
+                reads(folder / f"{phase}-2/node1", [rate] * 3)
+            edit_json(folder / "own-2/node1/client.json", target=600)
+        return failure
+
+    once = Played.__call__
+    monkeypatch.setattr(Played, "__call__", again)
+    made, *_ = measured(tmp_path, monkeypatch, OWN + "repeats=2\n", {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(made.folder)
+    assert [trial.by_phase["own"]["target"] for trial in summary.compared] == [550, 500]
+    assert "at its own rate in own" in rendered(summary, 200)
+
+
 def test_servers_and_loads_are_the_same_in_all_rounds(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED + "equal.threadcount=64\nreuse=data\n")
     first, *_, last = plan.trials(chosen)

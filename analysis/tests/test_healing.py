@@ -1,20 +1,25 @@
 """What servers did to heal after a fault: real lines of servers that were killed, and what they lack."""
 
 import json
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from evidence import DATA, edit_json, rendered
 from test_faults_cost import ACCOUNT, faulted
 
+from dohyo.evidence import under_fault
 from dohyo.evidence.healing import FILE, Healing, HealingLogs
+from dohyo.evidence.under_fault import FaultCost
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.report import measured
 from dohyo.report.charts import faults
 from dohyo.report.material import Material
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
+from dohyo.tables import fault_table
 
 LOGS = DATA / "servers" / "healing"
 # Second 0 of the window of each trial. In second 20 its server was killed, in second 25 started again.
@@ -121,6 +126,50 @@ def test_what_has_not_ended_is_said(tmp_path: Path) -> None:
     assert did.begin == pytest.approx(25.2, abs=0.1)
 
 
+FAULT = FaultCost("kill", "any", ["localhost"], 10.5, None, 50, 0, None, None, None, None, None, None, None)
+BEGUN, ENDED = "database system was interrupted", "database system is ready to accept connections"
+ZERO = 1795620000.0
+
+
+def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> HealingLogs:
+    """Writes one of the logs: lines at seconds after `ZERO`."""
+    host = folder / "localhost"
+    host.mkdir(exist_ok=True)
+    stamps = [datetime.fromtimestamp(ZERO + at, UTC).isoformat(" ", "milliseconds")[:23] for at, _ in lines]
+    text = [f"{stamp} UTC [1] LOG:  {what}\n" for stamp, (_, what) in zip(stamps, lines, strict=True)]
+    (host / name).write_text("".join(text), encoding="utf-8")
+    return HealingLogs(folder, "postgresql", pytest.fail)
+
+
+@pytest.mark.parametrize("late", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize(("second", "counts"), [(60.1, [0, 1]), (60.3, [1, 0])])
+def test_what_began_before_a_fault_is_that_of_the_one_before(
+    tmp_path: Path, late: float, second: float, counts: list[int]
+) -> None:
+    # Whole seconds of the window and of the clock are not the same.
+    logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
+    kills = [replace(FAULT, at=at) for at in (10.5, second)]
+    found = under_fault.healed(kills, logs, ZERO + late, {}, 90.0)
+    assert [did.count for fault in found for did in fault.healing] == counts
+
+
+def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Path) -> None:
+    postgresql(tmp_path, "log.2", [(0, "starting")])
+    postgresql(tmp_path, "log.1", [(15, BEGUN), (19, "redo starts")])
+    logs = postgresql(tmp_path, "log", [(25, BEGUN), (29, ENDED)])
+    spans = [(10, 20), (20, 90), (10, 90)]
+    found = [did for span in spans for did in logs.after(*span, ZERO, {})]
+    assert [(did.count, did.unfinished, did.begin, did.end) for did in found] == [
+        (0, 1, 15, None), (1, 0, 25, 29), (1, 0, 25, 29)
+    ]  # fmt: skip
+
+
+def test_without_a_log_of_the_host_that_had_the_fault_nothing_is_known(tmp_path: Path) -> None:
+    logs = postgresql(tmp_path, "log", [(0, "starting"), (99, "stopping")])
+    hosts: list[list[str]] = [["localhost"], ["localhost", "node2"]]
+    assert [did.count for of in hosts for did in logs.after(10, 90, ZERO, {}, of)] == [0, None]
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -162,6 +211,20 @@ def test_it_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
     assert list(written) == [each.name for each in fields(Healing)]
     page = (ROOT / "docs/summary-json.md").read_text(encoding="utf-8")
     assert [name for name in written if f"`{name}`" not in page] == []
+
+
+def test_the_table_says_of_how_many_runs_it_is_known(tmp_path: Path) -> None:
+    healed(tmp_path)
+    (trial,) = summarise(tmp_path).trials
+    (run,) = trial.faults
+    (fault,) = run.faults
+    did, *_ = fault.healing
+    other = replace(run, faults=[replace(fault, healing=[replace(did, count=None, amount=None, begin=None, end=None)])])
+    *_, grid = fault_table.grids([replace(trial, faults=[run, other])], lambda of: of.system)
+    assert grid.lines[0][3:5] == ["1 (1 of 2 known)", "17,066 (1 of 2 known)"]
+    none = replace(run, faults=[replace(fault, healing=[replace(did, count=0, amount=None, begin=None, end=None)])])
+    *_, grid = fault_table.grids([replace(trial, faults=[run, none])], lambda of: of.system)
+    assert grid.lines[0][4] == "17,066"
 
 
 def test_it_is_drawn_below_the_throughput(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class Played:
         shutil.copytree(DATA / "dohyo/load", folder / "load/node1")
         for phase in asked["trial_phases"]:
             client = folder / f"{phase['name']}-1/node1"
-            target = float(phase["properties"].get("target", 0))
+            target = rate * phase.get("share", 0) or float(phase["properties"].get("target", 0))
             shutil.copytree(DATA / "dohyo/run", client)
             reads(client, [min(rate, round(target) or rate)] * 3)
             edit_json(client / "client.json", target=target)

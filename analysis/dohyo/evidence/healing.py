@@ -15,7 +15,8 @@ A server that was started again has its earlier logs in LOG.1, LOG.2, …: toget
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,33 +101,40 @@ class HealingLogs:
         self._kinds = _kinds(system, folder, warn)
         self._read: dict[str, list[_Process]] = {}
 
-    def after(self, since: float, until: float, began: float, offsets_ms: Mapping[str, float]) -> list[Healing]:
+    def after(
+        self, since: float, until: float, began: float, offsets_ms: Mapping[str, float], hosts: Collection[str] = ()
+    ) -> list[Healing]:
         """What began between two seconds of the window.
 
         :param began: second 0, in seconds since 1970 on the controller's clock
         :param offsets_ms: the clocks of the hosts against that
+        :param hosts: that had the fault; without any log of them nothing is known
         """
         zero = {host: began + offset / 1000 for host, offset in offsets_ms.items()}
+        there = {process.host for kind in self._kinds for process in self._processes(kind)}
+        if not there.issuperset(hosts):
+            return [_unknown(kind) for kind in self._kinds]
         return [self._of(kind, since, until, began, zero) for kind in self._kinds]
 
     def _of(self, kind: _Kind, since: float, until: float, began: float, zero: Mapping[str, float]) -> Healing:
         processes = self._processes(kind)
-        unit = kind.entry.unit
         if not processes or not all(each.tells(kind, zero.get(each.host, began) + since) for each in processes):
-            return Healing(kind.what, [], None, None, None, unit, None, None, None)
+            return _unknown(kind)
         found: list[tuple[str, Work]] = []
         unfinished: list[float] = []
         for process in processes:
             at_zero = zero.get(process.host, began)
-            # Some logs have whole seconds alone.
-            first, last = int(at_zero + since), at_zero + until
+            first, last = at_zero + since, at_zero + until
+            left: list[float] = []
             for log in process.logs:
-                for work in log.work:
-                    if work.kind == kind.what and first <= work.at < last:
-                        begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
-                        found.append((process.host, Work(work.kind, begin, end, None, work.amount)))
-            begun = process.logs[-1].begun
-            unfinished += [max(at - at_zero, since) for what, at in begun if what == kind.what and first <= at < last]
+                ended = [each for each in log.work if each.kind == kind.what and _within(each.at, first, last)]
+                begun = [at for what, at in log.begun if what == kind.what and _within(at, first, last)]
+                for work in ended:
+                    begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
+                    found.append((process.host, Work(work.kind, begin, end, None, work.amount)))
+                # A process that is started again does again what the one before it has left.
+                left = begun if ended or begun else left
+            unfinished += [max(at - at_zero, since) for at in left]
         works = [work for _, work in found]
         amounts = [work.amount for work in works if work.amount is not None]
         lasts = kind.entry.begin is not None or "ms" in kind.patterns.lines[0].end.groupindex
@@ -136,7 +144,7 @@ class HealingLogs:
             count=len(works),
             unfinished=len(unfinished),
             amount=sum(amounts) if amounts and len(amounts) == len(works) else None,
-            unit=unit,
+            unit=kind.entry.unit,
             begin=min([*(work.at for work in works), *unfinished], default=None),
             end=max((work.end for work in works), default=None),
             seconds=covered((work.at, work.end) for work in works) if works and lasts else None,
@@ -153,6 +161,15 @@ class HealingLogs:
                 if (logs := [log for path in paths if (log := server_log.read(path, kind.patterns, self._warn))])
             ]
         return self._read[kind.what]
+
+
+def _unknown(kind: _Kind) -> Healing:
+    return Healing(kind.what, [], None, None, None, kind.entry.unit, None, None, None)
+
+
+def _within(at: float, first: float, last: float) -> bool:
+    """Whether it began between two faults; some logs have whole seconds alone."""
+    return math.floor(first) <= at < math.floor(last) if at.is_integer() else first <= at < last
 
 
 def _of_processes(host: Path, patterns: Patterns) -> dict[str, list[Path]]:

@@ -165,11 +165,11 @@ def healed(
     :param offsets_ms: the clocks of the hosts against that
     :param end: in seconds of the window, when records had been read back
     """
-    begins = [fault.at for fault in faults]
-    return [
-        replace(fault, healing=logs.after(fault.at, _next(begins, fault.at, math.ceil(end)), began, offsets_ms))
-        for fault in faults
-    ]
+    found = []
+    for fault in faults:
+        until = next((other.at for other in faults if int(other.at) > int(fault.at)), math.ceil(end))
+        found.append(replace(fault, healing=logs.after(fault.at, until, began, offsets_ms, fault.hosts)))
+    return found
 
 
 def problems(asked: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.rows import LOAD, Run, rows, sampled
 from dohyo.figures import point_name
 from dohyo.metrics import Row
+from dohyo.scenario.phases import OWN
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
 from dohyo.summary.results import READ_BACK, Trial
@@ -67,12 +68,18 @@ class Rounds:
         of_all: dict[str, Any] = {name: _of_all(getattr(each, name) for each in stated) for name in STATED}
         windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
         warmups = [each.warmup_seconds for each in every if each.warmup_seconds is not None]
+        by_phase = dict(first.by_phase)
+        # Each round has its own.
+        targets = [target for each in good if (target := each.by_phase.get(OWN, {}).get("target"))]
+        if targets:
+            by_phase[OWN] = {**by_phase.get(OWN, {}), "target": statistics.fmean(targets)}
         return replace(
             first,
             name=f"{first.system} {point_name(first.point)}".rstrip(),
             status="failed" if failed else bad[0].status if bad else "ok",
             reason=self._reasons(bad) or None,
             round=None,
+            by_phase=by_phase,
             conditions=replace(
                 first.conditions,
                 **of_all,

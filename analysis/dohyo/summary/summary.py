@@ -819,7 +819,7 @@ class _Evidence:
             event_loops=_most(report.event_loops for report in reports),
             read_before_write=_same(report.readbeforewrite for report in reports),
             faults=_same(phase.faults.asked if phase.faults else None for phase in phases),
-            target=_same(report.target for report in reports) or None,  # YCSB's 0 means no target
+            target=_target(phases),
             recordcount=of_trial.recordcount,
             scale=self._settings.scale,
             full_recordcount=self._settings.full.recordcount,
@@ -983,6 +983,15 @@ def _first(problems: Sequence[str]) -> str:
 
 def _tenths(value: Any) -> Any:
     return round(value, 1) if isinstance(value, float) else value
+
+
+def _target(phases: Sequence[Phase]) -> float | None:
+    """Asked of each client, if it is the same in all runs; in `own`, where it follows from the run before, the mean."""
+    targets = [client.report.target for phase in phases for client in phase.clients]
+    known = [target for target in targets if target is not None]
+    if known and {phase.kind for phase in phases} == {OWN}:
+        return statistics.fmean(known) if len(known) == len(targets) else None
+    return _same(targets) or None  # YCSB's 0 means no target
 
 
 def _same(values: Iterable[T | None]) -> T | None:

@@ -65,9 +65,11 @@ def _healing(found: Sequence[SameFault], label: Callable[[Trial], str], over: st
     for each in found:
         for what, did in each.healing.items() or [(UNKNOWN, [])]:
             units = [of.unit for _, of in did if of.unit]
+            # Of a run in which nothing was done there is a number of times alone.
+            runs = [len(did), *[sum(of.count != 0 or bool(of.unfinished) for _, of in did)] * (len(OF_HEALING) - 1)]
             cells = [
-                of.figure.words([value for fault, healing in did if (value := of.of(fault, healing)) is not None])
-                for of in OF_HEALING
+                each_of.figure.words([value for of in did if (value := each_of.of(*of)) is not None], of_runs)
+                for each_of, of_runs in zip(OF_HEALING, runs, strict=True)
             ]
             lines.append([label(each.trial), _fault(each), f"{what} ({units[0]})" if units else what, *cells])
     heads = ["system", "fault", "what", *(each.figure.head for each in OF_HEALING)]
