@@ -164,6 +164,18 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
     ]  # fmt: skip
 
 
+def test_a_node_that_returns_while_partitions_migrate_does_not_hide_when_they_began(tmp_path: Path) -> None:
+    said = [(22, "rebalanced: expected-migrations (9,8,9)"), (82, "rebalanced: expected-migrations (9,0,8)")]
+    said = [(0, "migrations: complete"), *said, (140, "migrations: complete")]
+    times = [datetime.fromtimestamp(ZERO + at, UTC).strftime("%b %d %Y %H:%M:%S GMT") for at, _ in said]
+    (tmp_path / "host1").mkdir()
+    text = [f"{time}: INFO (x): (x.c:1) {{ycsb}} {what}\n" for time, (_, what) in zip(times, said, strict=True)]
+    (tmp_path / "host1/log").write_text("".join(text), encoding="utf-8")
+    logs = HealingLogs(tmp_path, "aerospike", pytest.fail)
+    found = {did.what: figures(did) for did in logs.after(20, 200, ZERO, {})}
+    assert found["partitions migrated"] == (2, None, [22, 140, 118])
+
+
 def test_without_a_log_of_the_host_that_had_the_fault_nothing_is_known(tmp_path: Path) -> None:
     logs = postgresql(tmp_path, "log", [(0, "starting"), (99, "stopping")])
     hosts: list[list[str]] = [["localhost"], ["localhost", "node2"]]

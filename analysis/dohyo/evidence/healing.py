@@ -7,8 +7,8 @@
 
 The keys are the report's words. `files`, `begin` and `end` are as in log.yml (`server_log`); here a pattern may also do
 without `key`, where a server does one such thing at a time, and `begin` may be missing, where a log only tells of an
-end. The group `amount` of `end` is how much it was, in `unit`. A log without a line that matches `where` is that of
-another product, and does not tell.
+end. What begins again before it ends is done twice, unless there is an amount of it. The group `amount` of `end` is how
+much it was, in `unit`. A log without a line that matches `where` is that of another product, and does not tell.
 
 A server that was started again has its earlier logs in LOG.1, LOG.2, …: together they are its log.
 """
@@ -199,7 +199,7 @@ def _kind(what: str, entry: _HealingLines) -> _Kind:
         raise BadInputError(f"{what}: files: {files}: must be names of files in the folder of a host")
     end = server_log.regex(f"{what}: end", entry.end)
     begin = None if entry.begin is None else server_log.regex(f"{what}: begin", entry.begin)
-    lines = [Lines(what, begin, end)]
+    lines = [Lines(what, begin, end, each_begin="amount" not in end.groupindex)]
     if entry.where is not None:
         lines.append(Lines(_WHERE, None, server_log.regex(f"{what}: where", entry.where)))
     return _Kind(what, entry, Patterns(tuple(files), tuple(lines)))

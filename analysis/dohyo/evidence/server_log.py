@@ -101,11 +101,15 @@ class _LogFile(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines on one kind of work. Without `begin` and a group `ms` only its end is known."""
+    """The lines on one kind of work. Without `begin` and a group `ms` only its end is known.
+
+    :ivar each_begin: what begins twice and ends once is done twice; otherwise only the last begin counts
+    """
 
     kind: str
     begin: re.Pattern[str] | None
     end: re.Pattern[str]
+    each_begin: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,7 @@ def regex(name: str, pattern: str) -> re.Pattern[str]:
 def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
     """Reads the log of one process; None where no line of it has a time."""
     first = last = None
-    begun: dict[_Key, str] = {}
+    begun: dict[_Key, list[str]] = {}
     work: list[Work] = []
     for _, line in lines(path, warn):
         stamp = _STAMP.match(line)
@@ -181,11 +185,12 @@ def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
         first, last = first or stamp[1], stamp[1]
         for each in patterns.lines:
             if each.begin and (match := each.begin.search(line, stamp.end())):
-                begun[_key(each, match)] = stamp[1]
-            elif (match := each.end.search(line, stamp.end())) and (done := _work(each, match, begun, stamp[1])):
-                work.append(done)
+                before = begun.get(_key(each, match), []) if each.each_begin else []
+                begun[_key(each, match)] = [*before, stamp[1]]
+            elif match := each.end.search(line, stamp.end()):
+                work += _works(each, match, begun, stamp[1])
     begin, end = _seconds(first), _seconds(last)
-    left = [(kind, at) for (kind, _), stamp in begun.items() if (at := _seconds(stamp)) is not None]
+    left = [(kind, at) for (kind, _), of in begun.items() for each in of if (at := _seconds(each)) is not None]
     return None if begin is None or end is None else ServerLog(begin, end, work, left)
 
 
@@ -202,19 +207,22 @@ def _key(of: Lines, match: re.Match[str]) -> _Key:
     return of.kind, match.groupdict().get("key")
 
 
-def _work(of: Lines, match: re.Match[str], begun: dict[_Key, str], stamp: str) -> Work | None:
+def _works(of: Lines, match: re.Match[str], begun: dict[_Key, list[str]], stamp: str) -> list[Work]:
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
         # A JVM separates thousands by its locale.
         digits = re.sub(r"\D", "", groups["ms"])
-        begin = end - int(digits) / 1000 if end is not None and digits else None
+        begins = [end - int(digits) / 1000 if end is not None and digits else None]
     else:
-        begin = _seconds(begun.pop(_key(of, match), None)) if of.begin else end
+        begins = [_seconds(each) for each in begun.pop(_key(of, match), [])] if of.begin else [end]
+    size, amount = _bytes(groups.get("size")), number(groups.get("amount"))
     # After a clock was set back, work may seem to end before it begins; it is left out.
-    if begin is None or end is None or end < begin:
-        return None
-    return Work(of.kind, begin, end, _bytes(groups.get("size")), number(groups.get("amount")))
+    return [
+        Work(of.kind, begin, end, size, amount)
+        for begin in begins
+        if begin is not None and end is not None and begin <= end
+    ]
 
 
 def _bytes(size: str | None) -> float | None:
