@@ -10,6 +10,7 @@ import yaml
 from evidence import edit_json, rendered, trial, write_json
 
 from dohyo.bad_input import BadInputError
+from dohyo.evidence.records import ExperimentFacts
 from dohyo.figures import point_name
 from dohyo.places import WORKLOADS
 from dohyo.planning import plan
@@ -149,6 +150,14 @@ def test_what_was_not_published_is_shown_as_ours(name: str, ours: set[str]) -> N
 def test_hbase_s_master_had_a_host_of_its_own() -> None:
     found = lines(differences.compare(published.load(FOLDER / "hbase-cache.yml"), planned("hbase-cache")))
     assert found["master on"] == ("a host of its own", "the first region server's host")
+
+
+def test_where_the_master_of_attached_servers_is_nobody_knows(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "hbase")
+    (of,) = summarise(tmp_path).trials
+    attached = dataclasses.replace(of, conditions=dataclasses.replace(of.conditions, attached="elsewhere"))
+    found = [here.others["master"] for here in differences.after([of, attached], ExperimentFacts())]
+    assert found == ["the first region server's host", None]
 
 
 def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:

@@ -288,6 +288,8 @@ def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(t
     # Some sensors answer with an error while a processor sleeps.
     (zone / "temp").unlink()
     assert clocks(str(tmp_path)) == {"frequency": 0.75}
+    (policy / "cpuinfo_max_freq").write_text("0\n")
+    assert clocks(str(tmp_path)) == {}
     # Of a sample that has none they are unknown.
     lines = content()[:5]
     lines[3] |= {"frequency": 0.75, "celsius": 64.0}

@@ -153,6 +153,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
             "processors": _each(use.cpus for use in uses if use.cpus),
             "all_threads": _each(count * of.clients for count in threads if count and of.clients),
             **({"memory": _each(map(size, sorted(sizes)))} if sizes else {}),
+            **({"master": None} if of.attached else {}),
         }
         found.append(Here(trial.system, trial.point, workload, trial.configured or trial.asked.servers, others))
     return found
