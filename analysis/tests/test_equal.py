@@ -14,6 +14,7 @@ from test_rounds import STEADY, Played, Rates, Signals, facts, loaded, measured,
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
+from dohyo.evidence.under_fault import FaultCost, FaultedRun
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.report.charts import latency, percentiles, ranking
@@ -323,6 +324,24 @@ def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
     shown = rendered(summary, 200)
     assert "at its own rate in own" in shown
     assert "target 750 op/s per client" in shown
+
+
+def test_a_system_that_became_faster_has_not_more_errors_under_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulted(name: str, rate: int) -> Summary:
+        (tmp_path / name).mkdir()
+        rates = {"cassandra": [rate], "hbase": [800]}
+        summary = summarise(measured(tmp_path / name, monkeypatch, OWN + "rounds=4\n", rates)[0].folder)
+        cost = FaultCost("kill", "any", ["node1"], 1, None, 2, 1, 1, True, 1, True, 1, None, None)
+        for trial in summary.trials:
+            errors = {"ERROR": rate if trial.system == "cassandra" else 800}
+            trial.faults.append(FaultedRun("own", 1, "kill(any)@1s", rate / 2, [cost], errors, None, 3))
+        return summary
+
+    changes = regression.compare(faulted("before", 1000), faulted("after", 2000), force=True).faults
+    assert {(each.system, each.verdict) for each in changes} == {("cassandra", "within"), ("hbase", "within")}
+    assert {each.system for each in changes if each.figure == "errors"} == {"hbase"}
 
 
 def test_repeats_at_rates_of_their_own_have_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -382,6 +382,16 @@ def changed(before: Sequence[Trial], after: Sequence[Trial], head: str = "fault 
     return found.verdict, found.reason
 
 
+def test_counts_under_faults_are_not_compared_at_other_rates_of_own() -> None:
+    short, long = [ill(4)] * 4, [ill(9)] * 4
+    found = [
+        {each.figure: each.verdict for each in fault_changes(short, long, 0.05, other_rates)}
+        for other_rates in ((), ("run",))
+    ]
+    assert set(found[0]) - set(found[1]) >= {"errors"}
+    assert found[1]["fault to 90 % s"] == "regression"
+
+
 def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_of_them() -> None:
     short, long = [ill(4), ill(5), ill(6), ill(5)], [ill(9), ill(None), ill(11), ill(None)]
     assert changed(short, long) == ("regression", None)

@@ -123,6 +123,12 @@ def target_of(trial: Trial, phase: str) -> float | None:
     return of["target"] * (of["clients"] or 1) if of["target"] else None
 
 
+def same_target(before: Trial, after: Trial, phase: str) -> bool:
+    """Whether the same was asked of both, to `knee.TOLERANCE`; whether they reached it is another matter."""
+    one, other = (target_of(trial, phase) or 0.0 for trial in (before, after))
+    return min(one, other) >= max(one, other) * (1 - TOLERANCE)
+
+
 def _rates(row: Row) -> list[float]:
     """Of all together and of each round or run."""
     return [row.ops_per_second or 0.0, *row.ops_per_second_samples]

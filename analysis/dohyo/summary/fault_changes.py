@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from dohyo.summary.fault_figures import NEVER, OF_FAULTS, OF_RUNS, FaultFigure, SameFault, same_faults
@@ -40,18 +40,22 @@ class FaultChange:
     reason: str | None = None
 
 
-def fault_changes(before: Sequence[Trial], after: Sequence[Trial], margin: float) -> Iterator[FaultChange]:
+def fault_changes(
+    before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Collection[str] = ()
+) -> Iterator[FaultChange]:
     """Each figure of each fault that both have.
 
     :param before: the rounds of a system at a point that are valid
     :param after: those of the other experiment
+    :param other_rates: phases that were at other rates: counts and latencies say nothing there
     """
     one, other = same_faults(before), same_faults(after)
     later = {(each.phase, each.number, each.name): each for each in other}
     for first in one:
         second = later.get((first.phase, first.number, first.name))
         for figure in (*OF_FAULTS, *(OF_RUNS if first.number == 1 else ())):
-            if second is None:
+            of_any_rate = figure.in_seconds or figure.counts_wrong
+            if second is None or (first.phase in other_rates and not of_any_rate):
                 continue
             found = [_of_rounds(figure, each, trials) for each, trials in ((first, before), (second, after))]
             if not all(found):

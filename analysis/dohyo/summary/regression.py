@@ -16,7 +16,17 @@ from dohyo.figures import percent, point_name
 from dohyo.metrics import METRICS, Row
 from dohyo.scenario.phases import AT_RATE, EQUAL
 from dohyo.scenario.properties import plain
-from dohyo.summary.comparison import Key, different_rates, equal_rate, figures, maximum, pair, samples, searches_of
+from dohyo.summary.comparison import (
+    Key,
+    different_rates,
+    equal_rate,
+    figures,
+    maximum,
+    pair,
+    same_target,
+    samples,
+    searches_of,
+)
 from dohyo.summary.fault_changes import FaultChange, fault_changes
 from dohyo.summary.results import ChangeVerdict, Conditions, Pair, Summary, Trial
 from dohyo.summary.summary import FAIR
@@ -147,7 +157,8 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             rates = different_rates(first, second, key[0]) if METRICS[key[2]].unit == "ms" else None
             result.changes.append(replace(_change(first, key, of, margin), at_rates=rates))
         rounds = _rounds(first, before), _rounds(second, after)
-        result.faults.extend(fault_changes(*rounds, margin))
+        other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
+        result.faults.extend(fault_changes(*rounds, margin, other_rates))
         result.differences.extend(_differences(first, rounds[0], second, rounds[1]))
         for summary, trial in ((before, first), (after, second)):
             where = f"{_name(trial)} in {summary.name}"
