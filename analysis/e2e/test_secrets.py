@@ -123,15 +123,29 @@ def hdfs(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(shell, capture_output=True, text=True, check=False, timeout=60)
 
 
-def page(path: str) -> int:
-    """HTTP status of a page of the NameNode for somebody without a ticket."""
+def page(path: str, key: str = "dfs.namenode.http-address") -> int:
+    """HTTP status of a page of HDFS for somebody without a ticket."""
     site = (HOME / "run/hbase/conf/hdfs-site.xml").read_text()
-    (address,) = re.findall("<name>dfs.namenode.http-address</name><value>([^<]+)<", site)
+    (address,) = re.findall(f"<name>{key}</name><value>([^<]+)<", site)
+    return status(f"{address}{path}")
+
+
+def status(place: str) -> int:
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://{place}", timeout=30) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
+
+
+def zookeeper() -> subprocess.CompletedProcess[str]:
+    """A client of the servers' ZooKeeper without a ticket."""
+    (lib,) = (HOME / "install/hbase").glob("*-kdc/lib")
+    said = dict(line.split("=", 1) for line in (HOME / "run/hbase.properties").read_text().splitlines() if "=" in line)
+    quorum = said["hbase.zookeeper.quorum"].replace("\\:", ":")
+    java = [str(ROOT / ".setup/java/bin/java"), "-Xmx64m", "-cp", f"{lib}/*", "org.apache.zookeeper.ZooKeeperMain"]
+    shell = [*java, "-server", quorum, "ls", "/"]
+    return subprocess.run(shell, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -> None:
@@ -161,6 +175,18 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
         said = hdfs("-D", f"hadoop.security.authentication={without}")
         told = "SIMPLE authentication is not enabled" in said.stderr
         assert (said.returncode, told) == (1, without == "simple"), said
+    said = zookeeper()
+    assert said.returncode != 0, said
+    assert (
+        "does not match with any of the expected authentication scheme"
+        in (HOME / "run/hbase/zookeeper.log").read_text()
+    ), said
     # Nobody gets WebHDFS: HBase's jars have not all of it.
     found = {path: page(path) for path in ("/fsck?path=/", "/jmx", "/webhdfs/v1/?op=LISTSTATUS")}
     assert list(found.values()) == [401, 401, 500], found
+    level = "/logLevel?log=org.apache.hadoop&level="
+    assert [page(level + "INFO", "dfs.datanode.http.address"), page("/jmx", "dfs.datanode.http.address")] == [403, 200]
+    site = (HOME / "run/hbase/conf/hbase-site.xml").read_text()
+    for server in ("master", "regionserver"):
+        (port,) = re.findall(f"<name>hbase.{server}.info.port</name><value>([^<]+)<", site)
+        assert status(f"127.0.0.1:{port}{level}INFO") == 403, server

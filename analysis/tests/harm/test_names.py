@@ -94,6 +94,7 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "hbase_settings={'hbase.rootdir': 'file:///srv'}",
         "hbase_settings={hbase.wal.dir: /srv}",
         "hbase_settings={fs.defaultFS: 'hdfs://other'}",
+        "hbase_settings={hbase.ipc.server.fallback-to-simple-auth-allowed: true}",  # in without a ticket
         *(
             f"hbase_settings={{hbase.{name}: 0.0.0.0}}"
             for name in (
