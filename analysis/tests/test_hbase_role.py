@@ -238,3 +238,18 @@ def test_the_verbs_say_how_to_settle_and_what_to_read_ahead(tmp_path: Path) -> N
     assert "drop" in drop
     assert {"count", "recordcount=1000"} <= set(count)
     assert not {"settle", "flush=false", "prefetch=true", "drop"} & set(count)
+
+
+@pytest.mark.slow
+def test_kerberos_is_not_enough_for_a_public_address(tmp_path: Path) -> None:
+    """Some of its web pages stay open (docs/secrets.md)."""
+    needs = {"include_role": {"name": "system", "tasks_from": "{{ systems.hbase.verbs.needs }}"}}
+    host = {"dohyo_home": str(tmp_path), "hbase_address": "8.8.8.8", "hbase_authentication": True}
+    given = {
+        **DEFAULTS,
+        "system_name": "hbase",
+        "trial_conditions": {"replication": 1},
+        "trial_properties": {"recordcount": "1000"},
+    }
+    ((state,),) = play(tmp_path, [needs], {"host1": host}, 0, ["system_state"], **given).values()
+    assert state["hbase"]["needs"]["open"] == "8.8.8.8"
