@@ -159,6 +159,16 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
     return found
 
 
+def _key_type(workload: Mapping[str, str]) -> str:
+    """The type of the key, or of its columns; as it stands where it is none, as in damaged evidence."""
+    given = workload.get("keycolumns", "")
+    try:
+        columns = [f"{each.name} {each.type}" for each in key_columns.parse(given)]
+    except ValueError:
+        return given
+    return ", ".join(columns) or ("bytes" if workload.get("keysalt") == "crc32" else "text")
+
+
 def _others(
     workload: Mapping[str, Mapping[str, str]], hosts: Hosts, machine: Mapping[str, Any]
 ) -> dict[str, str | None]:
@@ -171,8 +181,7 @@ def _others(
         "processor": str(machine["processor"]) if here and "processor" in machine else None,
         "os": str(machine["os"]) if here and "os" in machine else None,
         "client": "Dohyo's",
-        "key_type": ", ".join(f"{each.name} {each.type}" for each in key_columns.parse(any_phase.get("keycolumns", "")))
-        or ("bytes" if any_phase.get("keysalt") == "crc32" else "text"),
+        "key_type": _key_type(any_phase),
         "table": "ordinary",
         "master": "the first region server's host",  # of HBase, which alone has one
     }
