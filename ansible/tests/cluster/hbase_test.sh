@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them; and with Kerberos on three, by a client on
-# the fourth. Needs root and about four minutes.
+# HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them. Needs root and about
+# three minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -59,21 +59,3 @@ for n in 1 2 3 4; do
     ! testbed ssh "$n" 'sudo journalctl --quiet --boot --unit "dohyo-*-hbase-*" --grep "timed out. Killing"' || fail "host$n had to kill a server that should stop"
 done
 ok 'stopped'
-
-# Three ZooKeepers that log in among themselves, and a client on a host of its own.
-cp -r inventories/testbed "$work/apart"
-sed -i "s|^testbed_state:.*|testbed_state: $root/.testbed|" "$work/apart/group_vars/all.yml"
-cat >"$work/apart/hosts.yml" <<'END'
-all:
-  children:
-    database: {hosts: {host1: {ansible_host: 10.66.0.11}, host2: {ansible_host: 10.66.0.12}, host3: {ansible_host: 10.66.0.13}}}
-    client: {hosts: {host4: {ansible_host: 10.66.0.14}}}
-END
-experiment kerberos hbase --inventory "$work/apart" --strict-conditions --set replication=3 --set hbase_authentication=true --set warmuptime=1 --duration 3 ||
-    { log_of kerberos; fail 'HBase with Kerberos'; }
-condition notes '*clients and nodes log in by Kerberos*'
-for n in 1 2 3; do
-    grep -q 'Successfully completed the authentication using SASL' "$evidence/server/host$n/zookeeper.log" || fail "host$n: ZooKeeper without a login"
-done
-wiped hbase
-ok 'with Kerberos: ZooKeepers log in among themselves, a client on a host of its own does, and no key stays'
