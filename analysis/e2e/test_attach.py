@@ -265,6 +265,7 @@ def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -
     while "Go on?" not in said:
         said += run.stdout.read(1)
         assert run.poll() is None, said
+    time.sleep(1)  # Python does not see a signal between its prompt and its wait for an answer
     run.send_signal(signal.SIGINT)
     said, _ = run.communicate(timeout=30)
     os.close(terminal)
