@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them. Needs root and about
-# three minutes.
+# HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them; then with Kerberos. Needs root and about
+# four minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -59,3 +59,13 @@ for n in 1 2 3 4; do
     ! testbed ssh "$n" 'sudo journalctl --quiet --boot --unit "dohyo-*-hbase-*" --grep "timed out. Killing"' || fail "host$n had to kill a server that should stop"
 done
 ok 'stopped'
+
+# The first three have ZooKeepers, which log in among themselves.
+experiment kerberos hbase --strict-conditions --set replication=3 --set hbase_authentication=true ||
+    { log_of kerberos; fail 'HBase with Kerberos'; }
+condition notes '*clients and nodes log in by Kerberos*'
+for n in 1 2 3; do
+    grep -q 'Successfully completed the authentication using SASL' "$evidence/server/host$n/zookeeper.log" || fail "host$n: ZooKeeper without a login"
+done
+wiped hbase
+ok 'with Kerberos clients and servers log in, ZooKeepers among themselves, and no key stays'
