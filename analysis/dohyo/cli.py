@@ -373,6 +373,13 @@ def variables_command(folder: Path) -> int:
     return 0
 
 
+def _check_trial(folder: Path) -> None:
+    """Checks that the folder is a trial's, and that it can be read."""
+    if not (folder / "trial.json").is_file():
+        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+    folders.check(folder)
+
+
 @cli.command("next-probe", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def next_probe_command(folder: Path) -> int:
@@ -380,9 +387,7 @@ def next_probe_command(folder: Path) -> int:
 
     TRIAL_FOLDER is the trial's folder below raw/. `target` is null when the search is over: `conclusion` says why.
     """
-    if not (folder / "trial.json").is_file():
-        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
-    folders.check(folder)
+    _check_trial(folder)
     search = read_trial(folder).search
     if search is None:
         raise BadInputError(f"{folder}/trial.json: it has no search; a scenario asks for one with search=max")
@@ -394,9 +399,7 @@ def next_probe_command(folder: Path) -> int:
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def own_target_command(folder: Path) -> int:
     """Prints the rate of a trial's phase `own`, which follows from its last run of `max`; for tasks/measure.yml."""
-    if not (folder / "trial.json").is_file():
-        raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
-    folders.check(folder)
+    _check_trial(folder)
     click.echo(f"{own_target(folder):g}")
     return 0
 

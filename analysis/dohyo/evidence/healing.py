@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,13 @@ class HealingLogs:
     def __init__(self, folder: Path, system: str, warn: Warn) -> None:
         """:param folder: the trial's `server`; what is missing or broken there is at most a warning"""
         self._folder = folder
+        self._system = system
         self._warn = warn
-        self._kinds = _kinds(system, folder, warn)
         self._read: dict[str, list[_Process]] = {}
+
+    @cached_property
+    def _kinds(self) -> list[_Kind]:
+        return _kinds(self._system, self._folder, self._warn)
 
     def after(
         self, since: float, until: float, began: float, offsets_ms: Mapping[str, float], hosts: Collection[str] = ()
