@@ -2,8 +2,8 @@ package dohyo.contract;
 
 import java.io.IOException;
 import java.io.Reader;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -47,36 +47,44 @@ public record Server(Properties properties) {
     return all;
   }
 
-  /** Stops the server's processes where they stand: connections stay open, and nothing is answered. */
+  /**
+   * Stops the server's processes where they stand: connections stay open, and nothing is answered.
+   *
+   * @throws IllegalStateException if one of them runs on for 20 s; all go on then
+   */
   void freeze() throws IOException, InterruptedException {
-    signal("STOP");
-    // The signal is sent before it has reached every thread: one may still answer until it has.
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    for (String process : processes()) {
-      Path threads = Path.of("/proc", process, "task");
-      while (!allStopped(threads)) {
-        if (System.nanoTime() > end) {
-          throw new IllegalStateException(threads + ": not all threads have stopped 20 s after SIGSTOP");
-        }
-        Thread.sleep(5);
+    // The signal is sent before it has reached every thread, and PostgreSQL may start a process before it stops.
+    String running;
+    do {
+      signal("STOP");
+      running = firstRunning();
+      if (running.isEmpty()) {
+        return;
       }
-    }
+      Thread.sleep(5);
+    } while (System.nanoTime() < end);
+    thaw();
+    throw new IllegalStateException("runs on 20 s after SIGSTOP: " + running);
   }
 
-  private static boolean allStopped(Path threads) throws IOException {
-    try (Stream<Path> all = Files.list(threads)) {
-      for (Path thread : all.toList()) {
-        // The state is the letter behind the name, which is in parentheses; T is stopped (proc(5)).
-        String stat = Files.readString(thread.resolve("stat"));
-        if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
-          return false;
+  /** What proc(5) says of the first thread of the server that has not stopped; empty if all have. */
+  private String firstRunning() {
+    for (String process : processes()) {
+      try (Stream<Path> threads = Files.list(Path.of("/proc", process, "task"))) {
+        for (Path thread : threads.toList()) {
+          // The state is the letter behind the name, which is in parentheses: T is stopped, Z has ended and waits for
+          // its parent, which has stopped.
+          String stat = Files.readString(thread.resolve("stat"));
+          if ("TZ".indexOf(stat.charAt(stat.lastIndexOf(')') + 2)) < 0) {
+            return stat;
+          }
         }
+      } catch (UncheckedIOException | IOException e) {
+        return "process " + process + ", which has just ended: " + e;
       }
-    } catch (NoSuchFileException e) {
-      // A thread has ended meanwhile.
-      return false;
     }
-    return true;
+    return "";
   }
 
   void thaw() throws IOException, InterruptedException {

@@ -1,0 +1,55 @@
+package dohyo.contract;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Properties;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+class ServerTest {
+  /** As PostgreSQL's, one of whose connections ends when the server has stopped: nobody looks after the process. */
+  @Test
+  @Timeout(10)
+  void stopsAServerWithAProcessThatHasEnded() throws Exception {
+    Process process = new ProcessBuilder("bash", "-c", "sleep 0 & sleep 60 & exec sleep 60").start();
+    try {
+      Properties properties = new Properties();
+      properties.setProperty("server.pid", String.valueOf(process.pid()));
+      Server server = new Server(properties);
+      while (!states(process).contains("Z")) {
+        Thread.sleep(10);
+      }
+      server.freeze();
+      assertEquals("TTZ", states(process));
+      server.thaw();
+      while (!states(process).equals("SSZ")) {
+        Thread.sleep(10);
+      }
+      server.kill();
+    } finally {
+      process.descendants().forEach(ProcessHandle::destroyForcibly);
+      process.destroyForcibly();
+    }
+  }
+
+  /** The letters of proc(5) for the states of a process and its children, in alphabetic order. */
+  private static String states(Process process) {
+    return Stream.concat(Stream.of(process.toHandle()), process.descendants()).map(ServerTest::state).sorted()
+        .collect(Collectors.joining());
+  }
+
+  private static String state(ProcessHandle process) {
+    try {
+      String stat = Files.readString(Path.of("/proc", String.valueOf(process.pid()), "stat"));
+      return stat.substring(stat.lastIndexOf(')') + 2).substring(0, 1);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
