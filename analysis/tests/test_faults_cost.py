@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from dohyo.evidence import accounting
+from dohyo.evidence.healing import Healing
 from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import AccountingReport, FaultEvent, FaultOnHost, Faults
 from dohyo.evidence.under_fault import FaultCost, FaultedRun, costs, in_window, problems, rate_before
@@ -377,7 +378,7 @@ def ill(seconds: float | None, lost: int = 0) -> Trial:
     return Trial("a", "a", "a", "ok", faults=[run])
 
 
-def changed(before: Sequence[Trial], after: Sequence[Trial], head: str = "fault to 90 % s") -> tuple[str, str | None]:
+def changed(before: Sequence[Trial], after: Sequence[Trial], head: str = "fault to 90 % s") -> tuple[str | None, str | None]:
     (found,) = [each for each in fault_changes(before, after, 0.05) if each.figure == head]
     return found.verdict, found.reason
 
@@ -407,6 +408,29 @@ def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() 
     assert changed([ill(4, lost=1)], [ill(4)], "lost")[0] == "inconclusive"
     three = replace(ill(4), faults=[run for lost in (0, 0, 5000) for run in ill(4, lost=lost).faults])
     assert changed([ill(4)] * 4, [three] * 4, "lost") == ("regression", "there was none before")
+
+
+def healing(count: int, end: float | None, **changes: Any) -> Trial:
+    """A round whose server has recovered so often, the last time until then; None: it had not finished."""
+    trial = ill(4)
+    (run,) = trial.faults
+    (fault,) = run.faults
+    recovery = Healing("recovery", ["a"], count, int(end is None), count, "pages", fault.at + 1, end, end, **changes)
+    return replace(trial, faults=[replace(run, faults=[replace(fault, healing=[recovery])])])
+
+
+def test_what_servers_did_to_heal_is_compared_by_its_times_and_not_by_how_much_it_was() -> None:
+    short, long = [healing(2, end) for end in (12, 13, 12, 13)], [healing(9, end) for end in (20, None, 21, None)]
+    assert changed(short, long, "recovery: last s") == ("regression", None)
+    assert changed(long, short, "recovery: last s") == ("improvement", None)
+    assert changed(short, long, "recovery: first s") == ("within", None)
+    assert changed(short, long, "recovery: times") == (None, None)
+    found = {each.figure: each for each in fault_changes(short, long, 0.05)}
+    assert found["recovery: amount"].words == ("2", "9")
+    assert found["recovery: last s"].words[1] == "not finished [10.0, not finished]"
+    # How much there is to heal follows from how much was written.
+    assert not [each for each in fault_changes(short, long, 0.05, ("run",)) if each.figure.startswith("recovery")]
+    assert not [each for each in fault_changes(short, [ill(4)] * 4, 0.05) if each.figure.startswith("recovery")]
 
 
 def test_compare_has_the_figures_and_refuses_other_faults(tmp_path: Path) -> None:

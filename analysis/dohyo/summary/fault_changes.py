@@ -8,9 +8,17 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dohyo.summary.fault_figures import NEVER, OF_FAULTS, OF_RUNS, FaultFigure, SameFault, same_faults
+from dohyo.summary.fault_figures import (
+    NEVER,
+    OF_FAULTS,
+    OF_RUNS,
+    FaultFigure,
+    SameFault,
+    of_healing,
+    same_faults,
+)
 from dohyo.summary.results import ChangeVerdict, Trial
 
 # That all rounds of one experiment are on one side of all of the other has this probability if nothing has changed:
@@ -26,6 +34,7 @@ class FaultChange:
 
     :ivar fault: such as "kill(node2)"; its figure is `figure`
     :ivar words: both in words
+    :ivar verdict: None: the figure is neither good nor bad
     """
 
     system: str
@@ -36,7 +45,7 @@ class FaultChange:
     before: list[float | None]
     after: list[float | None]
     words: tuple[str, str]
-    verdict: ChangeVerdict
+    verdict: ChangeVerdict | None
     reason: str | None = None
 
 
@@ -47,20 +56,25 @@ def fault_changes(
 
     :param before: the rounds of a system at a point that are valid
     :param after: those of the other experiment
-    :param other_rates: phases that were at other rates: counts and latencies say nothing there
+    :param other_rates: phases that were at other rates: counts, latencies, and how long it takes to heal what was
+        written say nothing there
     """
     one, other = same_faults(before), same_faults(after)
     later = {(each.phase, each.number, each.name): each for each in other}
     for first in one:
         second = later.get((first.phase, first.number, first.name))
-        for figure in (*OF_FAULTS, *(OF_RUNS if first.number == 1 else ())):
-            of_any_rate = figure.in_seconds or figure.counts_wrong
-            if second is None or (first.phase in other_rates and not of_any_rate):
-                continue
+        if second is None:
+            continue
+        figures = [*OF_FAULTS, *(OF_RUNS if first.number == 1 else ())]
+        if first.phase in other_rates:
+            figures = [each for each in figures if each.in_seconds or each.counts_wrong]
+        else:
+            figures += _of_healing(first)
+        for figure in figures:
             found = [_of_rounds(figure, each, trials) for each, trials in ((first, before), (second, after))]
             if not all(found):
                 continue
-            verdict, reason = _verdict(figure, found[0], found[1], margin)
+            verdict, reason = _verdict(figure, found[0], found[1], margin) if figure.judged else (None, None)
             samples = [[None if value == NEVER else value for value in values] for values in found]
             yield FaultChange(
                 first.trial.system,
@@ -74,6 +88,11 @@ def fault_changes(
                 verdict,
                 reason,
             )
+
+
+def _of_healing(fault: SameFault) -> Iterator[FaultFigure]:
+    for what in fault.healing:
+        yield from (replace(figure, head=f"{what}: {figure.head}") for figure in of_healing(what))
 
 
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float]:

@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.healing import Healing
@@ -40,6 +41,7 @@ class FaultFigure:
     :ivar of_run: gives it of a run as a whole
     :ivar write: the number in words
     :ivar counts_wrong: it counts what no system may do: a single one is one too many
+    :ivar judged: whether two experiments are better or worse by it
     :ivar never: what a run says in which it never happened
     """
 
@@ -48,6 +50,7 @@ class FaultFigure:
     of_run: Callable[[FaultedRun], float | None] | None = None
     write: Callable[[float], str] = _seconds
     counts_wrong: bool = False
+    judged: bool = True
     never: str = "not in the window"
 
     @property
@@ -124,30 +127,26 @@ OF_RUNS = (
 )
 
 
-@dataclass(frozen=True)
-class HealingFigure:
-    """A figure of what the servers did to heal.
+def of_healing(what: str) -> tuple[FaultFigure, ...]:
+    """The figures of one kind of what the servers did to heal."""
 
-    :ivar of: gives it of one kind of that after a fault; None: not known
-    """
+    def figure(head: str, of: Callable[[FaultCost, Healing], float | None], **more: Any) -> FaultFigure:
+        def of_fault(fault: FaultCost) -> float | None:
+            return next((of(fault, did) for did in fault.healing if did.what == what), None)
 
-    figure: FaultFigure
-    of: Callable[[FaultCost, Healing], float | None]
+        return FaultFigure(head, of_fault, **more)
+
+    return (
+        figure("times", lambda _, did: did.count, write=_count, judged=False),
+        figure("amount", lambda _, did: did.amount, write=_count, judged=False),
+        figure("first s", lambda fault, did: None if did.begin is None else did.begin - fault.at, write=_tenths),
+        figure("last s", _ended, write=_tenths, never="not finished"),
+        figure("lasted s", lambda _, did: did.seconds, write=_tenths),
+    )
 
 
 def _ended(fault: FaultCost, did: Healing) -> float | None:
     return NEVER if did.unfinished else None if did.end is None else did.end - fault.at
-
-
-OF_HEALING = (
-    HealingFigure(FaultFigure("times", write=_count), lambda _, did: did.count),
-    HealingFigure(FaultFigure("amount", write=_count), lambda _, did: did.amount),
-    HealingFigure(
-        FaultFigure("first s", write=_tenths), lambda fault, did: None if did.begin is None else did.begin - fault.at
-    ),
-    HealingFigure(FaultFigure("last s", write=_tenths, never="not finished"), _ended),
-    HealingFigure(FaultFigure("lasted s", write=_tenths), lambda _, did: did.seconds),
-)
 
 
 @dataclass(frozen=True)
@@ -170,12 +169,12 @@ class SameFault:
         return str(self.found[0][1])
 
     @property
-    def healing(self) -> dict[str, list[tuple[FaultCost, Healing]]]:
+    def healing(self) -> dict[str, list[Healing]]:
         """Each kind of what the servers did to heal → what they did of it in each run."""
-        together: dict[str, list[tuple[FaultCost, Healing]]] = {}
+        together: dict[str, list[Healing]] = {}
         for _, fault in self.found:
             for did in fault.healing:
-                together.setdefault(did.what, []).append((fault, did))
+                together.setdefault(did.what, []).append(did)
         return together
 
 

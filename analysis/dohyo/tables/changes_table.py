@@ -63,12 +63,12 @@ def _faults(changes: Sequence[FaultChange]) -> Grid:
         keys=3,
         texts=1,
         gap=2,
-        styles={at: _STYLES[change.verdict] for at, change in enumerate(changes)},
+        styles={at: _STYLES[change.verdict] for at, change in enumerate(changes) if change.verdict},
     )
 
 
 def _verdict(change: Change | FaultChange) -> str:
-    verdict = "within the margin" if change.verdict == "within" else change.verdict
+    verdict = "within the margin" if change.verdict == "within" else change.verdict or ""
     return f"{verdict}: {change.reason}" if change.reason else verdict
 
 

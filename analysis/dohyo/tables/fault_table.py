@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dohyo.evidence.rows import RUN
 from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import UNKNOWN, whole
-from dohyo.summary.fault_figures import BEFORE, OF_FAULTS, OF_HEALING, OF_RUNS, SameFault, same_faults
+from dohyo.summary.fault_figures import BEFORE, OF_FAULTS, OF_RUNS, SameFault, of_healing, same_faults
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import Grid
 
@@ -64,16 +64,17 @@ def _healing(found: Sequence[SameFault], label: Callable[[Trial], str], over: st
     lines = []
     for each in found:
         for what, did in each.healing.items() or [(UNKNOWN, [])]:
-            units = [of.unit for _, of in did if of.unit]
+            units = [of.unit for of in did if of.unit]
+            times, *others = of_healing(what)
             # Of a run in which nothing was done there is a number of times alone.
-            runs = [len(did), *[sum(of.count != 0 or bool(of.unfinished) for _, of in did)] * (len(OF_HEALING) - 1)]
+            some = sum(of.count != 0 or bool(of.unfinished) for of in did)
             cells = [
-                each_of.figure.words([value for of in did if (value := each_of.of(*of)) is not None], of_runs)
-                for each_of, of_runs in zip(OF_HEALING, runs, strict=True)
+                times.words(times.values(each.found), len(did)),
+                *(figure.words(figure.values(each.found), some) for figure in others),
             ]
             lines.append([label(each.trial), _fault(each), f"{what} ({units[0]})" if units else what, *cells])
-    heads = ["system", "fault", "what", *(each.figure.head for each in OF_HEALING)]
-    return Grid(_HEALING.format(over=over), heads, lines, groups=(1,) * len(OF_HEALING), keys=3)
+    heads = ["system", "fault", "what", *(figure.head for figure in of_healing(""))]
+    return Grid(_HEALING.format(over=over), heads, lines, groups=(1,) * (len(heads) - 3), keys=3)
 
 
 def _fault(of: SameFault) -> str:
