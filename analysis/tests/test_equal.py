@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +312,22 @@ def test_systems_are_not_ranked_by_a_share_of_their_own_rate(tmp_path: Path, mon
     summary = summarise(made.folder)
     assert [(pair.phase, pair.operation) for pair in summary.comparisons] == [("max", "OVERALL")]
     assert verdict(summary).brief.startswith("Preliminary: cassandra was 1.25×")
+
+
+def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    summary = summarise(made.folder)
+    assert not any("own rate (" in text for text in reasons(summary))
+    _, hbase = summary.trials
+    for at, row in enumerate(hbase.rows):
+        if (row.phase, row.operation) == ("own", "OVERALL"):
+            hbase.rows[at] = replace(row, ops_per_second=300)
+    said = "Not all reached the share of their own rate (hbase 300 of 400 op/s): they were busier than was asked for."
+    assert said in reasons(summary)
+    # Under faults it need not be there any more; it must have been before.
+    for before, expected in ((380.0, False), (350.0, True)):
+        hbase.faults[:] = [FaultedRun("own", 1, "kill(any)@1s", before, [], {}, None, 3)]
+        assert any("(hbase 350 of 400 op/s)" in text for text in reasons(summary)) == expected
 
 
 def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(

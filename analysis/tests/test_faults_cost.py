@@ -378,7 +378,9 @@ def ill(seconds: float | None, lost: int = 0) -> Trial:
     return Trial("a", "a", "a", "ok", faults=[run])
 
 
-def changed(before: Sequence[Trial], after: Sequence[Trial], head: str = "fault to 90 % s") -> tuple[str | None, str | None]:
+def changed(
+    before: Sequence[Trial], after: Sequence[Trial], head: str = "fault to 90 % s"
+) -> tuple[str | None, str | None]:
     (found,) = [each for each in fault_changes(before, after, 0.05) if each.figure == head]
     return found.verdict, found.reason
 

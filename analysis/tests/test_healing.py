@@ -148,8 +148,27 @@ def test_what_began_before_a_fault_is_that_of_the_one_before(
 ) -> None:
     # Whole seconds of the window and of the clock are not the same.
     logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
-    kills = [replace(FAULT, at=at) for at in (10.5, second)]
+    kills = [replace(FAULT, at=at, until=at + 9) for at in (10.5, second)]
     found = under_fault.healed(kills, logs, ZERO + late, {}, 90.0)
+    assert [did.count for fault in found for did in fault.healing] == counts
+
+
+@pytest.mark.parametrize(
+    ("until", "pause", "counts"),
+    [
+        (30.0, 15.0, [1, 1]),  # the kill was not over
+        (30.0, 30.5, [1, 1]),
+        (30.0, 31.0, [0, 1]),
+        (None, 50.0, [1, 0]),
+        (30.0, 70.0, [1, 0]),
+    ],
+)
+def test_what_servers_did_while_faults_overlapped_counts_for_each(
+    tmp_path: Path, until: float | None, pause: float, counts: list[int]
+) -> None:
+    logs = postgresql(tmp_path, "log", [(0, "starting"), (32, BEGUN), (34, ENDED)])
+    faults = [replace(FAULT, at=10.0, until=until), replace(FAULT, kind="pause", at=pause, until=pause + 10)]
+    found = under_fault.healed(faults, logs, ZERO, {}, 90.0)
     assert [did.count for fault in found for did in fault.healing] == counts
 
 

@@ -30,6 +30,24 @@ BUILT = re.compile(
 )
 
 
+def test_a_refusal_of_a_disk_names_what_needs_so_much(tmp_path: Path) -> None:
+    about = yaml.safe_load((ANSIBLE / "systems/postgresql/system.yml").read_text(encoding="utf-8"))
+    refused = {
+        "include_role": {"name": "service", "tasks_from": "preflight"},
+        "vars": {"service_disk_mb": 1 << 40, "service_disk_by": about["disk_by"], "service_needs": []},
+    }
+    said = {"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}
+    names = {"dohyo_home": str(tmp_path), "dohyo_playbook": "ansible-playbook"}
+    found = play(tmp_path, [{"block": [refused], "rescue": [said]}], {"node1": {}}, 0, ["said"], **names)
+    assert found["said"][0].endswith("or lower postgresql_max_wal_size or dohyo_min_free_gb")
+
+
+def test_what_a_disk_is_needed_for_is_a_variable_of_the_system() -> None:
+    for role in ROLES:
+        about = yaml.safe_load((ANSIBLE / f"systems/{role}/system.yml").read_text(encoding="utf-8"))
+        assert set(about.get("disk_by", ())) <= set(about["variables"]), role
+
+
 def sources() -> Iterator[Path]:
     for pattern in ("*.yml", "tasks/*.yml", "roles/**/*.yml", "systems/**/*.yml", "systems/**/*.j2"):
         yield from sorted(ANSIBLE.glob(pattern))

@@ -111,13 +111,27 @@ def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -
     assert judged(with_failed("c", skipped=True)).mark == "solid"  # it was not tried
 
 
-@pytest.mark.parametrize(("status", "short"), [("interrupted", "a interrupted"), ("invalid", "invalid rounds of a")])
+@pytest.mark.parametrize(
+    ("status", "short"), [("interrupted", "interrupted rounds of a"), ("invalid", "invalid rounds of a")]
+)
 def test_a_round_that_was_interrupted_is_not_an_invalid_one(status: Any, short: str) -> None:
     good = of({"a": FAST, "b": SLOW})
     merged = replace(good.trials[0], status=status)
     rounds = [good.trials[0], replace(good.trials[0], name="2", rows=[], status=status), good.trials[1]]
     cut = replace(good, trials=rounds, merged=[merged, good.trials[1]])
     assert shorts(cut) == [short]
+
+
+def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
+    good = of({"a": FAST, "b": SLOW})
+    a, b = good.trials
+    missing = [replace(each, rows=[], status="interrupted") for each in (a, b, b)]
+    cut = replace(good, trials=[a, b, *missing], merged=[replace(each, status="interrupted") for each in (a, b)])
+    (reason,) = judged(cut).reasons
+    assert reason.text == "Rounds were interrupted or not begun: a 1 of 2, b 2 of 3."
+    # Of one that was disturbed as well that is said, too.
+    other = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
+    assert shorts(other) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]
 
 
 def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> None:

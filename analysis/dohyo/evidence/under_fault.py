@@ -161,13 +161,16 @@ def healed(
 ) -> list[FaultCost]:
     """The faults of a run with what the servers did to heal up to the next one, or to the end.
 
+    What they do while several faults overlap may be due to any of these, and counts for each.
+
     :param began: second 0 of the window, in seconds since 1970 on the controller's clock
     :param offsets_ms: the clocks of the hosts against that
     :param end: in seconds of the window, when records had been read back
     """
     found = []
     for fault in faults:
-        until = next((other.at for other in faults if int(other.at) > int(fault.at)), math.ceil(end))
+        over = math.inf if fault.until is None else int(max(fault.at, fault.until))
+        until = next((other.at for other in faults if int(other.at) > over), math.ceil(end))
         found.append(replace(fault, healing=logs.after(fault.at, until, began, offsets_ms, fault.hosts)))
     return found
 

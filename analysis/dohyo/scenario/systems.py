@@ -36,8 +36,20 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 # Keys that it may have.
 OPTIONAL = (
     *("archive", "asks_ready", "attach", "available", "binaries", "by_name", "capabilities", "certificates"),
-    *("client_certificates", "compression", "count_limit", "count_verb", "disk_mb", "disks", "drops", "files"),
-    *("first_words", "folder_mode", "hosts", "inherits", "initialise", "jars", "jvm", "log_folders", "login", "look"),
+    *("client_certificates", "compression", "count_limit", "count_verb", "disk_by", "disk_mb", "disks", "drops"),
+    *(
+        "files",
+        "first_words",
+        "folder_mode",
+        "hosts",
+        "inherits",
+        "initialise",
+        "jars",
+        "jvm",
+        "log_folders",
+        "login",
+        "look",
+    ),
     *("makes", "node", "notes", "one_by_one", "opens", "order", "owner", "passwords", "peers", "preferred"),
     *("processes", "raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties"),
     *("settle_words", "settles_everywhere", "spared", "starts", "tuned", "unavailable", "up", "variants"),

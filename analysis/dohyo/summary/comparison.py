@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from statistics import fmean
 
 from dohyo import statistics
 from dohyo.evidence.rows import PROBE, sampled
+from dohyo.evidence.under_fault import FULL_SHARE
 from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, is_success
-from dohyo.scenario.phases import AT_RATE, MAX
+from dohyo.scenario.phases import AT_RATE, MAX, OWN
 from dohyo.statistics import Estimate
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
@@ -78,6 +80,20 @@ def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]
     lowest = [(trial, min(_rates(row))) for trial in trials for row in _overall(trial, phase)]
     asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
     return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
+
+
+def behind_own(trial: Trial) -> tuple[float, float] | None:
+    """The rate that a trial was asked for in `own` and what it reached of it; None: all, or it has no such phase.
+
+    With faults that is the rate before the first one, which is full from the same share on as after it.
+    """
+    before = [run.before_ops_per_second or 0.0 for run in trial.faults if run.phase == OWN]
+    reached = before or [row.ops_per_second or 0.0 for row in _overall(trial, OWN)]
+    target = target_of(trial, OWN)
+    if not reached or not target:
+        return None
+    mean = fmean(reached)
+    return (target, mean) if mean < target * (FULL_SHARE if before else 1 - TOLERANCE) else None
 
 
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:

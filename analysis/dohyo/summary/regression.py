@@ -115,7 +115,7 @@ class Changes:
     @property
     def exit_code(self) -> int:
         """As in docs/method.md#two-experiments: what comes first there outranks the others."""
-        verdicts = {change.verdict for change in (*self.changes, *self.faults) if change.verdict}
+        verdicts = {change.verdict for change in self.changes} | {change.verdict for change in self.faults} - {None}
         if not self.comparable:
             return 4
         if "regression" in verdicts:

@@ -11,7 +11,7 @@ from dohyo.evidence.canary import Drift
 from dohyo.evidence.host_metrics import NOTED, busy
 from dohyo.figures import percent, rate
 from dohyo.scenario.phases import EQUAL
-from dohyo.summary.comparison import at_points, behind, is_equal, searches_of
+from dohyo.summary.comparison import at_points, behind, behind_own, is_equal, searches_of
 from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary, single
@@ -25,6 +25,7 @@ _COMPUTING = ("cpu_one", "cpu_all")
 UNSETTLED = "not settled: "
 _MOST_DRIFTS = 2
 _MOST_SHORT = 4
+_MOST_BEHIND = 4
 
 
 @dataclass(frozen=True)
@@ -115,11 +116,12 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
         )
         yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
     # Of several rounds those that are valid count.
-    bad = {trial.name: {each.status for each in rounds_of(summary, trial)} - {"ok"} for trial in tried}
-    cut = [name for name, statuses in bad.items() if name in valued and statuses == {"interrupted"}]
+    rounds = {trial.name: rounds_of(summary, trial) for trial in tried if trial.name in valued}
+    cut = {name: count for name, of in rounds.items() if (count := [each.status for each in of].count("interrupted"))}
     if cut:
-        yield Reason(f"{len(cut)} of {len(tried)} were interrupted: {', '.join(cut)}.", f"{_few(cut)} interrupted")
-    partly = [name for name, statuses in bad.items() if name in valued and statuses and name not in cut]
+        counts = ", ".join(f"{name} {count} of {len(rounds[name])}" for name, count in cut.items())
+        yield Reason(f"Rounds were interrupted or not begun: {counts}.", f"interrupted rounds of {_few([*cut])}")
+    partly = [name for name, of in rounds.items() if {each.status for each in of} - {"ok", "interrupted"}]
     if partly:
         yield Reason(
             f"{len(partly)} of {len(tried)} have rounds that are not valid and do not count: {', '.join(partly)}.",
@@ -281,6 +283,14 @@ def _limited(summary: Summary) -> Iterator[Reason]:
         reached = [f"{name} {rate(lowest)} of {rate(target)} op/s" for name, target, lowest in late]
         text = f"Not all reached the equal rate ({', '.join(reached)}): latencies are not ranked."
         yield Reason(text, "the equal rate was not reached")
+    own = [(trial, *rates) for trial in summary.trials if trial.status == "ok" and (rates := behind_own(trial))]
+    if own:
+        reached = [
+            f"{trial.system} {rate(mean)} of {rate(target)} op/s{f' in round {trial.round}' if trial.round else ''}"
+            for trial, target, mean in sorted(own, key=lambda each: each[2] / each[1])
+        ]
+        text = f"Not all reached the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
+        yield Reason(f"{text}: they were busier than was asked for.", "a share of the own rate was not reached")
     said = []
     for trial in summary.trials:
         servers = {node.host for node in trial.nodes if node.cpu_seconds}

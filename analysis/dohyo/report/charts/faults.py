@@ -108,7 +108,7 @@ def _healing(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, A
     """From the first to the last of each kind of what the servers did, as far as it is in the window."""
     end = len(ill.successes)
     of_run = (each for each in run.trial.faults if (each.phase, each.run) == (run.phase, run.number))
-    return [
+    rows = [
         {
             **_place(material, run),
             "time": significant(did.begin, 7),
@@ -121,6 +121,8 @@ def _healing(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, A
         for did in fault.healing
         if did.begin is not None and did.begin < end
     ]
+    # What counts for several faults is drawn once.
+    return list({row["what"]: row for row in rows}.values())
 
 
 def _end(did: Healing) -> float:
