@@ -186,6 +186,20 @@ def test_a_log_that_does_not_cover_a_run_says_nothing_of_it(tmp_path: Path) -> N
     assert "log: does not cover run 1: its compactions and flushes are not known" in warnings[0]
 
 
+def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_before(tmp_path: Path) -> None:
+    text = (DATA / "hbase" / "log").read_text(encoding="utf-8")
+    keep(tmp_path, "host1", log="2026-11-22 04:20:00,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
+    (tmp_path / "host1/log.1").write_text(text, encoding="utf-8")
+    times = [("04:11:10", "04:11:14", "04:11:16"), ("04:11:20", "04:11:21", "04:20:01")]
+    runs = [Window("run", n, *map(seconds, of), {}) for n, of in enumerate(times, 1)]
+    warnings: list[str] = []
+    (server,) = Servers(tmp_path, "hbase", runs, [], warnings.append).all()
+    # The server was killed in the second run.
+    assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
+    assert len(warnings) == 1
+    assert "log: does not cover run 2" in warnings[0]
+
+
 def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path) -> None:
     keep(tmp_path, "host1", log=DATA / "hbase" / "log")
     keep(tmp_path, "host2", log="2026-11-22 04:11:14,000 INFO  [main] master.HMaster: STARTING service HMaster\n")

@@ -162,7 +162,7 @@ class HealingLogs:
                 _Process(host.name, sorted(logs, key=lambda log: log.begin))
                 for host in hosts
                 if host.is_dir()
-                for paths in _of_processes(host, kind.patterns).values()
+                for paths in kind.patterns.paths(host)
                 if (logs := [log for path in paths if (log := server_log.read(path, kind.patterns, self._warn))])
             ]
         return self._read[kind.what]
@@ -175,17 +175,6 @@ def _unknown(kind: _Kind) -> Healing:
 def _within(at: float, first: float, last: float) -> bool:
     """Whether it began between two faults; some logs have whole seconds alone."""
     return math.floor(first) <= at < math.floor(last) if at.is_integer() else first <= at < last
-
-
-def _of_processes(host: Path, patterns: Patterns) -> dict[str, list[Path]]:
-    """Name of a log → it and the earlier ones of the process."""
-    found: dict[str, list[Path]] = {}
-    for name in patterns.files:
-        for path in sorted({*host.glob(name), *host.glob(f"{name}.[0-9]*")}):
-            base = path.stem if path.suffix[1:].isdecimal() else path.name
-            if path.is_file() and path not in found.setdefault(base, []):
-                found[base].append(path)
-    return found
 
 
 def _kinds(system: str, folder: Path, warn: Warn) -> list[_Kind]:

@@ -195,8 +195,8 @@ class Servers:
                 self._pauses[host.name] = _in_windows(host, windows, warn)
                 if is_kept(folder) and self._figures and not any(values.keys for values in self._values[host.name]):
                     warn(f"{host}: has no statistics of the servers")
-                if windows and (paths := self._patterns.paths(host)):
-                    self._work[host.name] = _work_in_windows(host.name, paths, self._patterns, windows, warn)
+                if windows and (processes := self._patterns.paths(host)):
+                    self._work[host.name] = _work_in_windows(host.name, processes, self._patterns, windows, warn)
 
     def all(self) -> list[Server]:
         """One entry per host that said anything, then, where they are several, one of all together."""
@@ -367,15 +367,19 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
 
 
 def _work_in_windows(
-    host: str, paths: Sequence[Path], patterns: Patterns, windows: Sequence[Window], warn: Warn
+    host: str, processes: Sequence[Sequence[Path]], patterns: Patterns, windows: Sequence[Window], warn: Warn
 ) -> dict[_Key, list[Work]]:
-    """Run → work, of every run that the logs of all processes of the host cover."""
-    logs = {path: server_log.read(path, patterns, warn) for path in paths}
+    """Run → work, of every run that the logs of all processes of the host cover.
+
+    :param processes: the logs of each, one where it was not started again
+    """
+    logs = [[(path, server_log.read(path, patterns, warn)) for path in paths] for paths in processes]
     told: set[Path] = set()
     result: dict[_Key, list[Work]] = {}
     for window in windows:
         begin, end, agreed = window.on_host(host)
-        short = [path for path, log in logs.items() if log is None or log.begin > begin or log.end < end]
+        covering = [[log for _, log in each if log and log.begin <= begin and log.end >= end] for each in logs]
+        short = [each[0][0] for each, found in zip(logs, covering, strict=True) if not found]
         for path in short:
             if path not in told and host not in window.ill:
                 told.add(path)
@@ -383,8 +387,8 @@ def _work_in_windows(
         if not short:
             result[window.key] = [
                 Work(work.kind, work.at - agreed, work.end - agreed, work.bytes)
-                for log in logs.values()
-                for work in (log.work if log else ())
+                for log, *_ in covering
+                for work in log.work
                 if work.end > begin and work.at < end
             ]
     return result
