@@ -106,7 +106,12 @@ def test_times_are_from_the_fault_and_not_from_its_second() -> None:
 
 def test_a_fault_that_is_survived_and_a_return_that_disturbs() -> None:
     found = cost([100] * 20 + [20] * 6 + [100] * 14, at=10, until=20)
-    assert (found.recovery_seconds, found.restore_seconds) == (16, 6)
+    assert (found.recovery_seconds, found.restore_seconds) == (0, 6)
+    found = cost([100] * 10 + [20] + [100] * 9 + [20] * 6 + [100] * 14, at=10, until=20)
+    assert (found.recovery_seconds, found.restore_seconds) == (1, 6)
+    # It had no five seconds to be full in.
+    found = cost([100] * 12 + [20] * 6 + [100] * 14, at=10, until=12)
+    assert (found.recovery_seconds, found.restore_seconds) == (8, 6)
     found = cost([100] * 40, at=10, until=20)
     assert (found.recovery_seconds, found.restore_seconds) == (0, 0)
 

@@ -83,6 +83,14 @@ def test_partitions_migrate_when_a_node_is_lost_and_when_it_returns() -> None:
     assert did.hosts == ["host1", "host2", "host3"]
 
 
+def test_a_replica_that_returns_follows_the_primary_again() -> None:
+    did = of_cluster("mysql-innodb", 1795649139.542)
+    # The third host lost its primary in the end, when all were stopped.
+    assert figures(did["replica follows again"]) == (1, None, [51.5, 51.5, None])
+    assert did["replica follows again"].hosts == ["host2"]
+    assert figures(did["crash recovery"]) == (1, None, [45.5, 51.5, 6.0])
+
+
 @pytest.mark.parametrize("system", BEGAN)
 def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
     for did in healing(LOGS / system, system, since=80, until=100).values():

@@ -39,7 +39,7 @@ class FaultCost:
     :ivar zero_seconds: seconds without any operation that succeeded
     :ivar low_seconds: seconds with less than half of the rate before the first fault; None: there was no rate
     :ivar recovered: whether the rate was full again; None: there was none before
-    :ivar recovery_seconds: from the fault to then; 0: it was always full
+    :ivar recovery_seconds: from the fault to then; 0: it was always full, at least up to what ends the fault
     :ivar restored: the same after what ended the fault; None also where nothing did within the window
     :ivar restore_seconds: from then on
     :ivar worst_p99_ms: of the worst second, from the intended start; None without a target rate
@@ -131,6 +131,8 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
         restored, restore = None, None
         if until is not None and until < end:
             again = int(until)
+            if _full(successes[first : min(again, last)], before, 0) == (True, 0):
+                recovered, recovery = True, 0.0  # what fell later is what the return has cost
             restored, restore = _full(successes[again : _next(begins, until, end)], before, until - again)
         slots = [slot for slot in waited if slot.start < last and slot.start + slot.seconds > first]
         worst = max(slots, key=lambda slot: slot.percentiles_ms[_P99], default=None)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # An experiment with MySQL on four hosts, in which the primary is cut off for a while and in the end killed: both are seen at the
-# right second, and the system counts as failed. Before that one in which the scenario parts the hosts and fills a disk: that is its
-# result, and nothing of it is left. Needs root and about two minutes.
+# right second, and the system counts as failed. Before that one in which the scenario kills a replica, parts the hosts and fills a
+# disk: that is its result, and nothing of it is left. Needs root and about two minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -11,24 +11,25 @@ use_testbed
 deployed mysql-innodb
 
 experiment parted mysql-innodb --set replication=3 --set write_acks=quorum --set verify=acknowledged --duration 16 --set target=200 \
-    --set operationtimeout=2000 --set insert.operationtimeout=60000 --set 'faults=fill(node4)@3s, free(node4)@4s, partition(node1|node2+node3)@6s, heal@10s' ||
+    --set operationtimeout=2000 --set insert.operationtimeout=60000 --set 'faults=kill(node2)@1s, start(node2)@2s, fill(node4)@3s, free(node4)@4s, partition(node1|node2+node3)@6s, heal@10s' ||
     { log_of parted; fail 'the run with a partition and a full disk'; }
 look parted <<'END'
 assert trial["status"] == "ok", trial["reason"]
 [run] = trial["faults"]
-assert [fault["kind"] for fault in run["faults"]] == ["fill", "partition"], run
-_, partition = run["faults"]
+assert [fault["kind"] for fault in run["faults"]] == ["kill", "fill", "partition"], run
+*_, partition = run["faults"]
 # Writes wait for a replica, which is not to be reached.
 assert partition["low_seconds"] >= 2 and partition["hosts"] == ["host1", "host2", "host3"], partition
 accounting = run["accounting"]
 assert accounting["read_back"] and accounting["acknowledged"] > 0 == accounting["lost"] == accounting["stale_reads"], accounting
 END
-filled=$(jq -r '.events[0].hosts.host4.what' "$evidence/run-1/faults.json")
+filled=$(jq -r '.events[2].hosts.host4.what' "$evidence/run-1/faults.json")
 [[ $filled == ?,???,???,???\ bytes\ on\ the\ disk\ of\ /dohyo/disk1* ]] || fail "the disk was filled with: $filled"
 for n in 1 2 3; do
     [[ -z $(testbed ssh "$n" sudo nft list tables) ]] || fail "host$n drops packets still"
 done
-ok 'a partition and a full disk by faults=…: writes wait, nothing acknowledged is lost, nothing is left'
+grep -q 'Slave_IO_Running=Yes' "$evidence/server/host2/stats/run-1/stats-replica.txt" || fail 'a replica that was killed and started again does not follow the primary'
+ok 'a killed replica, a partition and a full disk by faults=…: writes wait, nothing acknowledged is lost, nothing is left'
 
 experiment disturbed mysql-innodb --set replication=3 --set write_acks=quorum --duration 35 --set operationtimeout=2000 \
     --set insert.operationtimeout=60000 --set core_workload_insertion_retry_limit=5 --set maxerrorrate=1 &

@@ -37,6 +37,7 @@ public final class MysqlServer extends JdbcServer {
         ? new String[] {"CHANGE MASTER TO MASTER_", "MASTER_", "MASTER_USE_GTID = slave_pos"}
         : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
             "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"};
+    execute("STOP REPLICA"); // in the copy of a load it may run already
     execute(("%1$sHOST = %4$s, %2$sPORT = %5$d, %2$sUSER = %6$s, %2$sPASSWORD = %7$s, %2$sCONNECT_RETRY = 1,"
         + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], MysqlDialect.literal(host), port,
         MysqlDialect.literal(user), MysqlDialect.literal(password)));
