@@ -191,7 +191,10 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     keep(tmp_path, "host1", log="2026-11-22 04:20:00,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
     (tmp_path / "host1/log.1").write_text(text, encoding="utf-8")
     times = [("04:11:10", "04:11:14", "04:11:16"), ("04:11:20", "04:11:21", "04:20:01")]
-    runs = [Window("run", n, *map(seconds, of), {}) for n, of in enumerate(times, 1)]
+    runs = [
+        Window("run", number, seconds(agreed), seconds(begin), seconds(end), {})
+        for number, (agreed, begin, end) in enumerate(times, 1)
+    ]
     warnings: list[str] = []
     (server,) = Servers(tmp_path, "hbase", runs, [], warnings.append).all()
     # The server was killed in the second run.

@@ -122,7 +122,9 @@ class Patterns:
     def paths(self, folder: Path) -> list[list[Path]]:
         """The logs of each process of a host. One that was started again has its earlier ones in LOG.1, LOG.2, …"""
         found: dict[str, list[Path]] = {}
-        for path in sorted({path for name in self.files for end in ("", ".[0-9]*") for path in folder.glob(name + end)}):
+        for path in sorted(
+            {path for name in self.files for end in ("", ".[0-9]*") for path in folder.glob(name + end)}
+        ):
             if path.is_file():
                 found.setdefault(path.stem if path.suffix[1:].isdecimal() else path.name, []).append(path)
         return list(found.values())
