@@ -190,7 +190,8 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     text = (DATA / "hbase" / "log").read_text(encoding="utf-8")
     keep(tmp_path, "host1", log="2026-11-22 04:20:00,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
     (tmp_path / "host1/log.1").write_text(text, encoding="utf-8")
-    times = [("04:11:10", "04:11:14", "04:11:16"), ("04:11:20", "04:11:21", "04:20:01")]
+    # The last line is of 04:12:05; what follows it before the next log is that there was no work.
+    times = [("04:11:10", "04:11:14", "04:19:00"), ("04:11:20", "04:11:21", "04:20:01")]
     runs = [
         Window("run", number, seconds(agreed), seconds(begin), seconds(end), {})
         for number, (agreed, begin, end) in enumerate(times, 1)

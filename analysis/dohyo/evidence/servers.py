@@ -19,7 +19,7 @@ from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
 from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, is_kept, pairs
-from dohyo.evidence.server_log import PLURALS, Kind, Patterns, Work
+from dohyo.evidence.server_log import PLURALS, Kind, Patterns, ServerLog, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
@@ -373,13 +373,16 @@ def _work_in_windows(
 
     :param processes: the logs of each, one where it was not started again
     """
-    logs = [[(path, server_log.read(path, patterns, warn)) for path in paths] for paths in processes]
+    logs = [
+        sorted(filter(None, (server_log.read(path, patterns, warn) for path in paths)), key=lambda log: log.begin)
+        for paths in processes
+    ]
     told: set[Path] = set()
     result: dict[_Key, list[Work]] = {}
     for window in windows:
         begin, end, agreed = window.on_host(host)
-        covering = [[log for _, log in each if log and log.begin <= begin and log.end >= end] for each in logs]
-        short = [each[0][0] for each, found in zip(logs, covering, strict=True) if not found]
+        covering = [_covering(each, begin, end) for each in logs]
+        short = [paths[0] for paths, found in zip(processes, covering, strict=True) if not found]
         for path in short:
             if path not in told and host not in window.ill:
                 told.add(path)
@@ -387,11 +390,17 @@ def _work_in_windows(
         if not short:
             result[window.key] = [
                 Work(work.kind, work.at - agreed, work.end - agreed, work.bytes)
-                for log, *_ in covering
+                for log in filter(None, covering)
                 for work in log.work
                 if work.end > begin and work.at < end
             ]
     return result
+
+
+def _covering(logs: Sequence[ServerLog], begin: float, end: float) -> ServerLog | None:
+    """The log of a process that has all of a time; an earlier one is whole up to the begin of the next."""
+    ends = [*(log.begin for log in logs[1:]), *(log.end for log in logs[-1:])]
+    return next((log for log, until in zip(logs, ends, strict=True) if log.begin <= begin and until >= end), None)
 
 
 def _background(kind: Kind, window: Window, of_hosts: Sequence[Sequence[Work]]) -> Background:
