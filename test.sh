@@ -26,8 +26,23 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 trap 'trap "" INT TERM HUP; end_jobs; if $servers_up; then playbook stop.yml >/dev/null; fi; if $testbed_up; then testbed_down; fi' EXIT
 
-# Ends the checks that run beside each other.
-end_jobs() { for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; }
+# Ends the checks with all that they have started; run.sh takes a while to stop its servers.
+end_jobs() {
+    local pid pids until=$((EPOCHSECONDS + 120))
+    mapfile -t pids < <(descendants $$)
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    for pid in "${pids[@]}"; do
+        while kill -0 "$pid" 2>/dev/null && ((EPOCHSECONDS < until)); do sleep 0.1; done
+    done
+}
+
+descendants() {
+    local child
+    for child in $(pgrep -P "$1"); do
+        echo "$child"
+        descendants "$child"
+    done
+}
 
 # check NAME COMMAND...: one line per check, its output only when it fails. Test cases are counted from the JUnit
 # reports that the command leaves (pytest's is $reports/NAME.xml); a check without any counts as one. Checks may run
@@ -42,14 +57,14 @@ check() {
     mapfile -t places < <(places_of_reports "$name")
     find "${places[@]}" -name '*.xml' -delete 2>/dev/null || true
     SECONDS=0
-    "$@" >"$log" 2>&1 || code=$?
+    waited "$@" >"$log" 2>&1 || code=$?
     if ((code)) && $twice && ! is_late; then
         { cat "$log"; printf '\n%s failed after %d s; it is run once more\n' "$name" "$SECONDS"; } >"$log.first"
         cat "$log.first"
         code=0
         mapfile -t places < <(places_of_reports "$name")
         find "${places[@]}" -name '*.xml' -delete 2>/dev/null || true
-        "$@" >"$log" 2>&1 || code=$?
+        waited "$@" >"$log" 2>&1 || code=$?
         if ((code == 0)); then printf 'flaky: %s\n' "$name" >>"$reports/flaky"; fi
     fi
     if ((code == 0)) && grep -q '^skipped: ' "$log"; then
@@ -76,6 +91,12 @@ check() {
         cat "$log"
     fi
 }
+
+# A trap waits for what runs in the foreground, so nothing does.
+waited() { aside "$@" & wait "$!"; }
+
+# In the background: a shell that Ctrl-C ended would leave what it has started to nobody.
+aside() { trap wait INT; "$@"; }
 
 is_late() { ((minutes && EPOCHSECONDS - started > minutes * 60)); }
 
@@ -123,12 +144,12 @@ shell_scripts() {
 shellcheck() { cd -- "$root" && shell_scripts | xargs -d '\n' "$root/.venv/bin/shellcheck"; }
 
 run_lint() {
-    check shellcheck shellcheck &
-    check ruff ruff_check &
-    check ruff-format python -m ruff format --check --config pyproject.toml . ../ansible/plugins ../benchmarks &
-    check mypy python -m mypy &
-    check ansible-lint ansible_lint &
-    check checkstyle maven validate &
+    aside check shellcheck shellcheck &
+    aside check ruff ruff_check &
+    aside check ruff-format python -m ruff format --check --config pyproject.toml . ../ansible/plugins ../benchmarks &
+    aside check mypy python -m mypy &
+    aside check ansible-lint ansible_lint &
+    aside check checkstyle maven validate &
     wait
 }
 
@@ -144,8 +165,8 @@ ansible_lint() {
 
 run_unit() {
     # A file's tests stay together: they share what Ansible has said once, and what they do to ports and to setup.sh's lock.
-    check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml" "${unmarked[@]}" &
-    run_waiting &
+    aside check pytest python -m pytest -n auto --dist loadfile --junitxml="$reports/pytest.xml" "${unmarked[@]}" &
+    aside run_waiting &
     wait
     if $everyday; then return; fi
     check many-clients python ../benchmarks/many_clients.py --clients 12 --rounds 1 --seconds 5 --launch-interval 0.2
@@ -176,7 +197,7 @@ run_contract() {
         if [[ -n $reason ]]; then
             printf 'skipped contract-%s: %s\n' "$system" "$reason"
         else
-            check "contract-$system" contract "$system" "$binding"
+            check_contract "$system" "$binding"
         fi
     done < <(python -c 'if True:
         from dohyo.ansible import available
@@ -186,14 +207,20 @@ run_contract() {
             print(system.name, system.binding, reasons[system.name])')
     # ScyllaDB's driver speaks to Cassandra as well: so it is proven also where there is no ScyllaDB.
     if ((${#only[@]} == 0)) && ! $everyday; then
-        check contract-scylla-driver contract cassandra scylla
+        check_contract cassandra scylla scylla-driver
     fi
+}
+
+# check_contract SYSTEM BINDING [NAME]
+check_contract() {
+    servers_up=true
+    check "contract-${3:-$1}" contract "$1" "$2"
+    servers_up=false
 }
 
 # contract SYSTEM BINDING: a binding against a real server, which is stopped whatever happens. The unit tests had their turn (-Dtest=none).
 contract() {
     local code=0 data
-    servers_up=true
     # In a folder of its own: what these tests leave in the server was made by no trial, and no trial would remove it.
     data=$(mktemp -d -p "$root/.setup")
     chmod 755 -- "$data" # the server may run as another user
@@ -203,7 +230,6 @@ contract() {
             "-Dit.test=dohyo/$2/**/*IT" -Dfailsafe.failIfNoSpecifiedTests=false \
             "-Ddohyo.server=$root/.dohyo/run/$1.properties" || code=$?
     playbook stop.yml || code=$?
-    servers_up=false
     rm -rf -- "$data"
     return "$code"
 }
@@ -277,8 +303,8 @@ elif ((${#chosen[@]} == 0)); then
     chosen=("${parts[@]}")
 fi
 
-"$root/setup.sh" test
-"$root/setup.sh" client
+waited "$root/setup.sh" test
+waited "$root/setup.sh" client
 JAVA_HOME=$(readlink -f -- "$root/.setup/java")
 export JAVA_HOME
 mkdir -p -- "$reports"
