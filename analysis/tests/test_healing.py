@@ -194,14 +194,29 @@ def test_what_servers_did_while_faults_overlapped_counts_for_each(
 
 
 def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Path) -> None:
-    postgresql(tmp_path, "log.2", [(0, "starting")])
-    postgresql(tmp_path, "log.1", [(15, BEGUN), (19, "redo starts")])
+    postgresql(tmp_path, "log.1", [(0, "starting")])
+    postgresql(tmp_path, "log.2", [(15, BEGUN), (19, "redo starts")])
     logs = postgresql(tmp_path, "log", [(25, BEGUN), (29, ENDED)])
     spans = [(10, 20), (20, 90), (10, 90)]
     found = [recovered(logs.after(*span, ZERO, {})) for span in spans]
     assert [(did.count, did.unfinished, did.begin, did.end) for did in found] == [
         (0, 1, 15, None), (1, 0, 25, 29), (1, 0, 25, 29)
     ]  # fmt: skip
+
+
+def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
+    # Killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill, and handled "in 40.9650 sec", as
+    # it says itself.
+    logs = HealingLogs(DATA / "servers/healing-again/hbase", "hbase", pytest.fail)
+    zero = 1795649971.693
+    found = {did.what: did for did in logs.after(24, 46, zero, {})}
+    assert figures(found["server crash handled"]) == (1, None, [41.9, 82.4, 40.5])
+    assert found["server crash handled"].unfinished == 0
+    found = {did.what: did for did in logs.after(46, 99, zero, {})}
+    assert figures(found["server crash handled"]) == (1, None, [66.6, 76.1, 9.5])
+    # While the servers were stopped the crash of the last one was no longer handled.
+    found = {did.what: did for did in logs.after(99, 120, zero, {})}
+    assert (found["server crash handled"].count, found["server crash handled"].unfinished) == (0, 1)
 
 
 def test_a_node_that_returns_while_partitions_migrate_does_not_hide_when_they_began(tmp_path: Path) -> None:

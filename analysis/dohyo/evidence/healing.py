@@ -8,15 +8,16 @@
 The keys are the report's words. `files`, `begin` and `end` are as in log.yml (`server_log`); here a pattern may also do
 without `key`, where a server does one such thing at a time, and `begin` may be missing, where a log only tells of an
 end. What begins again before it ends is done twice, unless there is an amount of it. The group `amount` of `end` is how
-much it was, in `unit`. A log without a line that matches `where` is that of another product, and does not tell.
+much it was, in `unit`. What is `lasting` goes on, under its key, when the server is started again. A log without a line
+that matches `where` is that of another product, and does not tell.
 
-A server that was started again has its earlier logs in LOG.1, LOG.2, …: together they are its log.
+A server that was started again has its earlier logs in LOG.1, LOG.2, …, the oldest first: together they are its log.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -68,6 +69,7 @@ class _HealingLines(Struct, forbid_unknown_fields=True):
     begin: str | None = None
     unit: str | None = None
     where: str | None = None
+    lasting: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,13 +161,20 @@ class HealingLogs:
         if kind.what not in self._read:
             hosts = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
             self._read[kind.what] = [
-                _Process(host.name, sorted(logs, key=lambda log: log.begin))
+                _Process(host.name, logs)
                 for host in hosts
                 if host.is_dir()
                 for paths in kind.patterns.paths(host)
-                if (logs := [log for path in paths if (log := server_log.read(path, kind.patterns, self._warn))])
+                if (logs := self._logs(paths, kind))
             ]
         return self._read[kind.what]
+
+    def _logs(self, paths: Sequence[Path], kind: _Kind) -> list[ServerLog]:
+        begun: server_log.Begun = {}
+        read = (
+            server_log.read(path, kind.patterns, self._warn, begun if kind.entry.lasting else None) for path in paths
+        )
+        return [log for log in read if log]
 
 
 def _unknown(kind: _Kind) -> Healing:
@@ -193,7 +202,8 @@ def _kind(what: str, entry: _HealingLines) -> _Kind:
         raise BadInputError(f"{what}: files: {files}: must be names of files in the folder of a host")
     end = server_log.regex(f"{what}: end", entry.end)
     begin = None if entry.begin is None else server_log.regex(f"{what}: begin", entry.begin)
-    lines = [Lines(what, begin, end, each_begin="amount" not in end.groupindex)]
+    each_begin = "amount" not in end.groupindex and not entry.lasting
+    lines = [Lines(what, begin, end, each_begin=each_begin, lasting=entry.lasting)]
     if entry.where is not None:
         lines.append(Lines(_WHERE, None, server_log.regex(f"{what}: where", entry.where)))
     return _Kind(what, entry, Patterns(tuple(files), tuple(lines)))

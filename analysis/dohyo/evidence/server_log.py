@@ -22,6 +22,7 @@ Aerospike's are in whole seconds.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -52,6 +53,8 @@ _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T",
 
 # A kind of work, and what tells it from others of the kind.
 _Key = tuple[str, str | None]
+# What has begun and not ended, and when.
+Begun = dict[_Key, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,14 @@ class Lines:
     """The lines on one kind of work. Without `begin` and a group `ms` only its end is known.
 
     :ivar each_begin: what begins twice and ends once is done twice; otherwise only the last begin counts
+    :ivar lasting: what begins twice is the same, and goes on; the first begin counts
     """
 
     kind: str
     begin: re.Pattern[str] | None
     end: re.Pattern[str]
     each_begin: bool = False
+    lasting: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,14 +125,16 @@ class Patterns:
     lines: tuple[Lines, ...] = ()
 
     def paths(self, folder: Path) -> list[list[Path]]:
-        """The logs of each process of a host. One that was started again has its earlier ones in LOG.1, LOG.2, …"""
-        found: dict[str, list[Path]] = {}
-        for path in sorted(
-            {path for name in self.files for end in ("", ".[0-9]*") for path in folder.glob(name + end)}
-        ):
+        """The logs of each process of a host, from the oldest on. One that was started again has its earlier ones in
+        LOG.1, LOG.2, …
+        """
+        found: dict[str, dict[float, Path]] = {}
+        for path in {path for name in self.files for end in ("", ".[0-9]*") for path in folder.glob(name + end)}:
             if path.is_file():
-                found.setdefault(path.stem if path.suffix[1:].isdecimal() else path.name, []).append(path)
-        return list(found.values())
+                number = path.suffix[1:]
+                base, age = (path.stem, float(number)) if number.isdecimal() else (path.name, math.inf)
+                found.setdefault(base, {})[age] = path
+        return [[found[base][age] for age in sorted(found[base])] for base in sorted(found)]
 
     @property
     def kinds(self) -> list[Kind]:
@@ -179,10 +186,13 @@ def regex(name: str, pattern: str) -> re.Pattern[str]:
     return compiled
 
 
-def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
-    """Reads the log of one process; None where no line of it has a time."""
+def read(path: Path, patterns: Patterns, warn: Warn, begun: Begun | None = None) -> ServerLog | None:
+    """Reads the log of one process; None where no line of it has a time.
+
+    :param begun: what the process before it has begun and left to this one; takes what this one leaves
+    """
     first = last = None
-    begun: dict[_Key, list[str]] = {}
+    begun = {} if begun is None else begun
     work: list[Work] = []
     for _, line in lines(path, warn):
         stamp = _STAMP.match(line)
@@ -191,8 +201,9 @@ def read(path: Path, patterns: Patterns, warn: Warn) -> ServerLog | None:
         first, last = first or stamp[1], stamp[1]
         for each in patterns.lines:
             if each.begin and (match := each.begin.search(line, stamp.end())):
-                before = begun.get(_key(each, match), []) if each.each_begin else []
-                begun[_key(each, match)] = [*before, stamp[1]]
+                before = begun.get(_key(each, match), [])
+                again = [*before, stamp[1]] if each.each_begin else before if each.lasting else []
+                begun[_key(each, match)] = again or [stamp[1]]
             elif match := each.end.search(line, stamp.end()):
                 work += _works(each, match, begun, stamp[1])
     begin, end = _seconds(first), _seconds(last)
