@@ -205,8 +205,8 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
 
 
 def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
-    # Killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill, and handled "in 40.9650 sec", as
-    # it says itself.
+    # Killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill, and handled "in 40.9650 sec",
+    # as it says itself.
     logs = HealingLogs(DATA / "servers/healing-again/hbase", "hbase", pytest.fail)
     zero = 1795649971.693
     found = {did.what: did for did in logs.after(24, 46, zero, {})}
