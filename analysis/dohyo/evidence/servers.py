@@ -382,7 +382,7 @@ def _work_in_windows(
     for window in windows:
         begin, end, agreed = window.on_host(host)
         covering = [_covering(each, begin, end) for each in logs]
-        short = [paths[0] for paths, found in zip(processes, covering, strict=True) if not found]
+        short = [paths[-1] for paths, found in zip(processes, covering, strict=True) if not found]
         for path in short:
             if path not in told and host not in window.ill:
                 told.add(path)
