@@ -373,10 +373,7 @@ def _work_in_windows(
 
     :param processes: the logs of each, one where it was not started again
     """
-    logs = [
-        sorted(filter(None, (server_log.read(path, patterns, warn) for path in paths)), key=lambda log: log.begin)
-        for paths in processes
-    ]
+    logs = [[log for path in paths if (log := server_log.read(path, patterns, warn))] for paths in processes]
     told: set[Path] = set()
     result: dict[_Key, list[Work]] = {}
     for window in windows:
