@@ -32,6 +32,12 @@ class Accounting:
     unreadable: int
     read_back: bool
 
+    @property
+    def is_wrong(self) -> bool:
+        """Whether anything was found that is not as it was acknowledged."""
+        after = self.lost + self.missing + self.unwritten + self.corrupt
+        return after + self.stale_reads + self.unwritten_reads + self.corrupt_reads > 0
+
     def __str__(self) -> str:
         """In words; counts that are nearly always 0 are left out if they are 0."""
         parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dohyo.evidence.accounting import Accounting, together
 from dohyo.evidence.canary import Drift
 from dohyo.evidence.host_metrics import NOTED, busy
 from dohyo.figures import percent, rate
@@ -69,6 +70,7 @@ def judged(summary: Summary) -> Trust:
     found = [
         *_unequal(summary),
         *_without_numbers(summary),
+        *_faulted(summary),
         *_noise(nearest),
         # A drift before one trial of several is in their interval.
         *(hosts if few else ()),
@@ -76,7 +78,6 @@ def judged(summary: Summary) -> Trust:
         *_inexact(summary),
         *_deviating(summary),
         *_unsettled(summary),
-        *_faulted(summary),
         *_limited(summary),
         *_taken(summary),
         *_about_the_whole(summary),
@@ -268,6 +269,12 @@ def _unsettled(summary: Summary) -> Iterator[Reason]:
 
 
 def _faulted(summary: Summary) -> Iterator[Reason]:
+    accounts: dict[str, list[Accounting | None]] = {}
+    for trial in summary.trials:
+        accounts.setdefault(trial.system, []).extend(run.accounting for run in trial.faults)
+    said = [f"{system} {of}" for system, all_of in accounts.items() if (of := together(all_of)) and of.is_wrong]
+    if said:
+        yield Reason(f"Not as acknowledged, under faults: {'; '.join(said)}.", "lost or stale under faults")
     if any(trial.faults for trial in summary.trials):
         text = "Faults were part of the windows, and rates and latencies include them: compare what the faults cost."
         yield Reason(text, "faults in the windows")
