@@ -37,8 +37,9 @@ end_jobs() {
 }
 
 descendants() {
-    local child
-    for child in $(pgrep -P "$1"); do
+    local child children
+    read -rd '' -a children < <(cat /proc/"$1"/task/*/children 2>/dev/null) || true
+    for child in "${children[@]}"; do
         echo "$child"
         descendants "$child"
     done
