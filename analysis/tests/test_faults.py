@@ -49,6 +49,10 @@ def test_faults_are_in_the_order_of_their_times() -> None:
         ("kill(node2+node2)@60s", "a host is named twice"),
         ("kill(node2|node1)@60s", "only a partition has groups of hosts; join hosts with +"),
         ("partition(node2|node1+node2)@60s", "a host is named twice"),
+        ("slow(node2, 5m)@60s", "'5m' is no number of bytes a second, such as 500kB or 1MB"),
+        ("slow(node2,)@60s", "'' is no number of bytes a second"),
+        ("slow(node2, 0MB)@60s", "'0MB' is no number of bytes a second"),
+        ("pause(node2, 1MB)@60s", "only slow has a rate; join hosts with +"),
         ("heal@60s", "nothing before it is ended by heal; say when there is a partition"),
         ("partition(any)@60s, heal(any)@80s", "heal is for all hosts that are parted, and names none: heal@80s"),
         ("start(node2)@60s", "nothing before it is ended by start; say when there is a kill or stop"),
@@ -93,7 +97,18 @@ def test_a_partition_is_between_groups_or_one_and_all_others() -> None:
     with pytest.raises(BadInputError, match=r"heal@3s: no hosts are parted then"):
         check_place(parse("partition(any)@1s, heal@2s, heal@3s"), "mysql", 2)
     by_host = of_host(on_hosts("partition(a|b)@1s", HOSTS, "x"), "b", {"a": "10.0.0.1", "b": "10.0.0.2"})
-    assert by_host == [{"n": 0, "kind": "partition", "at": 1, "apart": ["10.0.0.1"]}]
+    assert by_host == [{"n": 0, "kind": "partition", "at": 1, "rate": None, "apart": ["10.0.0.1"]}]
+
+
+def test_a_slow_server_has_a_rate() -> None:
+    assert plain("slow(b)@1s, normal(b)@2, slow( b+c,500kB )@3") == (
+        "slow(b, 1MB)@1s, normal(b)@2s, slow(b+c, 500kB)@3s"
+    )
+    assert plain(plain("slow(b, 2GB)@1s")) == "slow(b, 2GB)@1s"
+    asked = on_hosts("slow(b)@1s, normal(b)@2, slow(b+c, 500kB)@3", HOSTS, "cassandra")
+    assert [each["rate"] for each in asked] == [10**6, None, 5 * 10**5]
+    [event] = of_host(asked, "c", dict.fromkeys(HOSTS, ""))
+    assert (event["kind"], event["rate"], asked[2]["hosts"]) == ("slow", 5 * 10**5, ["b", "c"])
 
 
 def test_a_partition_with_the_controller_is_seen() -> None:
@@ -428,3 +443,49 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
         assert free() > 48
         assert "undone: room on the disks of" in run(home / "bin/fault", "undo", home)
         assert run("ls", "-A", disk) == ""
+
+
+def io_max(unit: str) -> str:
+    return Path(f"/sys/fs/cgroup/system.slice/{unit}/io.max").read_text(encoding="ascii")
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not Path("/run/systemd/system").exists(), reason="needs root and systemd")
+def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_path: Path) -> None:
+    plan = {"role": "slow", "spared": [], "patience": 20, "folders": [str(tmp_path)]}
+
+    def said(*words: Any, stdin: Any = "") -> str:
+        argv = list(map(str, words))
+        return subprocess.run(argv, input=json.dumps(stdin), stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    check = (home / "bin/fault", "check", "slow")
+    assert "takes units of systemd; set dohyo_systemd: true" in said(*check, stdin={**plan, "units": False})
+    if why := said(*check, stdin={**plan, "units": True}):
+        pytest.skip(why)
+    unit, file = f"dohyo-test-{os.getpid()}.service", tmp_path / "written"
+    writes = f"while :; do dd if=/dev/zero of={file} bs=16k count=1 oflag=append,dsync conv=notrunc; done"
+    said("systemd-run", "--quiet", "--collect", f"--unit={unit}", "sh", "-c", writes)
+    try:
+        folder = home / "run/slow"
+        folder.mkdir()
+        (folder / "command").touch()
+        (folder / "unit").write_text(f"{unit} of this test\n")
+        event = {"n": 0, "kind": "slow", "at": 0.1, "rate": 32_000}
+        said(home / "bin/fault", "serve", home, "here", stdin={**plan, "events": [event]})
+        begin(home / "run/fault-here", 50)
+        wait_for(lambda: done(home / "run/fault-here"))
+        assert done(home / "run/fault-here")[0]["error"] is None
+        assert "rbps=32000 wbps=32000" in io_max(unit)
+        began, size = time.monotonic(), file.stat().st_size
+        wait_for(lambda: file.stat().st_size - size > 100_000)
+        assert time.monotonic() - began > 1
+        killed(home / "run/fault-here")
+        timer = f"{unit.removesuffix('.service')}-normal.timer"
+        assert timer in said("systemctl", "list-timers", "--no-legend")
+        assert f"undone: no limit of reading and writing for {unit}" in said(home / "bin/fault", "undo", home)
+        assert io_max(unit) == ""
+        assert timer not in said("systemctl", "list-timers", "--no-legend")
+        size = file.stat().st_size
+        wait_for(lambda: file.stat().st_size - size > 20 * 32_000)
+        assert not Path(f"/run/systemd/system.control/{unit}.d").exists()
+    finally:
+        said("systemctl", "stop", unit)

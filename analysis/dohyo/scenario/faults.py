@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from dohyo.bad_input import BadInputError, unknown
 
 NONE = "none"
-PARTITION, HEAL = "partition", "heal"
+PARTITION, HEAL, SLOW = "partition", "heal", "slow"
+# Bytes a second that a slow server reads, and writes, if the fault does not say.
+SLOW_RATE = "1MB"
 # What ends a fault of each kind.
-ENDS = {"kill": "start", "stop": "start", "pause": "resume", PARTITION: HEAL, "fill": "free"}
+ENDS = {"kill": "start", "stop": "start", "pause": "resume", PARTITION: HEAL, "fill": "free", SLOW: "normal"}
 # What needs no root, and no hosts of its own.
 OF_PROCESSES = ("kill", "stop", "start", "pause", "resume")
 KINDS = (*ENDS, *dict.fromkeys(ENDS.values()))
@@ -26,6 +28,8 @@ _FAULT = re.compile(r"([a-z]+)(?:\(([^()]*)\))?@([^,()\s]+)")
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|m|h)?")
 _UNITS = {None: 1, "s": 1, "m": 60, "h": 3600}
 _NODE = re.compile(r"node([0-9]{1,6})")
+_RATE = re.compile(r"([0-9]{1,6})(kB|MB|GB)")
+_BYTES = {"kB": 10**3, "MB": 10**6, "GB": 10**9}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 EXAMPLE = "kill(node2)@60s, start(node2)@90s"
 
@@ -34,7 +38,8 @@ EXAMPLE = "kill(node2)@60s, start(node2)@90s"
 class Fault:
     """One fault, or what ends one.
 
-    :ivar target: as it was given: names joined with "+", of a partition groups of them divided by "|"
+    :ivar target: as it was given: names joined with "+", of a partition groups of them divided by "|"; of `slow` also
+        the rate, behind a comma
     :ivar at: seconds in the measured window
     """
 
@@ -45,7 +50,13 @@ class Fault:
     @property
     def groups(self) -> list[list[str]]:
         """The names of its target: one group, but for a partition; none of what heals all."""
-        return [group.split("+") for group in self.target.split("|") if group]
+        return [group.split("+") for group in self.target.partition(",")[0].split("|") if group]
+
+    @property
+    def rate(self) -> int | None:
+        """Of `slow`: bytes a second."""
+        rate = _RATE.fullmatch(self.target.partition(", ")[2])
+        return int(rate[1]) * _BYTES[rate[2]] if rate else None
 
     def __str__(self) -> str:
         """As a scenario has it."""
@@ -91,6 +102,9 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
         if inside.strip():
             raise BadInputError(f"{said}: {HEAL} is for all hosts that are parted, and names none: {HEAL}@{time}")
         return Fault(kind, "", float(at[1]) * _UNITS[at[2]])
+    inside, comma, rate = map(str.strip, inside.partition(","))
+    if comma and kind != SLOW:
+        raise BadInputError(f"{said}: only {SLOW} has a rate; join hosts with +")
     groups = [[name.strip() for name in group.split("+")] for group in inside.split("|")]
     names = _all(groups)
     if not all(_NAME.fullmatch(name) for name in names):
@@ -102,7 +116,14 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
         raise BadInputError(f"{said}: only a {PARTITION} has groups of hosts; join hosts with +")
     if len(set(names)) < len(names):
         raise BadInputError(f"{said}: a host is named twice")
-    return Fault(kind, "|".join("+".join(group) for group in groups), float(at[1]) * _UNITS[at[2]])
+    target = "|".join("+".join(group) for group in groups)
+    if kind == SLOW:
+        rate = rate if comma else SLOW_RATE
+        found = _RATE.fullmatch(rate)
+        if found is None or not int(found[1]):
+            raise BadInputError(f"{said}: '{rate}' is no number of bytes a second, such as 500kB or {SLOW_RATE}")
+        target += f", {rate}"
+    return Fault(kind, target, float(at[1]) * _UNITS[at[2]])
 
 
 def _all(groups: Iterable[Iterable[str]]) -> list[str]:
@@ -236,6 +257,13 @@ def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, objec
     :raises BadInputError: naming the fault whose target there is not
     """
     return [
-        {"kind": fault.kind, "target": fault.target, "at": fault.at, "groups": groups, "hosts": _all(groups)}
+        {
+            "kind": fault.kind,
+            "target": fault.target,
+            "rate": fault.rate,
+            "at": fault.at,
+            "groups": groups,
+            "hosts": _all(groups),
+        }
         for fault, groups in _planned(parse(text), hosts, role)
     ]

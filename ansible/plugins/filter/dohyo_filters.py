@@ -554,6 +554,7 @@ def of_host(planned: Sequence[dict[str, Any]], host: str, addresses: Mapping[str
             "n": number,
             "kind": fault["kind"],
             "at": fault["at"],
+            "rate": fault["rate"],
             "apart": [addresses[name] for group in fault["groups"] if host not in group for name in group],
         }
         for number, fault in enumerate(planned)

@@ -31,6 +31,13 @@ done
 grep -q 'Slave_IO_Running=Yes' "$evidence/server/host2/stats/run-1/stats-replica.txt" || fail 'a replica that was killed and started again does not follow the primary'
 ok 'a killed replica, a partition and a full disk by faults=…: writes wait, nothing acknowledged is lost, nothing is left'
 
+# The hosts have this machine's controllers of cgroup version 2.
+testbed ssh 1 sudo /opt/dohyo/bin/fault check slow <<<'{"folders": [], "units": true}' >"$work/slow"
+if testbed ssh 1 grep -qw io /sys/fs/cgroup/cgroup.controllers; then why=; else why='slow: there is no controller io of cgroup version 2*'; fi
+# shellcheck disable=SC2053 # it is a pattern
+[[ $(<"$work/slow") == $why ]] || fail "a slow disk, where '$why' was expected: $(<"$work/slow")"
+ok 'a slow disk is refused where there is no controller io'
+
 experiment disturbed mysql-innodb --set replication=3 --set write_acks=quorum --duration 35 --set operationtimeout=2000 \
     --set insert.operationtimeout=60000 --set core_workload_insertion_retry_limit=5 --set maxerrorrate=1 &
 run=$!
