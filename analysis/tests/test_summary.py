@@ -210,6 +210,17 @@ def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_pat
     assert "compression  none                    –" in rendered(summary)
 
 
+def test_where_all_are_strong_it_does_not_matter_how_many_copies_a_read_asks(tmp_path: Path) -> None:
+    folders = [trial(tmp_path, 1, "cassandra"), trial(tmp_path, 2, "hbase")]
+    for folder, copies in zip(folders, ("quorum", "one"), strict=True):
+        edit_json(folder / "conditions.json", replication=3, write_acks="quorum", read_acks=copies)
+    summary = summarise(tmp_path)
+    assert summary.unequal == {}
+    assert "write quorum, read quorum" in rendered(summary)
+    edit_json(folders[1] / "conditions.json", consistency="eventual")
+    assert list(summarise(tmp_path).unequal) == ["read_acks", "consistency"]
+
+
 def test_a_value_of_the_matrix_is_no_sum(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", trial_point={"acks": "all"})
     trial(tmp_path, 2, "cassandra", trial_point={"acks": "one"})
