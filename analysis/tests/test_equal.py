@@ -325,7 +325,7 @@ def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pyte
     said = "Not all reached the share of their own rate (hbase 300 of 400 op/s): they were busier than was asked for."
     assert said in reasons(summary)
     # Under faults it need not be there any more; it must have been before.
-    for before, expected in ((380.0, False), (350.0, True)):
+    for before, expected in ((380.0, False), (350.0, True), (None, False)):
         hbase.faults[:] = [FaultedRun("own", 1, "kill(any)@1s", before, [], {}, None, 3)]
         assert any("(hbase 350 of 400 op/s)" in text for text in reasons(summary)) == expected
 

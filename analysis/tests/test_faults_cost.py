@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -363,6 +364,40 @@ def test_what_was_not_read_back_is_not_called_nothing() -> None:
     assert lost.of_run is not None
     run = FaultedRun("run", 1, ASKED, 100.0, [], {}, None, None)
     assert lost.of_run(run) is None
+    for found, said in (
+        (AccountingReport(read_back=True, keys=9), 0),
+        (AccountingReport(read_back=True, unreadable=9), None),
+    ):
+        assert lost.of_run(replace(run, accounting=accounting.together([found]))) == said
+
+
+def verdict(experiment: Path) -> list[str]:
+    """The reasons that name records."""
+    return [reason.text for reason in judged(summarise(experiment)).reasons if "acknowledged" in reason.text]
+
+
+def test_the_verdict_names_losses_of_runs_that_do_not_count_and_none_of_other_experiments(tmp_path: Path) -> None:
+    folder = faulted(tmp_path, account=ACCOUNT)
+    shutil.copytree(folder / "run-1", folder / "run-2")
+    edit_json(folder / "trial.json", trial_repeats=2, trial_discard=1)
+    assert verdict(tmp_path) == []
+    edit_json(folder / "run-1/node1/client.json", accounting={**ACCOUNT, "lost": 500})
+    lost = "Not as acknowledged, under faults: cassandra 0 stale of 10,000 reads, 500 lost of 6,000 acknowledged."
+    assert verdict(tmp_path) == [lost]
+    write_json(folder / "state.json", {"status": "failed", "reason": "a server ended"})
+    assert verdict(tmp_path) == [lost]
+    other = trial(tmp_path, 2, "hbase")
+    write_json(tmp_path / "experiment.json", {"plan": [other.name]})
+    assert verdict(tmp_path) == []
+
+
+def test_the_verdict_names_what_was_not_read_back_and_the_point_of_the_matrix(tmp_path: Path) -> None:
+    faulted(tmp_path, 1, account={**ACCOUNT, "unreadable": 900}, trial_point={"acks": "one"})
+    faulted(tmp_path, 2, account=ACCOUNT, trial_point={"acks": "all"})
+    assert verdict(tmp_path) == [
+        "Not all was read back, under faults: cassandra acks=one 0 stale of 5,000 reads,"
+        " 0 lost of 3,000 acknowledged, 900 unreadable."
+    ]
 
 
 def test_the_documents_have_every_key(tmp_path: Path) -> None:
@@ -419,12 +454,17 @@ def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() 
     assert changed([ill(4)] * 4, [three] * 4, "lost") == ("regression", "there was none before")
 
 
-def healing(count: int, end: float | None, **changes: Any) -> Trial:
-    """A round whose server has recovered so often, the last time until then; None: it had not finished."""
+def healing(count: int, end: float | None, *, without: bool = False) -> Trial:
+    """A round whose server has recovered so often, the last time until then; None: it had not finished.
+
+    :param without: it had nothing to recover from
+    """
     trial = ill(4)
     (run,) = trial.faults
     (fault,) = run.faults
-    recovery = Healing("recovery", ["a"], count, int(end is None), count, "pages", fault.at + 1, end, end, **changes)
+    recovery = Healing("recovery", ["a"], count, int(end is None), count, "pages", fault.at + 1, end, end)
+    if without:
+        recovery = replace(recovery, begin=None, end=None, seconds=None)
     return replace(trial, faults=[replace(run, faults=[replace(fault, healing=[recovery])])])
 
 
@@ -440,6 +480,15 @@ def test_what_servers_did_to_heal_is_compared_by_its_times_and_not_by_how_much_i
     # How much there is to heal follows from how much was written.
     assert not [each for each in fault_changes(short, long, 0.05, ("run",)) if each.figure.startswith("recovery")]
     assert not [each for each in fault_changes(short, [ill(4)] * 4, 0.05) if each.figure.startswith("recovery")]
+
+
+def test_what_did_not_finish_or_was_not_done_in_each_round_is_no_improvement() -> None:
+    slow, fast = [healing(1, end) for end in (70, 71, 72, 73)], [healing(1, end) for end in (40, 41, 42, 43)]
+    assert changed(slow, fast, "recovery: lasted s") == ("improvement", None)
+    assert changed(slow, [healing(1, None)] * 4, "recovery: lasted s") == ("regression", None)
+    nothing = [healing(0, 0, without=True)] * 4
+    assert changed(slow, [*fast, *nothing], "recovery: last s") == ("inconclusive", "not known in all rounds")
+    assert changed(slow, [*fast, *nothing], "recovery: times") == (None, None)
 
 
 def test_compare_has_the_figures_and_refuses_other_faults(tmp_path: Path) -> None:

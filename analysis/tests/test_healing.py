@@ -193,6 +193,23 @@ def test_what_servers_did_while_faults_overlapped_counts_for_each(
     assert [recovered(fault.healing).count for fault in found] == counts
 
 
+def test_a_shutdown_that_was_interrupted_is_recovered_from(tmp_path: Path) -> None:
+    begun = "database system shutdown was interrupted; last known up at 2026-11-25 23:00:00 UTC"
+    logs = postgresql(tmp_path, "log", [(0, "starting"), (15, begun), (29, ENDED)])
+    did = recovered(logs.after(10, 90, ZERO, {}))
+    assert (did.count, did.begin, did.end) == (1, 15, 29)
+
+
+def test_a_split_that_was_cancelled_is_done_by_another_server(tmp_path: Path) -> None:
+    (tmp_path / "localhost").mkdir()
+    line = "2026-11-25 23:00:{},000 [x] wal.WALSplitter: Processed {} edits across 3 Regions in 900 ms; cancelled={}\n"
+    parts = ["2026-11-25 23:00:00,000 starting\n", line.format(20, 9000, "true"), line.format(24, 9100, "false")]
+    (tmp_path / "localhost/regionserver-1.log").write_text("".join(parts), "utf-8")
+    begin = datetime(2026, 11, 25, 23, tzinfo=UTC).timestamp()
+    found = HealingLogs(tmp_path, "hbase", pytest.fail).after(10, 90, begin, {})
+    assert [(did.count, did.amount) for did in found if did.what == "write-ahead log split"] == [(1, 9100)]
+
+
 def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Path) -> None:
     postgresql(tmp_path, "log.1", [(0, "starting")])
     postgresql(tmp_path, "log.2", [(15, BEGUN), (19, "redo starts")])

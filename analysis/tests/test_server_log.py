@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -202,6 +203,9 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
     assert len(warnings) == 1
     assert "log: does not cover run 2" in warnings[0]
+    # Where a fault may have ended the server, silence is no work that was not there.
+    ended = replace(runs[0], ill=frozenset({"host1"}))
+    assert Servers(tmp_path, "hbase", [ended], [], pytest.fail).all() == []
 
 
 def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path) -> None:

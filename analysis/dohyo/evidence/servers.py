@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -378,7 +379,7 @@ def _work_in_windows(
     result: dict[_Key, list[Work]] = {}
     for window in windows:
         begin, end, agreed = window.on_host(host)
-        covering = [_covering(each, begin, end) for each in logs]
+        covering = [_covering(each, begin, end, dies=host in window.ill) for each in logs]
         short = [paths[-1] for paths, found in zip(processes, covering, strict=True) if not found]
         for path in short:
             if path not in told and host not in window.ill:
@@ -394,9 +395,14 @@ def _work_in_windows(
     return result
 
 
-def _covering(logs: Sequence[ServerLog], begin: float, end: float) -> ServerLog | None:
-    """The log of a process that has all of a time; an earlier one is whole up to the begin of the next."""
-    ends = [*(log.begin for log in logs[1:]), *(log.end for log in logs[-1:])]
+def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool) -> ServerLog | None:
+    """The log of a process that has all of a time. An earlier one is whole up to the begin of the next, also where it
+    is silent, unless faults end processes in that time.
+    """
+    ends = [
+        *(log.end if dies else following.begin for log, following in pairwise(logs)),
+        *(log.end for log in logs[-1:]),
+    ]
     return next((log for log, until in zip(logs, ends, strict=True) if log.begin <= begin and until >= end), None)
 
 

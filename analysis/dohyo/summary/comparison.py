@@ -87,13 +87,14 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
 
     With faults that is the rate before the first one, which is full from the same share on as after it.
     """
-    before = [run.before_ops_per_second or 0.0 for run in trial.faults if run.phase == OWN]
-    reached = before or [row.ops_per_second or 0.0 for row in _overall(trial, OWN)]
+    faulted = [run.before_ops_per_second for run in trial.faults if run.phase == OWN]
+    reached = faulted or [row.ops_per_second or 0.0 for row in _overall(trial, OWN)]
+    known = [each for each in reached if each is not None]
     target = target_of(trial, OWN)
-    if not reached or not target:
+    if not known or not target:
         return None
-    mean = fmean(reached)
-    return (target, mean) if mean < target * (FULL_SHARE if before else 1 - TOLERANCE) else None
+    mean = fmean(known)
+    return (target, mean) if mean < target * (FULL_SHARE if faulted else 1 - TOLERANCE) else None
 
 
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:

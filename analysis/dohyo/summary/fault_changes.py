@@ -71,10 +71,13 @@ def fault_changes(
         else:
             figures += _of_healing(first)
         for figure in figures:
-            found = [_of_rounds(figure, each, trials) for each, trials in ((first, before), (second, after))]
+            rounds = [_of_rounds(figure, each, trials) for each, trials in ((first, before), (second, after))]
+            found = [[value for value in values if value is not None] for values in rounds]
             if not all(found):
                 continue
             verdict, reason = _verdict(figure, found[0], found[1], margin) if figure.judged else (None, None)
+            if verdict in ("improvement", "regression", "within") and found != rounds and reason is None:
+                verdict, reason = "inconclusive", "not known in all rounds"
             samples = [[None if value == NEVER else value for value in values] for values in found]
             yield FaultChange(
                 first.trial.system,
@@ -84,7 +87,7 @@ def fault_changes(
                 figure.head,
                 samples[0],
                 samples[1],
-                (figure.words(found[0]), figure.words(found[1])),
+                (figure.words(found[0], len(rounds[0])), figure.words(found[1], len(rounds[1]))),
                 verdict,
                 reason,
             )
@@ -95,15 +98,14 @@ def _of_healing(fault: SameFault) -> Iterator[FaultFigure]:
         yield from (replace(figure, head=f"{what}: {figure.head}") for figure in of_healing(what))
 
 
-def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float]:
-    """One value for each round: runs of a round are not independent."""
+def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:
+    """One value for each round that has the fault, as runs of a round are not independent; None: not known."""
     of_rounds = (
-        figure.values([(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)])
-        for trial in trials
+        [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
     )
     # What no system may do is not made good by the other runs of the round.
     of_round = max if figure.counts_wrong else statistics.median
-    return [of_round(values) for values in of_rounds if values]
+    return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
 
 
 def _verdict(

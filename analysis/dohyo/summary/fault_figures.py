@@ -96,9 +96,14 @@ def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun], flo
 
     def found(run: FaultedRun) -> float | None:
         number = count(run.accounting) if run.accounting else 0
-        return number if number or (run.accounting and run.accounting.read_back) else None
+        whole = run.accounting and run.accounting.read_back and not run.accounting.unreadable
+        return number if number or whole else None
 
     return found
+
+
+def _unreadable(run: FaultedRun) -> float | None:
+    return run.accounting.unreadable if run.accounting and run.accounting.read_back else None
 
 
 BEFORE = FaultFigure("before op/s", of_run=lambda run: run.before_ops_per_second, write=rate)
@@ -123,7 +128,7 @@ OF_RUNS = (
         write=_count,
         counts_wrong=True,
     ),
-    FaultFigure("unreadable", of_run=_read_back(lambda of: of.unreadable), write=_count),
+    FaultFigure("unreadable", of_run=_unreadable, write=_count),
 )
 
 
@@ -141,7 +146,9 @@ def of_healing(what: str) -> tuple[FaultFigure, ...]:
         figure("amount", lambda _, did: did.amount, write=_count, judged=False),
         figure("first s", lambda fault, did: None if did.begin is None else did.begin - fault.at, write=_tenths),
         figure("last s", _ended, write=_tenths, never="not finished"),
-        figure("lasted s", lambda _, did: did.seconds, write=_tenths),
+        figure(
+            "lasted s", lambda _, did: NEVER if did.unfinished else did.seconds, write=_tenths, never="not finished"
+        ),
     )
 
 

@@ -183,17 +183,19 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
     result: dict[str, dict[str, str]] = {}
     for name in FAIR:
         for at_point in points:
-            # What reads from a primary is strong without a quorum: read acks are how a system keeps that promise.
-            if name == "read_acks" and all(_is_strong(trial.conditions.consistency) for trial in at_point):
-                continue
-            values = {trial.name: _stated(trial, name) for trial in at_point if not _is_unknown(trial, name)}
+            values = {
+                trial.name: _stated(trial, name)
+                for trial in at_point
+                if not _is_unknown(trial, name) and not (name == "read_acks" and _is_strong_with_one(trial.conditions))
+            }
             if len(set(values.values())) > 1:
                 result.setdefault(name, {}).update(values)
     return result
 
 
-def _is_strong(consistency: object) -> bool:
-    return str(consistency or "").startswith("strong")
+def _is_strong_with_one(of: Conditions) -> bool:
+    """What reads from a primary needs no quorum of reads to be strong."""
+    return of.consistency == "strong" and of.read_acks == "one"
 
 
 def _is_unknown(trial: Trial, name: str) -> bool:
@@ -212,7 +214,9 @@ def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> Trial:
 
 
 def _without_numbers(trial: Trial, why: str) -> Trial:
-    return replace(trial, status="invalid", reason=why, rows=[], clients=[], nodes=[], search=None)
+    return replace(
+        trial, status="invalid", reason=why, rows=[], clients=[], nodes=[], search=None, faults=[], accounting=None
+    )
 
 
 def _lost(name: str, system: str) -> Trial:
@@ -408,7 +412,7 @@ class _Evidence:
         self._check_samples(uses, counted)
         cpus = {use.host: use.cpus for use in uses if use.cpus}
         taken = [each for each in host_metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
-        strong = _is_strong(facts.consistency)
+        strong = str(facts.consistency or "").startswith("strong")
         status, reason = self._judged(phases, measured_phases, servers, cpus, taken, strong=strong)
 
         shown = [phase for phase in measured_phases if status == "ok"]

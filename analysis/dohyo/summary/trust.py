@@ -10,7 +10,7 @@ from typing import Literal
 from dohyo.evidence.accounting import Accounting, together
 from dohyo.evidence.canary import Drift
 from dohyo.evidence.host_metrics import NOTED, busy
-from dohyo.figures import percent, rate
+from dohyo.figures import percent, point_name, rate
 from dohyo.scenario.phases import EQUAL
 from dohyo.summary.comparison import at_points, behind, behind_own, is_equal, searches_of
 from dohyo.summary.precision import words
@@ -269,12 +269,17 @@ def _unsettled(summary: Summary) -> Iterator[Reason]:
 
 
 def _faulted(summary: Summary) -> Iterator[Reason]:
+    of_phases = [own for trial in summary.trials for own in (vars(trial.conditions), *trial.by_phase.values())]
+    if not any(own.get("faults") for own in of_phases):
+        return
     accounts: dict[str, list[Accounting | None]] = {}
     for trial in summary.trials:
-        accounts.setdefault(trial.system, []).extend(run.accounting for run in trial.faults)
-    said = [f"{system} {of}" for system, all_of in accounts.items() if (of := together(all_of)) and of.is_wrong]
-    if said:
+        accounts.setdefault(f"{trial.system} {point_name(trial.point)}".rstrip(), []).append(trial.accounting)
+    known = [(name, of) for name, all_of in accounts.items() if (of := together(all_of))]
+    if said := [f"{name} {of}" for name, of in known if of.is_wrong]:
         yield Reason(f"Not as acknowledged, under faults: {'; '.join(said)}.", "lost or stale under faults")
+    if said := [f"{name} {of}" for name, of in known if not of.is_wrong and (of.unreadable or not of.read_back)]:
+        yield Reason(f"Not all was read back, under faults: {'; '.join(said)}.", "not read back under faults")
     if any(trial.faults for trial in summary.trials):
         text = "Faults were part of the windows, and rates and latencies include them: compare what the faults cost."
         yield Reason(text, "faults in the windows")
