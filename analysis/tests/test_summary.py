@@ -210,7 +210,7 @@ def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_pat
     assert "compression  none                    –" in rendered(summary)
 
 
-def test_where_all_are_strong_it_does_not_matter_how_many_copies_a_read_asks(tmp_path: Path) -> None:
+def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path: Path) -> None:
     folders = [trial(tmp_path, 1, "cassandra"), trial(tmp_path, 2, "hbase")]
     for folder, copies in zip(folders, ("quorum", "one"), strict=True):
         edit_json(folder / "conditions.json", replication=3, write_acks="quorum", read_acks=copies)

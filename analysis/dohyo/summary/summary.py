@@ -183,25 +183,21 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
     result: dict[str, dict[str, str]] = {}
     for name in FAIR:
         for at_point in points:
-            values = {
-                trial.name: _stated(trial, name)
-                for trial in at_point
-                if not _is_unknown(trial, name) and not (name == "read_acks" and _is_strong_with_one(trial.conditions))
-            }
+            values = {trial.name: _stated(trial, name) for trial in at_point if _is_compared(trial, name)}
             if len(set(values.values())) > 1:
                 result.setdefault(name, {}).update(values)
     return result
 
 
-def _is_strong_with_one(of: Conditions) -> bool:
-    """What reads from a primary needs no quorum of reads to be strong."""
-    return of.consistency == "strong" and of.read_acks == "one"
-
-
-def _is_unknown(trial: Trial, name: str) -> bool:
-    """Whether nobody can tell: of servers that are not ours. Their deviations say so; that it differs is not known."""
-    value = getattr(trial.conditions, name)
-    return value == NOT_KNOWN or (value is None and name in READ_BACK and bool(trial.conditions.attached))
+def _is_compared(trial: Trial, name: str) -> bool:
+    """Whether a condition of a trial can be unequal to that of others."""
+    of = trial.conditions
+    # What reads from a primary needs no quorum of reads to be strong.
+    if name == "read_acks" and of.consistency == "strong" and of.read_acks == "one":
+        return False
+    # Of servers that are not ours nobody can tell. Their deviations say so; that it differs is not known.
+    value = getattr(of, name)
+    return value != NOT_KNOWN and not (value is None and name in READ_BACK and of.attached)
 
 
 def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> Trial:
