@@ -96,7 +96,7 @@ def trial(
         },
     )
     write_json(folder / "state.json", {"status": "done", "reason": None})
-    write_json(folder / "conditions.json", {"system": system, "title": TITLES[system], **CONDITIONS})
+    write_json(folder / "conditions.json", {"system": system, "title": TITLES.get(system, system), **CONDITIONS})
     for host in hosts:
         shutil.copytree(DATA / "dohyo/load", folder / "load" / host)
         for run in range(1, repeats + 1):

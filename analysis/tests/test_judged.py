@@ -40,6 +40,19 @@ def test_every_difference_is_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "write_copies", "exceeded"),
+    [("quorum", 3, {"write_acks": "quorum"}), ("one", 3, {"write_acks": "one"}), ("all", 3, {}), ("quorum", 2, {}),
+     ("all", 2, {}), ("quorum", 1, {})],
+)  # fmt: skip
+def test_who_gives_more_and_cannot_give_less_exceeds_what_was_asked(
+    asked: str, write_copies: int, exceeded: dict[str, str]
+) -> None:
+    conditions = found(write_copies, write_acks="all")
+    assert judged({**conditions, "fixed": ["write_acks"]}, {**ASKED, "write_acks": asked})["exceeded"] == exceeded
+    assert judged(conditions, {**ASKED, "write_acks": asked})["exceeded"] == {}
+
+
 def test_a_system_may_know_better_than_the_formula() -> None:
     conditions = judged(found(consistency="available"), ASKED)
     assert conditions["consistency"] == "available"

@@ -221,6 +221,43 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
     assert list(summarise(tmp_path).unequal) == ["read_acks", "consistency"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "hbase", "other", "is_fair"),
+    [
+        ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "quorum", True),
+        ("one", {"write_acks": "all", "exceeded": {"write_acks": "one"}}, "one", True),
+        # It might have done with less.
+        ("quorum", {"write_acks": "all"}, "quorum", False),
+        # The other one gives less than was asked for, or nobody knows what.
+        ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "one", False),
+        ("all", {"write_acks": "all"}, "quorum", False),
+        ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, None, False),
+    ],
+)
+def test_who_cannot_do_with_less_than_more_is_fair_beside_what_was_asked_for(
+    tmp_path: Path, asked: str, hbase: dict[str, Any], other: str | None, is_fair: bool
+) -> None:
+    folders = [trial(tmp_path, 1, "cassandra"), trial(tmp_path, 2, "hbase")]
+    edit_json(folders[0] / "conditions.json", replication=3, write_acks=other)
+    edit_json(folders[1] / "conditions.json", replication=3, **hbase)
+    summary = summarise(tmp_path)
+    note = f"stricter write acks: hbase all, asked for {asked}; it cannot do with less, which is fair to the others"
+    assert list(summary.unequal) == ([] if is_fair else ["write_acks"])
+    assert (note in summary.notes) == is_fair
+    assert any(reason.fatal and "write acks" in reason.text for reason in judged(summary).reasons) != is_fair
+
+
+def test_a_third_that_has_more_by_its_settings_is_unequal(tmp_path: Path) -> None:
+    stated = {"cassandra": "quorum", "hbase": "all", "mysql-innodb": "all"}
+    for number, (system, acks) in enumerate(stated.items(), 1):
+        exceeded = {"write_acks": "quorum"} if system == "hbase" else {}
+        folder = trial(tmp_path, number, system)
+        edit_json(folder / "conditions.json", replication=3, write_acks=acks, exceeded=exceeded)
+    summary = summarise(tmp_path)
+    assert list(summary.unequal["write_acks"].values()) == ["quorum", "all", "all"]
+    assert not any(note.startswith("stricter") for note in summary.notes)
+
+
 def test_a_value_of_the_matrix_is_no_sum(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", trial_point={"acks": "all"})
     trial(tmp_path, 2, "cassandra", trial_point={"acks": "one"})

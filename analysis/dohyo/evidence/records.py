@@ -337,6 +337,7 @@ class ReadBack(Struct, frozen=True):
     write_copies: Whole | None = None
     read_copies: Whole | None = None
     differences: list[str] = []
+    exceeded: dict[str, Said] = {}  # condition → what was asked for, where the server gives more and cannot give less
     notes: list[str] = []
     usd_per_hour: dict[str, Said | None] = {}  # by host; inventories have numbers, text, and nothing
 

@@ -110,6 +110,7 @@ class Trial:
     conditions: Conditions = Conditions()
     by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)  # what differs: phase -> condition
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
+    exceeded: dict[str, str] = field(default_factory=dict)  # condition -> asked, if it gives more and cannot give less
     notes: list[str] = field(default_factory=list)
     accounting: Accounting | None = None  # what became of acknowledged writes, in all runs
     faults: list[FaultedRun] = field(default_factory=list)  # what faults did to each run that counts and has some

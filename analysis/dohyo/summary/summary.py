@@ -178,15 +178,30 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
     Trials are compared within a point of the matrix, that is where they agree in the dimensions that all of them have.
     """
+    result: dict[str, dict[str, str]] = {}
+    for name, of in _differing(trials):
+        if not _is_exceeded(name, of):
+            result.setdefault(name, {}).update({trial.name: _stated(trial, name) for trial in of})
+    return result
+
+
+def _differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
+    """Each condition that is not the same for the trials at a point, with these."""
     # A load before runs may be sent again, and says nothing of the runs.
     points = at_points([trial for trial in trials if any(not trial.is_aside(row) for row in trial.rows)])
-    result: dict[str, dict[str, str]] = {}
     for name in FAIR:
         for at_point in points:
-            values = {trial.name: _stated(trial, name) for trial in at_point if _is_compared(trial, name)}
-            if len(set(values.values())) > 1:
-                result.setdefault(name, {}).update(values)
-    return result
+            compared = [trial for trial in at_point if _is_compared(trial, name)]
+            if len({_stated(trial, name) for trial in compared}) > 1:
+                yield name, compared
+
+
+def _is_exceeded(name: str, differing: Sequence[Trial]) -> bool:
+    """Whether a condition would be equal if those that give more than was asked for, and cannot give less, gave that.
+
+    These are then at no advantage.
+    """
+    return len({trial.exceeded.get(name) or _stated(trial, name) for trial in differing}) == 1
 
 
 def _is_compared(trial: Trial, name: str) -> bool:
@@ -246,7 +261,20 @@ def _stated(trial: Trial, name: str) -> str:
 def _notes(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
     """What a reader must know of the experiment as a whole."""
     steady = [*_collapsed(compared), *_unsteady(compared, trials), *_on_levels(compared), *_cold(trials)]
-    return [*steady, *_without_equal(trials), *_of_a_part(trials)]
+    return [*_stricter(compared), *steady, *_without_equal(trials), *_of_a_part(trials)]
+
+
+def _stricter(trials: Sequence[Trial]) -> list[str]:
+    """Who gives more than was asked for, beside others that do not."""
+    found = [
+        f"stricter {name.replace('_', ' ')}: {trial.system} {_stated(trial, name)}, asked for {trial.exceeded[name]};"
+        " it cannot do with less, which is fair to the others"
+        for name, of in _differing(trials)
+        if _is_exceeded(name, of)
+        for trial in of
+        if name in trial.exceeded
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _of_a_part(trials: Sequence[Trial]) -> list[str]:
@@ -435,6 +463,7 @@ class _Evidence:
             conditions=conditions,
             by_phase=by_phase,
             deviations=facts.differences,
+            exceeded={name: str(asked) for name, asked in facts.exceeded.items()},
             notes=[
                 *facts.notes,
                 *self._reused(),

@@ -204,6 +204,9 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
 
     Consistency is strong if every read sees every acknowledged write: write copies + read copies > replication, because
     a reader's and a writer's sets of copies must overlap. A role whose database is different states it itself.
+
+    ``exceeded`` has what was asked for where the server gives more, and the role's ``fixed`` says that it cannot give
+    less.
     """
     result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
     wanted = dict(asked)
@@ -218,7 +221,12 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
         for name, value in wanted.items()
         if str(result.get(name)) != str(value)
     ]
-    return {**result, "differences": differences}
+    exceeded = {
+        name: asked[name]
+        for name in found.get("fixed", [])
+        if name == "write_acks" and found["write_copies"] > copies(asked[name], int(asked["replication"]))
+    }
+    return {**result, "differences": differences, "exceeded": exceeded}
 
 
 def in_effect(

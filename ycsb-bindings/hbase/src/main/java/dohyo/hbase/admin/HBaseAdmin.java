@@ -235,6 +235,7 @@ public final class HBaseAdmin implements AutoCloseable {
     conditions.put("write_acks", copies == 1 ? arguments.required("write_acks") : "all");
     conditions.put("read_acks", copies == 1 ? arguments.required("read_acks") : "one");
     conditions.put("write_copies", copies);
+    conditions.put("fixed", List.of("write_acks"));
     conditions.put("read_copies", 1);
     conditions.put("durability", fsync ? "disk" : "memory");
     conditions.put("compression", families(tables, family -> family.getCompressionType().getName()));
