@@ -359,16 +359,18 @@ def test_several_rounds_have_a_median_and_a_range_and_never_is_no_number(tmp_pat
     assert "6 [4, 20]" in shown
 
 
+NO_FAULT = FaultCost("kill", "any", [], 1, None, 1, 0, None, None, None, None, None, None, None)
+
+
 def test_what_was_not_read_back_is_not_called_nothing() -> None:
     lost = next(figure for figure in OF_RUNS if figure.head == "lost")
-    assert lost.of_run is not None
     run = FaultedRun("run", 1, ASKED, 100.0, [], {}, None, None)
-    assert lost.of_run(run) is None
+    assert lost.of(run, NO_FAULT) is None
     for found, said in (
         (AccountingReport(read_back=True, keys=9), 0),
         (AccountingReport(read_back=True, unreadable=9), None),
     ):
-        assert lost.of_run(replace(run, accounting=accounting.together([found]))) == said
+        assert lost.of(replace(run, accounting=accounting.together([found])), NO_FAULT) == said
 
 
 def verdict(experiment: Path) -> list[str]:

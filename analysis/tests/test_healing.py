@@ -102,7 +102,9 @@ def test_a_standby_that_returns_replays_its_log_and_catches_up() -> None:
 @pytest.mark.parametrize("system", BEGAN)
 def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
     for did in healing(LOGS / system, system, since=80, until=100).values():
-        assert figures(did) == (0, None, [None, None, None])
+        # A primary without standbys does not wait for any.
+        count = None if did.what == "standby acknowledges again" else 0
+        assert figures(did) == (count, None, [None, None, None])
         assert did.hosts == []
 
 
@@ -234,6 +236,37 @@ def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     # While the servers were stopped the crash of the last one was no longer handled.
     found = {did.what: did for did in logs.after(99, 120, zero, {})}
     assert (found["server crash handled"].count, found["server crash handled"].unfinished) == (0, 1)
+
+
+def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path) -> None:
+    scheduled = "AssignmentManager: Scheduled ServerCrashProcedure pid={} for {},16020,1 (carryingMeta=false)"
+    finished = "Finished pid={}, state=SUCCESS; ServerCrashProcedure {},16020,1, splitWal=true, meta=false in 1 sec"
+    starting = "assignment.TransitRegionStateProcedure: Starting pid={}, ppid=9, state=X; {}"
+    assigned = "Finished pid={}, ppid=9, state=SUCCESS; {} in 1.6360 sec"
+    region = "TransitRegionStateProcedure table=t, region={}, ASSIGN"
+    begun = [(11, scheduled.format(7, "a")), (12, starting.format(8, region.format("0a")))]
+    # It was killed, and had nothing of that in its store.
+    again = [(30, scheduled.format(7, "b")), (31, scheduled.format(8, "a")), (35, finished.format(7, "b")),
+             (36, starting.format(10, region.format("0a"))), (37, starting.format(12, region.format("0b"))),
+             (38, assigned.format(12, region.format("0b"))), (39, assigned.format(10, region.format("0a"))),
+             (40, finished.format(8, "a"))]  # fmt: skip
+    (tmp_path / "host1").mkdir()
+    for name, lines in (("log.1", [(0, "starting"), *begun]), ("log", again)):
+        times = [datetime.fromtimestamp(ZERO + at, UTC).strftime("%Y-%m-%d %H:%M:%S,000") for at, _ in lines]
+        text = [f"{time} INFO  [x] {what}\n" for time, (_, what) in zip(times, lines, strict=True)]
+        (tmp_path / "host1" / name).write_text("".join(text), encoding="utf-8")
+    logs = HealingLogs(tmp_path, "hbase", pytest.fail)
+    first, then = ({did.what: figures(did) for did in logs.after(*span, ZERO, {})} for span in ((10, 20), (20, 90)))
+    assert [of["server crash handled"] for of in (first, then)] == [(1, None, [11, 40, 29]), (1, None, [30, 35, 5])]
+    assert [of["region assigned"] for of in (first, then)] == [(1, None, [12, 39, 27]), (1, None, [37, 38, 1])]
+
+
+def test_a_primary_without_standbys_does_not_tell_when_one_acknowledges_again(tmp_path: Path) -> None:
+    name, candidate = "standby acknowledges again", 'standby "host2" is now a candidate for quorum synchronous standby'
+    logs = postgresql(tmp_path, "log", [(0, "starting"), (99, "stopping")])
+    assert {did.what: did.count for did in logs.after(10, 90, ZERO, {})} == {"crash recovery": 0, name: None}
+    logs = postgresql(tmp_path, "log", [(0, "starting"), (3, candidate), (99, "stopping")])
+    assert {did.what: did.count for did in logs.after(10, 90, ZERO, {})} == {"crash recovery": 0, name: 0}
 
 
 def test_a_node_that_returns_while_partitions_migrate_does_not_hide_when_they_began(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@
 The keys are the report's words. `files`, `begin` and `end` are as in log.yml (`server_log`); here a pattern may also do
 without `key`, where a server does one such thing at a time, and `begin` may be missing, where a log only tells of an
 end. What begins again before it ends is done twice, unless there is an amount of it. The group `amount` of `end` is how
-much it was, in `unit`. What is `lasting` goes on, under its key, when the server is started again. A log without a line
-that matches `where` is that of another product, and does not tell.
+much it was, in `unit`. What is `lasting` goes on, under its key, when the server is started again. Where no host's log
+has a line that matches `where`, the logs are those of another product, or of servers that never do this, and do not
+tell.
 
 A server that was started again has its earlier logs in LOG.1, LOG.2, …, the oldest first: together they are its log.
 """
@@ -88,10 +89,10 @@ class _Process:
     host: str
     logs: list[ServerLog]
 
-    def tells(self, kind: _Kind, since: float) -> bool:
-        """Whether its logs would have told of all that happened since then, by the host's clock."""
-        known = kind.entry.where is None or any(work.kind == _WHERE for log in self.logs for work in log.work)
-        return known and bool(self.logs) and self.logs[0].begin <= since
+    @property
+    def is_known(self) -> bool:
+        """Whether a line of its logs says that they tell."""
+        return any(work.kind == _WHERE for log in self.logs for work in log.work)
 
 
 class HealingLogs:
@@ -125,7 +126,9 @@ class HealingLogs:
 
     def _of(self, kind: _Kind, since: float, until: float, began: float, zero: Mapping[str, float]) -> Healing:
         processes = self._processes(kind)
-        if not processes or not all(each.tells(kind, zero.get(each.host, began) + since) for each in processes):
+        tell = kind.entry.where is None or any(each.is_known for each in processes)
+        whole = all(each.logs[0].begin <= zero.get(each.host, began) + since for each in processes)
+        if not (processes and tell and whole):
             return _unknown(kind)
         found: list[tuple[str, Work]] = []
         unfinished: list[float] = []
@@ -202,8 +205,7 @@ def _kind(what: str, entry: _HealingLines) -> _Kind:
         raise BadInputError(f"{what}: files: {files}: must be names of files in the folder of a host")
     end = server_log.regex(f"{what}: end", entry.end)
     begin = None if entry.begin is None else server_log.regex(f"{what}: begin", entry.begin)
-    each_begin = "amount" not in end.groupindex and not entry.lasting
-    lines = [Lines(what, begin, end, each_begin=each_begin, lasting=entry.lasting)]
+    lines = [Lines(what, begin, end, "first" if entry.lasting else "last" if "amount" in end.groupindex else "each")]
     if entry.where is not None:
         lines.append(Lines(_WHERE, None, server_log.regex(f"{what}: where", entry.where)))
     return _Kind(what, entry, Patterns(tuple(files), tuple(lines)))

@@ -106,15 +106,13 @@ class _LogFile(Struct, forbid_unknown_fields=True):
 class Lines:
     """The lines on one kind of work. Without `begin` and a group `ms` only its end is known.
 
-    :ivar each_begin: what begins twice and ends once is done twice; otherwise only the last begin counts
-    :ivar lasting: what begins twice is the same, and goes on; the first begin counts
+    :ivar begins: which of several before one end count; the first, where what begins again is the same, and goes on
     """
 
     kind: str
     begin: re.Pattern[str] | None
     end: re.Pattern[str]
-    each_begin: bool = False
-    lasting: bool = False
+    begins: Literal["first", "last", "each"] = "last"
 
 
 @dataclass(frozen=True)
@@ -201,9 +199,11 @@ def read(path: Path, patterns: Patterns, warn: Warn, begun: Begun | None = None)
         first, last = first or stamp[1], stamp[1]
         for each in patterns.lines:
             if each.begin and (match := each.begin.search(line, stamp.end())):
-                before = begun.get(_key(each, match), [])
-                again = [*before, stamp[1]] if each.each_begin else before if each.lasting else []
-                begun[_key(each, match)] = again or [stamp[1]]
+                of = begun.setdefault(_key(each, match), [])
+                if each.begins == "last":
+                    of.clear()
+                if each.begins != "first" or not of:
+                    of.append(stamp[1])
             elif match := each.end.search(line, stamp.end()):
                 work += _works(each, match, begun, stamp[1])
     begin, end = _seconds(first), _seconds(last)

@@ -72,12 +72,10 @@ def fault_changes(
             figures += _of_healing(first)
         for figure in figures:
             rounds = [_of_rounds(figure, each, trials) for each, trials in ((first, before), (second, after))]
-            found = [[value for value in values if value is not None] for values in rounds]
+            found = [_known(values) for values in rounds]
             if not all(found):
                 continue
-            verdict, reason = _verdict(figure, found[0], found[1], margin) if figure.judged else (None, None)
-            if verdict in ("improvement", "regression", "within") and found != rounds and reason is None:
-                verdict, reason = "inconclusive", "not known in all rounds"
+            verdict, reason = _verdict(figure, rounds[0], rounds[1], margin) if figure.judged else (None, None)
             samples = [[None if value == NEVER else value for value in values] for values in found]
             yield FaultChange(
                 first.trial.system,
@@ -108,9 +106,14 @@ def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -
     return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
 
 
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
 def _verdict(
-    figure: FaultFigure, before: Sequence[float], after: Sequence[float], margin: float
+    figure: FaultFigure, all_before: Sequence[float | None], all_after: Sequence[float | None], margin: float
 ) -> tuple[ChangeVerdict, str | None]:
+    before, after = _known(all_before), _known(all_after)
     if figure.counts_wrong and max(before) == 0 < max(after):
         return "regression", "there was none before"
     finite = [value for value in (*before, *after) if value != NEVER]
@@ -123,6 +126,8 @@ def _verdict(
     worse, better = min(after) > max(before) + known_to, max(after) < min(before) - known_to
     if not enough:
         return "inconclusive", f"{len(before)} and {len(after)} rounds; 4 each would tell"
+    if None in (*all_before, *all_after):
+        return "inconclusive", "not known in all rounds"
     if alike:
         return "within", None
     return ("regression" if worse else "improvement" if better else "inconclusive"), None

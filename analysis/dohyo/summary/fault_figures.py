@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dohyo.evidence.accounting import Accounting
@@ -37,8 +37,7 @@ class FaultFigure:
     """A figure of a fault, or of a run with faults. Less is better, but for the rate before.
 
     :ivar head: its name in tables
-    :ivar of_fault: gives it of a fault; None: not known
-    :ivar of_run: gives it of a run as a whole
+    :ivar of: gives it of a run and one of its faults; None: not known
     :ivar write: the number in words
     :ivar counts_wrong: it counts what no system may do: a single one is one too many
     :ivar judged: whether two experiments are better or worse by it
@@ -46,8 +45,7 @@ class FaultFigure:
     """
 
     head: str
-    of_fault: Callable[[FaultCost], float | None] | None = None
-    of_run: Callable[[FaultedRun], float | None] | None = None
+    of: Callable[[FaultedRun, FaultCost], float | None]
     write: Callable[[float], str] = _seconds
     counts_wrong: bool = False
     judged: bool = True
@@ -60,12 +58,7 @@ class FaultFigure:
 
     def values(self, found: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
         """Of these runs with one of their faults, as far as it is known."""
-        return [value for run, fault in found if (value := self._value(run, fault)) is not None]
-
-    def _value(self, run: FaultedRun, fault: FaultCost) -> float | None:
-        if self.of_fault:
-            return self.of_fault(fault)
-        return self.of_run(run) if self.of_run else None
+        return [value for run, fault in found if (value := self.of(run, fault)) is not None]
 
     def words(self, values: Sequence[float], runs: int | None = None) -> str:
         """The median, and of several runs the range.
@@ -87,14 +80,14 @@ def _reached(seconds: float | None, reached: bool | None) -> float | None:
     return None if reached is None else seconds if reached else NEVER
 
 
-def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun], float | None]:
-    return lambda run: None if run.accounting is None else count(run.accounting)
+def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
+    return lambda run, _: None if run.accounting is None else count(run.accounting)
 
 
-def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun], float | None]:
+def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
     """What is found by reading back: that it is nothing is not known where not everything was read."""
 
-    def found(run: FaultedRun) -> float | None:
+    def found(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0
         whole = run.accounting and run.accounting.read_back and not run.accounting.unreadable
         return number if number or whole else None
@@ -102,33 +95,30 @@ def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun], flo
     return found
 
 
-def _unreadable(run: FaultedRun) -> float | None:
+def _unreadable(run: FaultedRun, _: FaultCost) -> float | None:
     return run.accounting.unreadable if run.accounting and run.accounting.read_back else None
 
 
-BEFORE = FaultFigure("before op/s", of_run=lambda run: run.before_ops_per_second, write=rate)
+def _wrong(head: str, count: Callable[[Accounting], int]) -> FaultFigure:
+    return FaultFigure(head, _read_back(count), write=_count, counts_wrong=True)
+
+
+BEFORE = FaultFigure("before op/s", lambda run, _: run.before_ops_per_second, write=rate)
 OF_FAULTS = (
-    FaultFigure("no success s", lambda fault: fault.zero_seconds),
-    FaultFigure("below half s", lambda fault: fault.low_seconds),
-    FaultFigure("fault to 90 % s", lambda fault: _reached(fault.recovery_seconds, fault.recovered)),
-    FaultFigure("return to 90 % s", lambda fault: _reached(fault.restore_seconds, fault.restored)),
-    FaultFigure("worst p99 ms", lambda fault: fault.worst_p99_ms, write=milliseconds),
+    FaultFigure("no success s", lambda _, fault: fault.zero_seconds),
+    FaultFigure("below half s", lambda _, fault: fault.low_seconds),
+    FaultFigure("fault to 90 % s", lambda _, fault: _reached(fault.recovery_seconds, fault.recovered)),
+    FaultFigure("return to 90 % s", lambda _, fault: _reached(fault.restore_seconds, fault.restored)),
+    FaultFigure("worst p99 ms", lambda _, fault: fault.worst_p99_ms, write=milliseconds),
 )
 OF_RUNS = (
-    FaultFigure("errors", of_run=lambda run: sum(run.errors.values()), write=_count),
-    FaultFigure("maybe", of_run=_accounted(lambda of: of.maybe), write=_count),
-    FaultFigure("lost", of_run=_read_back(lambda of: of.lost + of.missing), write=_count, counts_wrong=True),
-    FaultFigure("stale", of_run=_accounted(lambda of: of.stale_reads), write=_count),
-    FaultFigure(
-        "corrupt", of_run=_read_back(lambda of: of.corrupt + of.corrupt_reads), write=_count, counts_wrong=True
-    ),
-    FaultFigure(
-        "never written",
-        of_run=_read_back(lambda of: of.unwritten + of.unwritten_reads),
-        write=_count,
-        counts_wrong=True,
-    ),
-    FaultFigure("unreadable", of_run=_unreadable, write=_count),
+    FaultFigure("errors", lambda run, _: sum(run.errors.values()), write=_count),
+    FaultFigure("maybe", _accounted(lambda of: of.maybe), write=_count),
+    _wrong("lost", lambda of: of.lost + of.missing),
+    FaultFigure("stale", _accounted(lambda of: of.stale_reads), write=_count),
+    _wrong("corrupt", lambda of: of.corrupt + of.corrupt_reads),
+    _wrong("never written", lambda of: of.unwritten + of.unwritten_reads),
+    FaultFigure("unreadable", _unreadable, write=_count),
 )
 
 
@@ -136,19 +126,20 @@ def of_healing(what: str) -> tuple[FaultFigure, ...]:
     """The figures of one kind of what the servers did to heal."""
 
     def figure(head: str, of: Callable[[FaultCost, Healing], float | None], **more: Any) -> FaultFigure:
-        def of_fault(fault: FaultCost) -> float | None:
+        def found(_: FaultedRun, fault: FaultCost) -> float | None:
             return next((of(fault, did) for did in fault.healing if did.what == what), None)
 
-        return FaultFigure(head, of_fault, **more)
+        return FaultFigure(head, found, write=_tenths, **more)
+
+    def number(head: str, of: Callable[[Healing], float | None]) -> FaultFigure:
+        return replace(figure(head, lambda _, did: of(did)), write=_count, judged=False)
 
     return (
-        figure("times", lambda _, did: did.count, write=_count, judged=False),
-        figure("amount", lambda _, did: did.amount, write=_count, judged=False),
-        figure("first s", lambda fault, did: None if did.begin is None else did.begin - fault.at, write=_tenths),
-        figure("last s", _ended, write=_tenths, never="not finished"),
-        figure(
-            "lasted s", lambda _, did: NEVER if did.unfinished else did.seconds, write=_tenths, never="not finished"
-        ),
+        number("times", lambda did: did.count),
+        number("amount", lambda did: did.amount),
+        figure("first s", lambda fault, did: None if did.begin is None else did.begin - fault.at),
+        figure("last s", _ended, never="not finished"),
+        figure("lasted s", lambda _, did: NEVER if did.unfinished else did.seconds, never="not finished"),
     )
 
 
@@ -174,6 +165,11 @@ class SameFault:
     def name(self) -> str:
         """Such as "kill(node2)"."""
         return str(self.found[0][1])
+
+    def words(self, figures: Iterable[FaultFigure], runs: int | None = None) -> list[str]:
+        """Figures over the runs; of `runs`, where not all of them count."""
+        runs = len(self.found) if runs is None else runs
+        return [figure.words(figure.values(self.found), runs) for figure in figures]
 
     @property
     def healing(self) -> dict[str, list[Healing]]:

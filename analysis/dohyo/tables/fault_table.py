@@ -26,25 +26,22 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         return []
     most = max(len(each.found) for each in found)
     over = f", median [least, most] of {most} runs" if most > 1 else ""
+    of_faults = (BEFORE, *OF_FAULTS)
     lines = [
         [
             label(each.trial),
-            _fault(each),
+            _in_phase(each.name, each),
             f"{statistics.median(fault.at for _, fault in each.found):,.0f}",
-            *(figure.words(figure.values(each.found), len(each.found)) for figure in (BEFORE, *OF_FAULTS)),
+            *each.words(of_faults),
         ]
         for each in found
     ]
-    first = [each for each in found if each.number == 1]
     records = [
-        [
-            label(each.trial) + (f" [{each.phase}]" if each.phase != RUN else ""),
-            *(figure.words(figure.values(each.found), len(each.found)) for figure in OF_RUNS),
-            _by_kind([run for run, _ in each.found]),
-        ]
-        for each in first
+        [_in_phase(label(each.trial), each), *each.words(OF_RUNS), _by_kind([run for run, _ in each.found])]
+        for each in found
+        if each.number == 1
     ]
-    heads = ["system", "fault", "second", *(figure.head for figure in (BEFORE, *OF_FAULTS))]
+    heads = ["system", "fault", "second", *(figure.head for figure in of_faults)]
     return [
         Grid(_TITLE.format(over=over), heads, lines, groups=(1,) * (len(heads) - 2)),
         Grid(
@@ -68,17 +65,15 @@ def _healing(found: Sequence[SameFault], label: Callable[[Trial], str], over: st
             times, *others = of_healing(what)
             # Of a run in which nothing was done there is a number of times alone.
             some = sum(of.count != 0 or bool(of.unfinished) for of in did)
-            cells = [
-                times.words(times.values(each.found), len(did)),
-                *(figure.words(figure.values(each.found), some) for figure in others),
-            ]
-            lines.append([label(each.trial), _fault(each), f"{what} ({units[0]})" if units else what, *cells])
+            cells = [*each.words([times], len(did)), *each.words(others, some)]
+            named = f"{what} ({units[0]})" if units else what
+            lines.append([label(each.trial), _in_phase(each.name, each), named, *cells])
     heads = ["system", "fault", "what", *(figure.head for figure in of_healing(""))]
     return Grid(_HEALING.format(over=over), heads, lines, groups=(1,) * (len(heads) - 3), keys=3)
 
 
-def _fault(of: SameFault) -> str:
-    return of.name + (f" [{of.phase}]" if of.phase != RUN else "")
+def _in_phase(name: str, of: SameFault) -> str:
+    return name + (f" [{of.phase}]" if of.phase != RUN else "")
 
 
 def _by_kind(runs: Sequence[FaultedRun]) -> str:
