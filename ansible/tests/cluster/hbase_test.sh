@@ -17,6 +17,7 @@ trial = pathlib.Path(sys.argv[1])
 found = json.loads((trial / "conditions.json").read_text())
 assert not found["differences"], found
 assert (found["nodes"], found["replication"], found["write_copies"], found["consistency"]) == (4, 3, 3, "strong"), found
+assert (found["fixed"], found["exceeded"]) == (["write_acks"], {}), found
 notes = "; ".join(found["notes"])
 for note in ["regions per table: 16 (4 + 4 + 4 + 4)", "HDFS: 4 DataNodes, 0 blocks", "asyncfs on HDFS", "1 in reserve"]:
     assert note in notes, (note, notes)
