@@ -206,6 +206,19 @@ def test_a_text_of_an_inventory_is_no_list_and_not_null(value: Any) -> None:
     assert problem == "cassandra_password=(not shown): it must be a text or a number"
 
 
+def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
+    """A copy of one is also one of all variables of the host, and took most of the time of a check."""
+
+    class Lazy(list[str]):
+        def __deepcopy__(self, memo: object) -> "Lazy":
+            raise AssertionError
+
+    declared = {"type": "list", "elements": "str", "choices": Lazy(["one", "two"])}
+    assert misfits({"x": Lazy(["one"])}, {"x": declared}) == []
+    [problem] = misfits({"x": Lazy(["three"])}, {"x": declared})
+    assert "three" in problem
+
+
 @pytest.mark.parametrize("port", [0, 65536])
 def test_a_port_is_refused_before_anything_starts(port: int, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=f"cassandra_cql_port={port}: must be a port, 1 to 65535"):

@@ -358,6 +358,15 @@ def texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
+def plain(value: Any) -> Any:
+    """The same without Ansible's own kinds of list and dict: a copy of one is also one of all variables of the host."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return value
+
+
 CONTAINERS: dict[str, type] = {"list": list, "dict": dict}
 
 
@@ -377,14 +386,14 @@ def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
     for name, value in values.items():
         option = options[name]
         shown = "(not shown)" if option.get("no_log") else repr(value)
-        spec = {key: option[key] for key in ("type", "elements", "choices", "no_log") if key in option}
+        spec = {key: plain(option[key]) for key in ("type", "elements", "choices", "no_log") if key in option}
         kind = option.get("type", "str")
         pattern = option.get("pattern", "[0-9]{1,9}" if kind == "int" else ".*")
         container = CONTAINERS.get(kind)
         parts = value.values() if container is dict and isinstance(value, dict) else value if container else [value]
         if container and not isinstance(value, container):
             found.append(f"{name}={shown}: must be a {kind}")
-        elif errors := ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages:
+        elif errors := ArgumentSpecValidator({name: spec}).validate({name: plain(value)}).error_messages:
             found += errors
         elif not all(isinstance(part, str | int | float) for part in parts):
             found.append(f"{name}={shown}: {'each value' if container else 'it'} must be a text or a number")
