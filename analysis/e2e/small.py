@@ -13,7 +13,7 @@ ROLES = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text(encoding="u
 # Nobody looks at a speed here: what else the machine does makes no run invalid, and a server may answer late. A client,
 # which is alone, may begin as late as its window.
 SETTINGS = {
-    "warmuptime": "2",
+    "warmuptime": "1",
     "operationtimeout": "30000",
     "threadcount": "2",
     "canary": "false",
