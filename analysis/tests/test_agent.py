@@ -48,6 +48,26 @@ def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path)
     assert "signal KILL" in ended["words"]
 
 
+def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(tool: Path) -> None:
+    home = tool.parent.parent
+    subprocess.run(
+        [tool, "start", "host-metrics", home, "samples", "log", "sh", "-c", "echo sample; sleep 60"], check=True
+    )
+    subprocess.run([tool, "stop", "host-metrics", "0"], check=True)
+    (home / "run/fault-here").mkdir()
+    (home / "run/fault-here/done.jsonl").touch()
+    begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "", "faults": str(home / "run/fault-here")}
+    try:
+        told(tool, begin, {"do": "finish"})
+        assert (
+            "runs"
+            in subprocess.run([tool, "status", "host-metrics"], capture_output=True, text=True, check=True).stdout
+        )
+        assert (home / "samples.1").read_text() == "sample\n"
+    finally:
+        subprocess.run([tool, "stop", "host-metrics", "0"], check=True)
+
+
 def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     """PostgreSQL's connections are processes that live as long as the server does."""
     busy = "import time\nwhile time.process_time() < 1: pass\ntime.sleep(60)"

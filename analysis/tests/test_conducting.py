@@ -48,6 +48,11 @@ class Stage:
                 break
             self.now = min(end, self.now + 0.5)
 
+    def until(self, at: float) -> None:
+        """Up to that time, and what was decided then arrives."""
+        self.step(at - self.now)
+        self.step()
+
     def _answer(self, host: str, message: dict[str, Any]) -> None:
         if message["do"] == "ping":
             there = (self.now + 0.0005 + AHEAD[host]) * 1e9
@@ -320,6 +325,119 @@ def test_a_server_that_ends_by_itself_in_a_run_with_faults_is_named_and_a_result
     assert (outcome["valid"], outcome["failure"]) == (True, "")
     assert {outcome["nodes"][host]["state"] for host in ("host1", "host3")} == {"ended"}
     assert "cassandra on host3 ended" in outcome["nodes"]["host3"]["reason"]
+
+
+POWER = [
+    {"kind": "power", "target": "node2", "at": 2.0, "hosts": ["host3"]},
+    {"kind": "start", "target": "node2", "at": 4.0, "hosts": ["host3"]},
+]
+
+
+def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
+    stage = Stage(faults=POWER)
+    stage.ready()
+    measure = stage.conductor.measure
+    stage.until(measure + 2)
+    assert stage.told["host3"] == ["begin", "start", "power"]
+    stage.conductor.lost("host3", "Connection reset", stage.now)
+    stage.conductor.switched("host3", False, measure + 2, measure + 2.5, None)
+    stage.dead.add("host3")
+    stage.until(measure + 4)
+    assert stage.told["host3"][-1] == "power"
+    stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
+    stage.step(0.5)
+    # Nobody answers yet, and it is tried again; its clock is another one then.
+    stage.conductor.lost("host3", "Connection refused", stage.now)
+    stage.dead.remove("host3")
+    stage.told["host3"].clear()
+    AHEAD["host3"] += 40
+    try:
+        stage.step(1.0)
+        for _ in range(READINGS + 2):
+            stage.step()
+        assert stage.told["host3"] == ["connect", "begin", "start"]
+        assert stage.starts["host3"]["window"][0] == pytest.approx(measure + AHEAD["host3"], abs=1e-3)
+        # The agent that is there after the boot finds no server of before it.
+        stage.say("host3", "server", name="cassandra", words="vanished", at=stage.now + AHEAD["host3"])
+        done(stage, "host3", 1, "start", 7.0)
+        done(stage, "host3", 1, "start", 7.0)
+        for host, at in (("host1", 10.0), ("host3", 12.5)):
+            stage.say(host, "fault", done={"whole": measure + at + AHEAD[host]})
+    finally:
+        AHEAD["host3"] -= 40
+    stage.step()
+    for host in ("host1", "host2"):
+        stage.end(host)
+    stage.step()
+    stage.step()
+    outcome = stage.report()
+    assert outcome["valid"], outcome["failure"]
+    assert (outcome["nodes"]["host3"]["state"], outcome["nodes"]["host3"]["cpu_seconds"]) == ("ran", None)
+    assert [event["what"] for event in outcome["events"]] == [
+        "fault: power off", "fault: power on", "fault: start of cassandra",
+    ]  # fmt: skip
+    found = faults(stage.conductor, "as asked")
+    power, start = found["events"]
+    assert (power["planned"], power["began"], power["done"]) == (2.0, 2.0, 2.5)
+    # It began when the host was switched on, and was done when its servers had been started.
+    assert (start["began"], start["done"]) == (pytest.approx(4.0, abs=2e-3), pytest.approx(7.1, abs=2e-3))
+    assert (found["undone"], found["whole"]) == ([], 12.5)
+
+
+def test_the_end_of_the_window_switches_a_host_on() -> None:
+    stage = Stage(faults=POWER[:1], silence=1000.0)
+    stage.ready()
+    measure = stage.conductor.measure
+    stage.until(measure + 9)
+    stage.conductor.switched("host3", False, measure + 2, measure + 2.5, None)
+    assert stage.told["host3"].count("power") == 1
+    stage.step(1)
+    stage.step()
+    assert stage.told["host3"].count("power") == 2
+
+
+def test_a_host_that_cannot_be_switched_off_stays_and_the_fault_says_why() -> None:
+    stage = Stage(faults=POWER)
+    stage.ready()
+    measure = stage.conductor.measure
+    stage.until(measure + 3)
+    stage.conductor.switched("host3", False, measure + 2, measure + 3, "dohyo_power_off ended with exit code 1: no")
+    stage.step(2)
+    assert stage.told["host3"].count("power") == 1
+    done(stage, "host3", 1, "start", 4.0, error="all processes run already")
+    stage.say("host3", "server", name="cassandra", words="killed", at=stage.now + AHEAD["host3"])
+    errors = [each["hosts"]["host3"]["error"] for each in faults(stage.conductor, "as asked")["events"]]
+    assert errors == ["dohyo_power_off ended with exit code 1: no", "all processes run already"]
+    assert stage.report()["nodes"]["host3"]["state"] == "ended"
+
+
+@pytest.mark.parametrize("how", ["no answer", "no command"])
+def test_a_host_that_stays_off_costs_the_run_its_numbers_and_nobody_waits_for_ever(how: str) -> None:
+    stage = Stage(faults=POWER, boot=20, undo=60, bound=1000.0, silence=1000.0)
+    stage.ready()
+    measure = stage.conductor.measure
+    stage.until(measure + 2)
+    stage.conductor.switched("host3", False, measure + 2, measure + 2.5, None)
+    stage.dead.add("host3")
+    stage.step(2)
+    if how == "no answer":
+        stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
+        stage.until(measure + 23)
+        why = "it does not answer"
+    else:
+        stage.conductor.switched("host3", True, measure + 4, measure + 4.5, "dohyo_power_on ended with exit code 7: no")
+        why = "power on failed: dohyo_power_on ended with exit code 7: no"
+    assert "readback" not in stage.told["host1"]
+    stage.say("host1", "fault", done={"whole": stage.now})
+    stage.step(4)
+    assert stage.told["host1"][-1] == "readback"
+    for host in ("host1", "host2"):
+        stage.end(host)
+    stage.step(1)
+    outcome = stage.report()
+    assert not outcome["valid"]
+    assert why in outcome["failure"]
+    assert stage.conductor.hosts["host3"].lost
 
 
 def test_servers_that_are_not_ready_again_do_not_keep_the_clients_for_ever() -> None:

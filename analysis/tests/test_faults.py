@@ -138,6 +138,12 @@ def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
         ("kill(any)@60s, start(node2+seed)@90s", r"nothing to end on node1 then, only kill\(any\)@60s is before it"),
         ("kill(b)@60s, start(c)@90s", r"nothing to end on c then, only kill\(b\)@60s is before it"),
         (
+            "power(any)@1s, partition(seed)@2s",
+            r"^partition\(seed\)@2s: node2 is off then \(power\(any\)@1s\); start it",
+        ),
+        ("power(any)@1s, kill(node2)@2s", r"^kill\(node2\)@2s: node2 is off then"),
+        ("partition(any)@1s, power(any)@2s, heal@3s", r"^heal@3s: node2 is off then"),
+        (
             "stop(node2)@1s, start(node2)@2s, start(node2)@3s",
             r"^start\(node2\)@3s: .* on node2 then, only stop\(node2\)@1s, start\(node2\)@2s is before it",
         ),
@@ -148,6 +154,7 @@ def test_what_ends_a_fault_is_for_the_same_hosts(text: str, why: str) -> None:
         check_place(parse(text), "mysql", 4)
     check_place(parse("kill(any+node3)@60s, start(node2)@90s, start(node3)@91s"), "mysql", 4)
     check_place(parse("kill(seed)@60s, start(any)@90s"), "mysql", 1)
+    check_place(parse("kill(any)@1s, power(any)@2s, kill(seed)@3s, start(any+seed)@4s, power(any)@5s"), "mysql", 4)
 
 
 def test_names_of_hosts_are_known_when_the_trial_begins() -> None:
@@ -194,7 +201,8 @@ def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
 
 def test_the_program_knows_all_kinds() -> None:
     program = (ANSIBLE / "roles/service/files/fault").read_text(encoding="utf-8")
-    assert all(f"def _{kind}(" in program for kind in faults.KINDS)
+    # The controller switches hosts.
+    assert [kind for kind in faults.KINDS if f"def _{kind}(" not in program] == [faults.POWER]
 
 
 # ---- What is done ----
@@ -234,7 +242,7 @@ def service(home: Path, *words: Any) -> str:
 
 def serve(home: Path, *events: tuple[str, float]) -> Path:
     listed = [{"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate(events)]
-    plan = {"role": "db", "spared": ["db-keys"], "patience": 20, "events": listed}
+    plan = {"role": "db", "spared": ["db-keys"], "unit": "", "patience": 20, "events": listed}
     subprocess.run([home / "bin/fault", "serve", home, "here"], input=json.dumps(plan), text=True, check=True)
     return home / "run/fault-here"
 
@@ -298,8 +306,33 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
     assert whole["whole"] >= began + 1.5
     wait_for(lambda: works(home))
     assert (home / "err.1").exists()  # the log of before
+    assert "beat" in (home / "out.1").read_text()
     assert "db-keys" not in f"{kill['what']} {start['what']}"
     assert service(home, "status", "db-keys") == spared
+
+
+def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_on(home: Path) -> None:
+    folder = home / "run/fault-here"
+    folder.mkdir()
+    events = [("pause", -2), ("power", -1), ("start", -0.5), ("pause", 1), ("resume", 1.2)]  # the window begins soon
+    listed = [{"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate(events)]
+    plan = {"role": "db", "servers": ["db"], "unit": "", "patience": 20, "events": listed}
+    (folder / "plan").write_text(json.dumps(plan))
+    (folder / "done.jsonl").touch()
+    # Of before: paused processes and the agent are gone.
+    (folder / "changed").write_text(json.dumps({"pause": [[1, 0]]}))
+    (folder / "agent").write_text("1 0\n")
+    service(home, "stop", "db", 0)
+    booted = subprocess.Popen([home / "bin/fault", "boot", home, "here"])
+    time.sleep(0.5)
+    assert "ended" in service(home, "status", "db")
+    begin(folder, 2)
+    wait_for(lambda: is_whole(folder))
+    assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
+        (2, "start", None), (3, "pause", None), (4, "resume", None),
+    ]  # fmt: skip
+    assert booted.wait(10) == 0
+    wait_for(lambda: works(home))
 
 
 def test_what_the_scenario_does_not_undo_the_end_of_the_window_does(home: Path) -> None:
@@ -396,7 +429,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
     with apart(home, "net") as run:
         for words in ("link set lo up", "address add 10.9.9.1/32 dev lo", "address add 10.9.9.2/32 dev lo"):
             run("ip", *words.split())
-        plan = {"role": "db", "spared": [], "patience": 20, "folders": []}
+        plan = {"role": "db", "spared": [], "unit": "", "patience": 20, "folders": []}
         assert run(home / "bin/fault", "check", "partition", stdin=plan) == run("nft", "list", "tables") == ""
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
         event = {"n": 0, "kind": "partition", "at": 0.1, "apart": ["10.9.9.1", "2001:db8::1"]}
@@ -420,7 +453,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
     disk = tmp_path / "disk"
     disk.mkdir()
     with apart(home, "mount") as run:
-        plan = {"role": "db", "spared": [], "patience": 20, "folders": [str(disk)]}
+        plan = {"role": "db", "spared": [], "unit": "", "patience": 20, "folders": [str(disk)]}
         assert "is no file system of its own" in run(home / "bin/fault", "check", "fill", stdin=plan)
         run("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", disk)
         assert run(home / "bin/fault", "check", "fill", stdin=plan) == ""
@@ -451,15 +484,15 @@ def io_max(unit: str) -> str:
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/run/systemd/system").exists(), reason="needs root and systemd")
 def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_path: Path) -> None:
-    plan = {"role": "slow", "spared": [], "patience": 20, "folders": [str(tmp_path)]}
+    plan = {"role": "slow", "spared": [], "unit": "", "patience": 20, "folders": [str(tmp_path)]}
 
     def said(*words: Any, stdin: Any = "") -> str:
         argv = list(map(str, words))
         return subprocess.run(argv, input=json.dumps(stdin), stdout=subprocess.PIPE, text=True, check=True).stdout
 
     check = (home / "bin/fault", "check", "slow")
-    assert "takes units of systemd; set dohyo_systemd: true" in said(*check, stdin={**plan, "units": False})
-    if why := said(*check, stdin={**plan, "units": True}):
+    assert "takes units of systemd; set dohyo_systemd: true" in said(*check, stdin=plan)
+    if why := said(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
         pytest.skip(why)
     unit, file = f"dohyo-test-{os.getpid()}.service", tmp_path / "written"
     writes = f"while :; do dd if=/dev/zero of={file} bs=16k count=1 oflag=append,dsync conv=notrunc; done"

@@ -309,6 +309,19 @@ def test_a_boot_and_a_new_disk_leave_gaps(tmp_path: Path) -> None:
     assert of_host(found, "vdb")["disk_utilisation"].tolist() == [0.0] * count(found, "vdb")
 
 
+def test_samples_before_the_host_was_off_are_in_files_of_their_own(tmp_path: Path) -> None:
+    lines = content()
+    lines[0]["boot"] = "one"
+    path = written(tmp_path / FILE, [lines[0], *lines[8:]])
+    whole = count(read(path, pytest.fail))
+    written(tmp_path / f"{FILE}.2", [lines[0], *lines[5:8]])
+    cut = written(tmp_path / f"{FILE}.1", lines[:5])
+    cut.write_bytes(cut.read_bytes()[:-4])
+    found = read(path, pytest.fail)
+    assert count(found) == 3 - 1 + 2 + whole  # none is from one file to the next
+    assert found.time.tolist() == sorted(found.time)
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -7,6 +7,7 @@ the figures mean.
 
 from __future__ import annotations
 
+import itertools
 import math
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -143,13 +144,16 @@ def read(path: Path, warn: Warn) -> Samples:
     """Reads a host's samples; what cannot be read is a warning and leaves a gap.
 
     A counter that has become smaller (it wrapped, a device was exchanged, the host booted) makes its figures of that
-    second unknown, never negative.
+    second unknown, never negative. Of a host that was switched off the samples before that are in FILE.1, FILE.2, …
     """
     host: Mapping[str, Any] = {}
     devices: list[str | None] = []
     values = array("d")
     before: _Sample | None = None
-    for content in _objects(path, limited(path, warn)):
+    earlier = [each for each in path.parent.glob(f"{path.name}.[0-9]*") if each.suffix[1:].isdecimal()]
+    # That these end within a line is no news.
+    cut = [_objects(each, lambda _: None) for each in sorted(earlier, key=lambda each: int(each.suffix[1:]))]
+    for content in itertools.chain(*cut, _objects(path, limited(path, warn))):
         if isinstance(content, _Sample):
             for device, row in _rows(before, content) if before else ():
                 devices.append(device)
@@ -157,6 +161,7 @@ def read(path: Path, warn: Warn) -> Samples:
             before = content
         else:
             host = {**host, **content}
+            before = None if "boot" in content else before  # the first line of a file
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
     facts = records.decoded(host, _Host, lambda what: warn(f"{path}: {what}"))
     return Samples(

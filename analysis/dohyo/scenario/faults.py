@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from dohyo.bad_input import BadInputError, unknown
 
 NONE = "none"
-PARTITION, HEAL, SLOW = "partition", "heal", "slow"
+PARTITION, HEAL, SLOW, POWER, START = "partition", "heal", "slow", "power", "start"
 # Bytes a second that a slow server reads, and writes, if the fault does not say.
 SLOW_RATE = "1MB"
 # What ends a fault of each kind.
-ENDS = {"kill": "start", "stop": "start", "pause": "resume", PARTITION: HEAL, "fill": "free", SLOW: "normal"}
-# What needs no root, and no hosts of its own.
-OF_PROCESSES = ("kill", "stop", "start", "pause", "resume")
+ENDS = {
+    "kill": START,
+    "stop": START,
+    POWER: START,
+    "pause": "resume",
+    PARTITION: HEAL,
+    "fill": "free",
+    SLOW: "normal",
+}
+# What is done to processes; all else needs root, and hosts of its own.
+OF_PROCESSES = ("kill", "stop", START, "pause", "resume")
+ROOTED = tuple(kind for kind in ENDS if kind not in OF_PROCESSES)
 KINDS = (*ENDS, *dict.fromkeys(ENDS.values()))
 ANY, SEED, LEADER = "any", "seed", "leader"
 # The systems whose first host has a role that the others do not have.
@@ -202,12 +211,15 @@ def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tu
 
 
 def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
-    """Checks that what ends a fault is for hosts that have one.
+    """Checks that what ends a fault is for hosts that have one, and that nothing but a start is for a host that is off.
 
     :raises BadInputError: naming both
     """
     hurt: dict[tuple[str, str], Fault] = {}  # what ends it, host -> the fault
     for number, (fault, hosts) in enumerate(planned):
+        for host in hosts if fault.kind != START else []:
+            if (off := hurt.get((START, host))) is not None and off.kind == POWER:
+                raise BadInputError(f"{fault}: {host} is off then ({off}); start it before, or leave it out")
         if end := ENDS.get(fault.kind):
             hurt |= {(end, host): fault for host in hosts}
             continue
@@ -259,6 +271,7 @@ def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, objec
     return [
         {
             "kind": fault.kind,
+            "rooted": fault.kind in ROOTED,
             "target": fault.target,
             "rate": fault.rate,
             "at": fault.at,

@@ -22,11 +22,13 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.text.converters import to_text
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ansible_private import connection_of, ssh_command
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
+from conducting.power import Commands
 from conducting.report import faults, report, sentences
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
@@ -71,6 +73,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 # What is prepared on the hosts to be done in the window (docs/faults.md): as asked for, and as a list.
                 "faults_asked": {"type": "str", "default": ""},
                 "faults": {"type": "list", "elements": "dict", "default": []},
+                # By host that is switched, `off` and `on`: the words of the commands, on the controller.
+                "power": {"type": "dict", "default": {}},
+                # Seconds after the window for faults to be undone, and for a host to answer after it was switched on.
+                "undo": {"type": "float", "required": True},
+                "boot": {"type": "float", "required": True},
                 # Of the clients' starts, and of what is known of their clocks, for a valid run.
                 "skew_limit_ms": {"type": "float", "required": True},
             }
@@ -86,12 +93,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             bound=arguments["bound"],
             silence=arguments["silence"],
             faults=arguments["faults"],
+            undo=arguments["undo"],
+            boot=arguments["boot"],
         )
         folder = Path(arguments["folder"])
         hosts = (task_vars or {})["hostvars"]
         commands = {name: self._command(hosts[name], begin["tool"]) for name, begin in plan.agents.items()}
         conductor = Conductor(plan, clock())
-        conduct(conductor, commands, Mirror(folder).keep)
+        power = {name: Commands(**each) for name, each in arguments["power"].items()}
+        conduct(conductor, commands, Mirror(folder).keep, power, Display().warning)
         outcome = report(conductor, arguments["skew_limit_ms"], measured=arguments["measured"])
         folder.mkdir(parents=True, exist_ok=True)
         files = {"clients.json": outcome, "faults.json": faults(conductor, arguments["faults_asked"])}
@@ -102,7 +112,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         return {
             "changed": True,
             "notes": sentences(arguments["phase"], outcome),
-            "vanished": [name for name, host in conductor.hosts.items() if host.lost],
+            "vanished": [
+                name for name, host in conductor.hosts.items() if host.lost or host.power in ("off", "booting")
+            ],
             "clients": outcome,
         }
 

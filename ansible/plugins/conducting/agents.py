@@ -7,11 +7,12 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
 from .conductor import Conductor
+from .power import Commands, Switch
 
 TICK_SECONDS = 0.05
 # Wall-clock time that does not step: what it was when this program began, and what has passed since.
@@ -72,11 +73,15 @@ class Connection:
         lines = [line for line in self.words.decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1].strip() if lines else f"its connection ended with exit code {self._process.returncode}"
 
-    def close(self) -> None:
-        """Lets go of the host: an agent that still runs sees the end of its input, and stops its client."""
-        self.input.close()
+    def close(self, patience: float = 1) -> None:
+        """Lets go of the host: an agent that still runs sees the end of its input, and stops its client.
+
+        :param patience: seconds for the process to end by itself
+        """
+        with suppress(OSError):
+            self.input.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
+            self._process.wait(patience)
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
@@ -84,41 +89,110 @@ class Connection:
         self.errors.close()
 
 
+class Connections:
+    """One to each host, which may be opened anew."""
+
+    def __init__(self, commands: Mapping[str, Sequence[str | bytes]]) -> None:
+        self._commands = commands
+        self._selector = selectors.DefaultSelector()
+        self._open: dict[str, Connection] = {}
+
+    def open(self, host: str) -> None:
+        """Starts an agent."""
+        self.drop(host)
+        connection = self._open[host] = Connection(host, self._commands[host])
+        self._selector.register(connection.output, selectors.EVENT_READ, connection)
+        self._selector.register(connection.errors, selectors.EVENT_READ, connection)
+
+    def send(self, host: str, message: dict[str, Any]) -> None:
+        """Sends to the agent of a host, if its power is on."""
+        if host in self._open:
+            self._open[host].send(message)
+
+    def drop(self, host: str) -> None:
+        """Ends what leads to a host that is off."""
+        connection = self._open.pop(host, None)
+        if connection is not None:
+            self._ignore(connection.output)
+            self._ignore(connection.errors)
+            connection.close(0)
+
+    def heard(self) -> Iterator[Connection]:
+        """Those from which there are messages, or that have ended; waits a moment for some."""
+        for key, _ in self._selector.select(TICK_SECONDS):
+            connection = key.data
+            if key.fileobj is connection.output:
+                yield connection
+            elif not connection.receive_errors():
+                self._ignore(connection.errors)
+
+    def end(self, connection: Connection) -> None:
+        """Nothing more comes from it."""
+        self._ignore(connection.output)
+
+    def close(self) -> None:
+        """Lets go of all hosts."""
+        self._selector.close()
+        for connection in self._open.values():
+            connection.close()
+
+    def _ignore(self, pipe: IO[bytes]) -> None:
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(pipe)
+
+
 def conduct(
     conductor: Conductor,
     commands: Mapping[str, Sequence[str | bytes]],
     keep: Callable[[str, str, str], None],
+    power: Mapping[str, Commands],
+    warn: Callable[[str], None],
 ) -> None:
     """Opens a connection to every host and lets the conductor have its way until it is over.
 
     :param commands: by host, what starts its agent
     :param keep: gets host, file name and new text of every log
+    :param power: by host, what switches it off and on; only of those that are to be switched
+    :param warn: gets a sentence about a host that stays off
     """
     parent = os.getppid()
-    connections: dict[str, Connection] = {}
-    selector = selectors.DefaultSelector()
+    connections = Connections(commands)
+    switches = {host: Switch(of_host, clock) for host, of_host in power.items()}
     try:
-        for host, command in commands.items():
-            connection = connections[host] = Connection(host, command)
-            selector.register(connection.output, selectors.EVENT_READ, connection)
-            selector.register(connection.errors, selectors.EVENT_READ, connection)
+        for host in commands:
+            connections.open(host)
         while not conductor.over:
             for host, message in conductor.take_outbox():
-                connections[host].send(message)
-            for key, _ in selector.select(TICK_SECONDS):
-                connection = key.data
-                if key.fileobj is connection.errors:
-                    if not connection.receive_errors():
-                        selector.unregister(connection.errors)
-                elif not _deliver(connection, conductor, keep):
-                    selector.unregister(connection.output)
+                _carry_out(host, message, connections, switches)
+            for connection in connections.heard():
+                if not _deliver(connection, conductor, keep):
+                    connections.end(connection)
+            for host, switch in switches.items():
+                _look_at(host, switch, connections, conductor)
             if os.getppid() != parent:
                 conductor.fail("ansible-playbook was killed", clock())
             conductor.tick(clock())
     finally:
-        selector.close()
-        for connection in connections.values():
-            connection.close()
+        connections.close()
+        for host, switch in switches.items():
+            if error := switch.restore():
+                warn(f"{host} may be off: {error}; switch it on by hand")
+
+
+def _carry_out(host: str, message: dict[str, Any], connections: Connections, switches: Mapping[str, Switch]) -> None:
+    if message["do"] == "power":
+        switches[host].turn(message["on"])
+    elif message["do"] == "connect":
+        connections.open(host)
+    else:
+        connections.send(host, message)
+
+
+def _look_at(host: str, switch: Switch, connections: Connections, conductor: Conductor) -> None:
+    for on, began, ended, error in switch.ended():
+        if not on and error is None:
+            connections.drop(host)
+        conductor.switched(host, on, began, ended, error)
 
 
 def _deliver(connection: Connection, conductor: Conductor, keep: Callable[[str, str, str], None]) -> bool:

@@ -31,8 +31,8 @@ STOP_SECONDS = 14.0
 FINISH_SECONDS = 5.0
 # One client alone begins that soon; it only has to notice its start file.
 ALONE_SECONDS = 0.2
-# For the end of a window to undo faults, beyond the time that `fault` gives the servers to be ready again (READY).
-UNDO_SECONDS = 420.0
+# Between two attempts to connect to a host that boots.
+RECONNECT_SECONDS = 1.0
 # An end of a server's process is seen that much before, or after, the fault that was its cause.
 TOGETHER_SECONDS = 1.0
 # From "the rate is steady" to the measured window, at least: the hosts are busy now, and a client looks every 50 ms.
@@ -52,7 +52,10 @@ class Plan:
     :ivar bound: from the agreed instant to when a client must have ended
     :ivar patience: a host that answers no ping for so long has vanished
     :ivar silence: a client whose logs do not grow for so long in the measured window hangs
-    :ivar faults: those that are prepared on the hosts, in the order of their times: ``kind``, ``target``, ``at``, …
+    :ivar faults: in the order of their times: ``kind``, ``target``, ``at``, ``hosts``, …; all but ``power`` are
+        prepared on the hosts
+    :ivar undo: seconds after the window for faults to be undone, and for the servers to be ready again
+    :ivar boot: seconds for a host to answer after it was powered on, which may be among them
     """
 
     agents: Mapping[str, Message]
@@ -66,6 +69,8 @@ class Plan:
     patience: float = SILENCE_SECONDS
     silence: float = 30
     faults: Sequence[Message] = ()
+    undo: float = 420
+    boot: float = 600
 
 
 @dataclass
@@ -119,7 +124,14 @@ class Node:
 
 @dataclass
 class Host:
-    """A host with a client, servers, or both."""
+    """A host with a client, servers, or both.
+
+    :ivar power: on, off (or going off), booting (switched on, no answer yet) or back (its clock is read anew)
+    :ivar switched: when it was last switched off, or on
+    :ivar attempt: when to connect to it again
+    :ivar was_off: in this run
+    :ivar awaits_start: its servers have not been started since
+    """
 
     name: str
     client: Client | None
@@ -132,6 +144,11 @@ class Host:
     lost: bool = False
     finished: bool = False
     pinged: float = 0.0
+    power: str = "on"
+    switched: float = 0.0
+    attempt: float | None = None
+    was_off: bool = False
+    awaits_start: bool = False
     has_faults: bool = False  # they are prepared there
     done: list[Message] = field(default_factory=list)  # of them
     whole: list[float | None] = field(
@@ -164,6 +181,7 @@ class Conductor:
         self._next_launch = now
         self._progress = Progress(self._clients())
         self._judged = 0  # seconds of it
+        self._switched: set[int] = set()  # the faults that have switched hosts off, or on
         self._undone = not any(host.has_faults for host in self.hosts.values())
         for name, begin in plan.agents.items():
             self._send(name, "begin", **begin)
@@ -184,11 +202,9 @@ class Conductor:
         host.heard = now
         match message["is"]:
             case "pong":
-                host.clock.add(message["sent"], message["time"] / 1e9, now)
-                if self._reads_on(host):
-                    self._ping(host, now)
+                self._clock_read(host, message, now)
             case "hello":
-                host.greeted = True
+                self._greeted(host, now)
             case "ready":
                 if host.client is not None and host.client.state == "launched":
                     host.client.state = "ready"
@@ -208,7 +224,10 @@ class Conductor:
     def lost(self, name: str, why: str, now: float) -> None:
         """The connection to a host is gone."""
         host = self.hosts[name]
-        if host.lost or host.finished:
+        if host.lost or host.finished or host.power == "off":
+            return
+        if host.power in ("booting", "back") and now - host.switched < self.plan.boot:
+            host.power, host.attempt = "booting", now + RECONNECT_SECONDS
             return
         host.lost = True
         if not host.greeted:
@@ -223,6 +242,27 @@ class Conductor:
         # Servers alone may vanish: how the others do without them is a result.
         if host.client is not None or self.agreed is None:
             self.fail(what, now)
+
+    def switched(self, name: str, on: bool, began: float, ended: float, error: str | None) -> None:
+        """The inventory's command that switches a host on, or off, has ended; the error says why it failed."""
+        host = self.hosts[name]
+        what = "power on" if on else "power off"
+        if not on:
+            offset = self._offset(host)
+            times = {"began": began + offset, "done": None if error else ended + offset}
+            self._note_fault(
+                host, {"n": self._last(name, "power"), "kind": "power", **times, "what": what, "error": error}
+            )
+            if error:
+                host.power, host.heard, host.awaits_start = "on", ended, False
+                if host.node is not None:
+                    host.node.down = None
+        elif error:
+            host.switched = -self.plan.boot  # nobody waits for it
+            self.lost(name, f"{what} failed: {error}", ended)
+        else:
+            self.events.append((began, name, f"fault: {what}"))
+            host.attempt = ended
 
     def fail(self, why: str, now: float) -> None:
         """Gives up: all clients stop."""
@@ -247,6 +287,9 @@ class Conductor:
                 self.lost(host.name, f"no answer for {silent:.0f} s (powered off, hung, or cut off)", now)
             elif now - host.pinged >= PING_SECONDS:
                 self._ping(host, now)
+        for host in self.hosts.values():
+            if host.power == "booting" and not host.lost:
+                self._await_boot(host, now)
         if not self.failure and not self._finishing:
             if self.agreed is None:
                 self._prepare(now)
@@ -279,12 +322,16 @@ class Conductor:
         self.agreed = now + (self.plan.start_delay if len(self._clients()) > 1 else ALONE_SECONDS)
         self.measure = self.agreed + self.plan.warmup
         for host in self._living():
-            host.reading = host.clock.best
-            offset = host.reading.offset
-            window = self._window(offset)
-            self._send(host.name, "start", at=self.agreed + offset, window=window, compilers=self.plan.steady)
+            self._start(host)
             if host.client is not None:
                 host.client.state, host.client.grew = "running", self.measure
+
+    def _start(self, host: Host) -> None:
+        assert self.agreed is not None  # noqa: S101 - for the type checker
+        host.reading = host.clock.best
+        offset = host.reading.offset
+        window = self._window(offset)
+        self._send(host.name, "start", at=self.agreed + offset, window=window, compilers=self.plan.steady)
 
     def _window(self, offset: float) -> list[float | None]:
         assert self.measure is not None  # noqa: S101 - for the type checker
@@ -315,6 +362,7 @@ class Conductor:
     def _watch(self, now: float) -> None:
         assert self.agreed is not None  # noqa: S101 - for the type checker
         self._warm_up(now)
+        self._switch(now)
         self._read_back(now)
         for host in self._living():
             client = host.client
@@ -327,12 +375,49 @@ class Conductor:
                     f"the client on {host.name} hangs: it has reported nothing since{self._when(client.grew)}", now
                 )
 
+    def _switch(self, now: float) -> None:
+        """Switches hosts off, and on, when it is time; on also at the end of the window."""
+        assert self.measure is not None  # noqa: S101 - for the type checker
+        for number, fault in enumerate(self.plan.faults):
+            if number not in self._switched and now >= self.measure + fault["at"]:
+                self._switched.add(number)
+                for name in fault["hosts"]:
+                    if fault["kind"] == "power":
+                        self._turn(self.hosts[name], "off", now)
+                    elif fault["kind"] == "start" and self.hosts[name].power == "off":
+                        self._turn(self.hosts[name], "booting", now)
+        for host in self.hosts.values():
+            if host.power == "off" and now >= self.measure + (self.plan.duration or 0.0):
+                self._turn(host, "booting", now)
+
+    def _turn(self, host: Host, power: str, now: float) -> None:
+        host.power, host.switched, host.attempt = power, now, None
+        if power == "off":
+            host.was_off = host.awaits_start = True
+            if host.node is not None:
+                host.node.down = now
+        self._send(host.name, "power", on=power == "booting")
+
+    def _await_boot(self, host: Host, now: float) -> None:
+        waited = now - host.switched
+        if waited > self.plan.boot:
+            self.lost(host.name, f"it does not answer {waited:.0f} s after it was switched on", now)
+        elif host.attempt is not None and now >= host.attempt:
+            host.attempt = None
+            self._send(host.name, "connect")
+            self._send(host.name, "begin", **self.plan.agents[host.name])
+
+    def _last(self, name: str, kind: str) -> int | None:
+        """Number of the last fault of a kind that has switched a host."""
+        numbers = [n for n in self._switched if self.plan.faults[n]["kind"] == kind]
+        return max((n for n in numbers if name in self.plan.faults[n]["hosts"]), default=None)
+
     def _read_back(self, now: float) -> None:
         """Lets clients read back when all that faults have changed is undone, or will not be."""
         if self._undone:
             return
         assert self.measure is not None  # noqa: S101 - for the type checker
-        late = now > self.measure + (self.plan.duration or 0.0) + UNDO_SECONDS
+        late = now > self.measure + (self.plan.duration or 0.0) + self.plan.undo
         if late or all(host.whole or host.lost or not host.has_faults for host in self.hosts.values()):
             self._undone = True
             for host in self._living():
@@ -355,6 +440,20 @@ class Conductor:
                 if not client.is_over:
                     client.state, client.reason = "stopped", f"{name} has not said that its client ended"
             self.over = True
+
+    def _clock_read(self, host: Host, message: Message, now: float) -> None:
+        host.clock.add(message["sent"], message["time"] / 1e9, now)
+        if self._reads_on(host):
+            self._ping(host, now)
+        elif host.power == "back":
+            host.power = "on"
+            self._start(host)
+
+    def _greeted(self, host: Host, now: float) -> None:
+        host.greeted = True
+        if host.power == "booting":
+            host.power, host.clock = "back", HostClock()
+            self._ping(host, now)
 
     def _client_ended(self, host: Host, message: Message, now: float) -> None:
         client = host.client
@@ -388,15 +487,22 @@ class Conductor:
     def _finished(self, host: Host, message: Message) -> None:
         host.finished = True
         if host.node is not None:
-            host.node.cpu, host.node.memory = message["cpu"], message["memory"]
+            # What was used before a boot nobody knows any more.
+            host.node.cpu, host.node.memory = None if host.was_off else message["cpu"], message["memory"]
 
     def _fault_done(self, host: Host, done: Message) -> None:
-        offset = host.reading.offset if host.reading else host.clock.best.offset
         if "whole" in done:
-            host.whole.append(None if done["whole"] is None else done["whole"] - offset)
+            host.whole.append(None if done["whole"] is None else done["whole"] - self._offset(host))
             return
-        host.done.append(done)
-        began = done["began"] - offset if done["began"] is not None else None
+        if done["n"] is not None and any(each["n"] == done["n"] for each in host.done):
+            return  # an agent that is there after a boot tells all anew
+        if done["kind"] == "start" and host.awaits_start:
+            done = {**done, "began": host.switched + self._offset(host)}
+        self._note_fault(host, done)
+
+    def _note_fault(self, host: Host, done: Message) -> None:
+        began = done["began"] - self._offset(host) if done["began"] is not None else None
+        host.done.append({**done, "at": began})
         what = done["what"] if done["error"] is None else f"{done['kind']} failed: {done['error']}"
         self.events.append((began if began is not None else host.heard, host.name, f"fault: {what}"))
         node = host.node
@@ -407,10 +513,12 @@ class Conductor:
             if node.state == "ended" and node.at is not None and node.at >= began - TOGETHER_SECONDS:
                 node.state, node.at, node.reason = "ran", None, ""
         elif done["kind"] == "start" and done["error"] is None:
-            node.down = None
+            node.down, host.awaits_start = None, False
 
     def _server_ended(self, host: Host, message: Message) -> None:
-        at = message["at"] - host.clock.best.offset
+        if host.awaits_start:
+            return  # with its host
+        at = message["at"] - self._offset(host)
         words = message["words"]
         self.events.append((at, host.name, words))
         by_fault = host.node is not None and host.node.down is not None and at >= host.node.down - TOGETHER_SECONDS
@@ -426,7 +534,11 @@ class Conductor:
         return count < READINGS or (unsure and count < MOST_READINGS)
 
     def _living(self) -> list[Host]:
-        return [host for host in self.hosts.values() if not host.lost and not host.finished]
+        reached = (host for host in self.hosts.values() if host.power in ("on", "back"))
+        return [host for host in reached if not host.lost and not host.finished]
+
+    def _offset(self, host: Host) -> float:
+        return (host.reading or host.clock.best).offset
 
     def _clients(self) -> dict[str, Client]:
         return {name: host.client for name, host in self.hosts.items() if host.client is not None}

@@ -84,14 +84,13 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
     def entry(kind: str, target: str, at: float | None, done: dict[str, Any]) -> dict[str, Any]:
         """One fault: what was done on each host."""
 
-        def times(key: str) -> dict[str, float]:
-            return {
-                name: round(each[key] - conductor.hosts[name].reading.offset - window, 3)
-                for name, each in done.items()
-                if each[key] is not None and window is not None
-            }
-
-        begins = times("began")
+        begins = {name: round(each["at"] - window, 3) for name, each in done.items() if each["at"] and window}
+        # By the host's clock as it was when the fault began.
+        ends = {
+            name: round(begins[name] + each["done"] - each["began"], 3)
+            for name, each in done.items()
+            if name in begins and each["done"] is not None
+        }
         hosts = {
             name: {"at": begins.get(name), **{key: each[key] for key in ("began", "done", "what", "error")}}
             for name, each in done.items()
@@ -101,14 +100,14 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
             "target": target,
             "planned": at,
             "began": min(begins.values(), default=None),
-            "done": max(times("done").values(), default=None),
+            "done": max(ends.values(), default=None),
             "hosts": hosts,
         }
 
     known = {name: host for name, host in conductor.hosts.items() if host.reading is not None}
     events = []
     for number, fault in enumerate(plan.faults):
-        unknown = {"began": None, "done": None, "what": None, "error": "nothing was heard of it"}
+        unknown = {"at": None, "began": None, "done": None, "what": None, "error": "nothing was heard of it"}
         done = dict.fromkeys(fault["hosts"], unknown)
         done |= {name: each for name, host in known.items() for each in host.done if each["n"] == number}
         events.append(entry(fault["kind"], fault["target"], fault["at"], done))

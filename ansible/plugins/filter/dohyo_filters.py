@@ -579,6 +579,11 @@ def of_host(planned: Sequence[dict[str, Any]], host: str, addresses: Mapping[str
     ]
 
 
+def power_commands(variables: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The words of what switches a host off and on, of its variables."""
+    return {verb: list(map(str, variables[f"dohyo_power_{verb}"])) for verb in ("off", "on")}
+
+
 class FilterModule:
     """The filters, for Ansible."""
 
@@ -605,6 +610,7 @@ class FilterModule:
             of_host,
             of_this_machine,
             others,
+            power_commands,
             price_from,
             shortages,
         )

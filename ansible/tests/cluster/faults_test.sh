@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # An experiment with MySQL on four hosts, in which the primary is cut off for a while and in the end killed: both are seen at the
-# right second, and the system counts as failed. Before that one in which the scenario kills a replica, parts the hosts and fills a
-# disk: that is its result, and nothing of it is left. Needs root and about two minutes.
+# right second, and the system counts as failed. Before that one in which the scenario kills a replica, parts the hosts, fills a
+# disk and switches a host off: that is its result, and nothing of it is left. Needs root and about two minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -10,29 +10,41 @@ set -euo pipefail
 use_testbed
 deployed mysql-innodb
 
-experiment parted mysql-innodb --set replication=3 --set write_acks=quorum --set verify=acknowledged --duration 16 --set target=200 \
-    --set operationtimeout=2000 --set insert.operationtimeout=60000 --set 'faults=kill(node2)@1s, start(node2)@2s, fill(node4)@3s, free(node4)@4s, partition(node1|node2+node3)@6s, heal@10s' ||
-    { log_of parted; fail 'the run with a partition and a full disk'; }
+experiment parted mysql-innodb --inventory inventories/testbed-apart --set replication=3 --set write_acks=quorum --set verify=acknowledged \
+    --duration 22 --set target=200 --set operationtimeout=2000 --set insert.operationtimeout=60000 \
+    --set 'faults=kill(node2)@1s, start(node2)@2s, fill(node3)@3s, free(node3)@4s, partition(node1|node2+node3)@6s, heal@10s, power(node2)@14s' ||
+    { log_of parted; fail 'the run with a partition, a full disk and a host without power'; }
 look parted <<'END'
 assert trial["status"] == "ok", trial["reason"]
 [run] = trial["faults"]
-assert [fault["kind"] for fault in run["faults"]] == ["kill", "fill", "partition"], run
-*_, partition = run["faults"]
+assert [fault["kind"] for fault in run["faults"]] == ["kill", "fill", "partition", "power"], run
+*_, partition, power = run["faults"]
 # Writes wait for a replica, which is not to be reached.
 assert partition["low_seconds"] >= 2 and partition["hosts"] == ["host1", "host2", "host3"], partition
+# The end of the window has switched it on.
+assert 14 <= power["at"] < 16 and 22 <= power["until"] < 24 and power["hosts"] == ["host2"], power
+assert [node["cpu_seconds"] is None for node in trial["nodes"]] == [False, True, False], trial["nodes"]
 accounting = run["accounting"]
 assert accounting["read_back"] and accounting["acknowledged"] > 0 == accounting["lost"] == accounting["stale_reads"], accounting
 END
-filled=$(jq -r '.events[2].hosts.host4.what' "$evidence/run-1/faults.json")
+filled=$(jq -r '.events[2].hosts.host3.what' "$evidence/run-1/faults.json")
 [[ $filled == ?,???,???,???\ bytes\ on\ the\ disk\ of\ /dohyo/disk1* ]] || fail "the disk was filled with: $filled"
 for n in 1 2 3; do
     [[ -z $(testbed ssh "$n" sudo nft list tables) ]] || fail "host$n drops packets still"
+    [[ -z $(testbed ssh "$n" 'ls /etc/systemd/system /etc/systemd/system/*.wants | grep fault') ]] || fail "host$n goes on with faults at its next boot"
 done
-grep -q 'Slave_IO_Running=Yes' "$evidence/server/host2/stats/run-1/stats-replica.txt" || fail 'a replica that was killed and started again does not follow the primary'
-ok 'a killed replica, a partition and a full disk by faults=…: writes wait, nothing acknowledged is lost, nothing is left'
+nothing_runs
+grep -q 'Slave_IO_Running=Yes' "$evidence/server/host2/stats/run-1/stats-replica.txt" || fail 'a replica whose host was off does not follow the primary'
+[[ -s $evidence/hosts/host2/metrics.jsonl.gz && -s $evidence/hosts/host2/metrics.jsonl.gz.1 ]] || fail 'host2 was not sampled before and after it was off'
+ok 'a killed replica, a partition, a full disk and a host without power by faults=…: writes wait, nothing acknowledged is lost, nothing is left'
+
+! playbook trial.yml -e trial_system=mysql-innodb -e '{"trial_phases": [{"name": "run", "faults": "power(any)@1s"}]}' >"$work/log" 2>&1 ||
+    fail 'a host with a client may be switched off'
+grep -q 'power: host2 has a client, whose measurements would be lost' "$work/log" || { cat "$work/log" >&2; fail 'it is not said why a host cannot be switched off'; }
+ok 'a host with a client is not switched off'
 
 # The hosts have this machine's controllers of cgroup version 2.
-testbed ssh 1 sudo /opt/dohyo/bin/fault check slow <<<'{"folders": [], "units": true}' >"$work/slow"
+testbed ssh 1 sudo /opt/dohyo/bin/fault check slow <<<'{"folders": [], "unit": "dohyo-test-fault.service"}' >"$work/slow"
 if testbed ssh 1 grep -qw io /sys/fs/cgroup/cgroup.controllers; then why=; else why='slow: there is no controller io of cgroup version 2*'; fi
 # shellcheck disable=SC2053 # it is a pattern
 [[ $(<"$work/slow") == $why ]] || fail "a slow disk, where '$why' was expected: $(<"$work/slow")"

@@ -87,7 +87,7 @@ ansible host2 --become -m ansible.builtin.reboot >/dev/null || fail 'ansible.bui
 ok 'a reboot by Ansible'
 
 testbed ssh 3 'echo kept >kept; sudo mkfs.xfs -q /dev/disk1; sudo mkdir /data; echo "/dev/disk1 /data xfs defaults 0 0" |
-    sudo tee -a /etc/fstab >/dev/null; sudo systemctl daemon-reload; sudo mount /data; sudo touch /data/kept; sync'
+    sudo tee -a /etc/fstab >/dev/null; sudo systemctl daemon-reload; sudo mount /data; sudo touch /data/kept; sync; sudo touch /data/forgotten'
 testbed crash 3
 [[ $(testbed status | grep host3) == 'host3: off' ]] || fail 'status shows a crashed host as running'
 ! reaches 1 3 || fail 'a crashed host answers'

@@ -1,0 +1,84 @@
+"""The commands that switch hosts, with real processes."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins"))
+from conducting.power import Commands, Switch  # type: ignore[import-not-found]
+
+
+def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
+    """What ends within a while."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if found := list(switch.ended()):
+            return found
+        time.sleep(0.01)
+    raise AssertionError("nothing has ended")
+
+
+def of(tmp_path: Path, off: str, on: str) -> Switch:
+    write = f"cd {tmp_path} && "
+    return Switch(Commands(["sh", "-c", write + off], ["sh", "-c", write + on]), time.time)
+
+
+def test_one_command_follows_the_other(tmp_path: Path) -> None:
+    switch = of(tmp_path, "sleep 0.3; echo off >>said", "echo on >>said")
+    before = time.time()
+    switch.turn(False)
+    switch.turn(True)
+    found = ended(switch)
+    while len(found) < 2:
+        found += ended(switch)
+    assert [(on, error) for on, _, _, error in found] == [(False, None), (True, None)]
+    assert before <= found[0][1] <= found[0][2] - 0.3
+    assert (tmp_path / "said").read_text() == "off\non\n"
+    assert switch.restore() is None
+    assert (tmp_path / "said").read_text() == "off\non\n"
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_host_that_is_off_is_on_at_the_end(tmp_path: Path, waits: bool) -> None:
+    switch = of(tmp_path, "sleep 0.3; echo off >>said", "echo on >>said")
+    switch.turn(False)
+    if waits:
+        ended(switch)
+    assert switch.restore() is None
+    assert (tmp_path / "said").read_text() == "off\non\n"
+
+
+def test_a_host_is_switched_on_when_its_controller_is_killed(tmp_path: Path) -> None:
+    off, on = (
+        [sys.executable, "-c", f"open({str(tmp_path / 'said')!r}, 'a').write('{word} ')"] for word in ("off", "on")
+    )
+    words = f"sys.path.insert(0, {str(ANSIBLE / 'plugins')!r})\nfrom conducting.power import Commands, Switch\n"
+    words += (
+        f"switch = Switch(Commands({off!r}, {on!r}), time.time)\nswitch.turn(False)\nprint(flush=True)\ntime.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", f"import sys, time\n{words}"], stdout=subprocess.PIPE) as controller:
+        assert controller.stdout is not None
+        controller.stdout.readline()
+        controller.kill()
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "said").exists() or (tmp_path / "said").read_text() != "off on ":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_why_a_command_fails_is_its_last_line(tmp_path: Path) -> None:
+    switch = of(tmp_path, "echo first; echo no such host >&2; echo; exit 3", "exit 4")
+    switch.turn(False)
+    [(_, _, _, error)] = ended(switch)
+    assert error == "dohyo_power_off ended with exit code 3: no such host"
+    assert switch.restore() == "dohyo_power_on ended with exit code 4: it has said nothing"
+    missing = Switch(Commands(["/nowhere/ipmitool"], ["true"]), time.time)
+    missing.turn(False)
+    [(_, _, _, error)] = ended(missing)
+    assert error == "dohyo_power_off: /nowhere/ipmitool: No such file or directory"
+    missing.restore()
