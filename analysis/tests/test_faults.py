@@ -141,8 +141,13 @@ def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
             "power(any)@1s, partition(seed)@2s",
             r"^partition\(seed\)@2s: node2 is off then \(power\(any\)@1s\); start it",
         ),
+        (
+            "slow(any)@1s, power(node2)@2s",
+            r"^power\(node2\)@2s: slow\(any, 1MB\)@1s would end with the power of node2; end it",
+        ),
         ("power(any)@1s, kill(node2)@2s", r"^kill\(node2\)@2s: node2 is off then"),
-        ("partition(any)@1s, power(any)@2s, heal@3s", r"^heal@3s: node2 is off then"),
+        ("partition(any)@1s, power(any)@2s, heal@3s", r"^power\(any\)@2s: partition\(any\)@1s would end .* \(heal\)"),
+        ("partition(any)@1s, heal@2s, power(seed)@3s, partition(any)@4s", r"^partition\(any\)@4s: node1 is off then"),
         (
             "stop(node2)@1s, start(node2)@2s, start(node2)@3s",
             r"^start\(node2\)@3s: .* on node2 then, only stop\(node2\)@1s, start\(node2\)@2s is before it",

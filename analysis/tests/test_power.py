@@ -4,13 +4,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dohyo.places import ANSIBLE
 
 sys.path.insert(0, str(ANSIBLE / "plugins"))
-from conducting.power import Commands, Switch  # type: ignore[import-not-found]
+sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
+from conducting import power  # type: ignore[import-not-found]
+from conducting.power import Commands, Switch, run  # type: ignore[import-not-found]
+from dohyo_filters import power_problem  # type: ignore[import-not-found]
 
 
 def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
@@ -71,14 +75,59 @@ def test_a_host_is_switched_on_when_its_controller_is_killed(tmp_path: Path) -> 
         time.sleep(0.02)
 
 
+def test_a_command_that_leaves_something_running_has_ended(tmp_path: Path) -> None:
+    switch = of(tmp_path, "sleep 20 & true", "sleep 20 & echo on >>said")
+    switch.turn(False)
+    assert [error for *_, error in ended(switch)] == [None]
+    before = time.monotonic()
+    assert switch.restore() is None
+    assert time.monotonic() - before < 10
+
+
+def test_a_host_is_switched_on_though_the_program_was_killed(tmp_path: Path) -> None:
+    switch = of(tmp_path, "echo off >>said", "echo on >>said")
+    switch.turn(False)
+    ended(switch)
+    switch._process.kill()
+    assert switch.restore() is None
+    assert (tmp_path / "said").read_text() == "off\non\n"
+
+
 def test_why_a_command_fails_is_its_last_line(tmp_path: Path) -> None:
-    switch = of(tmp_path, "echo first; echo no such host >&2; echo; exit 3", "exit 4")
+    switch = of(tmp_path, "echo first; echo no such host >&2; echo; exit 3", "true")
     switch.turn(False)
     [(_, _, _, error)] = ended(switch)
     assert error == "dohyo_power_off ended with exit code 3: no such host"
-    assert switch.restore() == "dohyo_power_on ended with exit code 4: it has said nothing"
-    missing = Switch(Commands(["/nowhere/ipmitool"], ["true"]), time.time)
-    missing.turn(False)
-    [(_, _, _, error)] = ended(missing)
-    assert error == "dohyo_power_off: /nowhere/ipmitool: No such file or directory"
-    missing.restore()
+    assert switch.restore() is None
+    assert run("dohyo_power_on", ["false"]) == "dohyo_power_on ended with exit code 1: it has said nothing"
+    assert (
+        run("dohyo_power_on", ["/nowhere/ipmitool"]) == "dohyo_power_on: /nowhere/ipmitool: No such file or directory"
+    )
+    long = run("dohyo_power_on", ["sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x; exit 1"])
+    assert len(long) < 400
+
+
+def test_what_fails_to_switch_a_host_on_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power, "AGAIN_SECONDS", 0.01)
+    busy = f"cd {tmp_path} && echo try >>tries && [ $(wc -l <tries) = 3 ]"
+    assert power.switched_on(["sh", "-c", busy]) is None
+    monkeypatch.setattr(power, "COMMAND_SECONDS", 0.1)
+    assert power.switched_on(["false"]) == "dohyo_power_on ended with exit code 1: it has said nothing"
+    assert run("dohyo_power_off", ["sleep", "9"]) == "dohyo_power_off has not ended within 0 s"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "dohyo_power_on is []; set it to the words of a command"),
+        ("ipmitool power on", "dohyo_power_on is 'ipmitool power on'; set it to the words"),
+        (["true", True], "dohyo_power_on has the word True; put it in quotes"),
+        (["true", ""], "dohyo_power_on has the word ''"),
+        (["/nowhere/ipmitool"], "the program /nowhere/ipmitool of dohyo_power_on is not on the control machine"),
+        (["true", 5], ""),
+    ],
+)
+def test_words_that_are_no_command_are_refused(words: Any, why: str) -> None:
+    found = power_problem(["true"], words)
+    assert found.startswith("cannot be switched: ") if why else found == ""
+    assert why in found

@@ -34,7 +34,7 @@ ANY, SEED, LEADER = "any", "seed", "leader"
 LED = {"hbase": "the NameNode's host", "mysql": "the primary", "postgresql": "the primary"}
 
 _FAULT = re.compile(r"([a-z]+)(?:\(([^()]*)\))?@([^,()\s]+)")
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|m|h)?")
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(s|m|h)?")
 _UNITS = {None: 1, "s": 1, "m": 60, "h": 3600}
 _NODE = re.compile(r"node([0-9]{1,6})")
 _RATE = re.compile(r"([0-9]{1,6})(kB|MB|GB)")
@@ -220,6 +220,11 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
         for host in hosts if fault.kind != START else []:
             if (off := hurt.get((START, host))) is not None and off.kind == POWER:
                 raise BadInputError(f"{fault}: {host} is off then ({off}); start it before, or leave it out")
+            still = next((each for (end, name), each in hurt.items() if name == host and end != START), None)
+            if fault.kind == POWER and still is not None:
+                raise BadInputError(
+                    f"{fault}: {still} would end with the power of {host}; end it before ({ENDS[still.kind]})"
+                )
         if end := ENDS.get(fault.kind):
             hurt |= {(end, host): fault for host in hosts}
             continue

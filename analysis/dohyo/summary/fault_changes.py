@@ -114,7 +114,7 @@ def _verdict(
     figure: FaultFigure, all_before: Sequence[float | None], all_after: Sequence[float | None], margin: float
 ) -> tuple[ChangeVerdict, str | None]:
     before, after = _known(all_before), _known(all_after)
-    if figure.counts_wrong and max(before) == 0 < max(after):
+    if figure.counts_wrong and None not in all_before and max(before) == 0 < max(after):
         return "regression", "there was none before"
     finite = [value for value in (*before, *after) if value != NEVER]
     known_to = max(_SECOND if figure.in_seconds else 0.0, margin * max(finite, default=0.0))

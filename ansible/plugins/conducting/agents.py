@@ -99,23 +99,15 @@ class Connections:
 
     def open(self, host: str) -> None:
         """Starts an agent."""
-        self.drop(host)
+        if host in self._open:
+            self._drop(self._open.pop(host))
         connection = self._open[host] = Connection(host, self._commands[host])
         self._selector.register(connection.output, selectors.EVENT_READ, connection)
         self._selector.register(connection.errors, selectors.EVENT_READ, connection)
 
     def send(self, host: str, message: dict[str, Any]) -> None:
-        """Sends to the agent of a host, if its power is on."""
-        if host in self._open:
-            self._open[host].send(message)
-
-    def drop(self, host: str) -> None:
-        """Ends what leads to a host that is off."""
-        connection = self._open.pop(host, None)
-        if connection is not None:
-            self._ignore(connection.output)
-            self._ignore(connection.errors)
-            connection.close(0)
+        """Sends to the agent of a host."""
+        self._open[host].send(message)
 
     def heard(self) -> Iterator[Connection]:
         """Those from which there are messages, or that have ended; waits a moment for some."""
@@ -135,6 +127,11 @@ class Connections:
         self._selector.close()
         for connection in self._open.values():
             connection.close()
+
+    def _drop(self, connection: Connection) -> None:
+        self._ignore(connection.output)
+        self._ignore(connection.errors)
+        connection.close(0)
 
     def _ignore(self, pipe: IO[bytes]) -> None:
         with suppress(KeyError, ValueError):
@@ -168,7 +165,8 @@ def conduct(
                 if not _deliver(connection, conductor, keep):
                     connections.end(connection)
             for host, switch in switches.items():
-                _look_at(host, switch, connections, conductor)
+                for on, began, ended, error in switch.ended():
+                    conductor.switched(host, on, began, ended, error)
             if os.getppid() != parent:
                 conductor.fail("ansible-playbook was killed", clock())
             conductor.tick(clock())
@@ -186,13 +184,6 @@ def _carry_out(host: str, message: dict[str, Any], connections: Connections, swi
         connections.open(host)
     else:
         connections.send(host, message)
-
-
-def _look_at(host: str, switch: Switch, connections: Connections, conductor: Conductor) -> None:
-    for on, began, ended, error in switch.ended():
-        if not on and error is None:
-            connections.drop(host)
-        conductor.switched(host, on, began, ended, error)
 
 
 def _deliver(connection: Connection, conductor: Conductor, keep: Callable[[str, str, str], None]) -> bool:

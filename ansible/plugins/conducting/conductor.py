@@ -257,10 +257,10 @@ class Conductor:
                 host.power, host.heard, host.awaits_start = "on", ended, False
                 if host.node is not None:
                     host.node.down = None
-        elif error:
+        elif error and host.power == "booting":
             host.switched = -self.plan.boot  # nobody waits for it
             self.lost(name, f"{what} failed: {error}", ended)
-        else:
+        elif host.power == "booting":
             self.events.append((began, name, f"fault: {what}"))
             host.attempt = ended
 
@@ -383,12 +383,19 @@ class Conductor:
                 self._switched.add(number)
                 for name in fault["hosts"]:
                     if fault["kind"] == "power":
-                        self._turn(self.hosts[name], "off", now)
+                        self._turn_off(self.hosts[name], number, now)
                     elif fault["kind"] == "start" and self.hosts[name].power == "off":
                         self._turn(self.hosts[name], "booting", now)
         for host in self.hosts.values():
             if host.power == "off" and now >= self.measure + (self.plan.duration or 0.0):
                 self._turn(host, "booting", now)
+
+    def _turn_off(self, host: Host, number: int, now: float) -> None:
+        if host.power == "on":
+            self._turn(host, "off", now)
+        else:
+            words = {"began": None, "done": None, "what": None, "error": "it had not answered since it was switched on"}
+            self._note_fault(host, {"n": number, "kind": "power", **words})
 
     def _turn(self, host: Host, power: str, now: float) -> None:
         host.power, host.switched, host.attempt = power, now, None

@@ -1,9 +1,8 @@
 """The inventory's commands that switch a host off and on, on the controller (docs/faults.md).
 
-A program of its own runs both, so that the host is switched on however the controller's other processes end:
-
-  power.py OFF ON   two lists of words in JSON: runs OFF, waits for the end of its input, and runs ON; of each a line of
-                    JSON says why it failed, or null
+A program of its own runs both, so that the host is switched on however Ansible's processes end. In: a line of JSON, the
+words of the two commands. It runs the first, waits for the end of its input, and runs the second, again and again if
+that fails. Out: of each a line of JSON that says why it failed, or null.
 """
 
 from __future__ import annotations
@@ -12,12 +11,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-# For the last command to end.
-LAST_SECONDS = 120.0
+# For a command to end, and, if switching on fails, to try again: a host's controller may be busy.
+COMMAND_SECONDS = 120.0
+AGAIN_SECONDS = 5.0
+# Of what a command says last.
+MOST_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Switch:
     """Power of one host. It is on in the end, whatever happens."""
 
     def __init__(self, commands: Commands, clock: Callable[[], float]) -> None:
-        self._words = [sys.executable, __file__, json.dumps(commands.off), json.dumps(commands.on)]
+        self._commands = commands
         self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
         self._began: list[float] = []  # when off and on were asked for
@@ -45,8 +49,11 @@ class Switch:
         elif not on:
             # A session of its own: neither Ctrl-C nor the end of Ansible is its end.
             self._process = subprocess.Popen(
-                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
+            # Not as arguments, which all users of this machine can read.
+            words = json.dumps([self._commands.off, self._commands.on])
+            os.write(self._process.stdin.fileno() if self._process.stdin else -1, words.encode() + b"\n")
             os.set_blocking(self._output, False)
             self._began, self._said = [], []
         self._began.append(self._clock())
@@ -65,43 +72,65 @@ class Switch:
         if self._process is None or self._process.stdin is None:
             return None
         self._process.stdin.close()
-        try:
-            self._process.wait(LAST_SECONDS)
-        except subprocess.TimeoutExpired:
-            return f"dohyo_power_on has not ended within {LAST_SECONDS:.0f} s"
+        # The rest of the first command, all tries of the second, and the last of these.
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(3 * COMMAND_SECONDS)
         with suppress(BlockingIOError):
             self._said += map(json.loads, os.read(self._output, 65536).splitlines())
-        return self._said[-1] if len(self._said) > 1 else "what switches it off and on has ended"
+        # Somebody has killed the program.
+        return self._said[1] if len(self._said) > 1 else switched_on(self._commands.on)
 
     @property
     def _output(self) -> int:
         return self._process.stdout.fileno() if self._process is not None and self._process.stdout is not None else -1
 
 
-def main(off: str, on: str) -> None:
+def main() -> None:
     """Runs both commands, and says how they ended, as long as somebody listens."""
-    for verb, words in (("off", off), ("on", on)):
-        if verb == "on":
-            sys.stdin.read()
-        failure = run(f"dohyo_power_{verb}", json.loads(words))
-        with suppress(OSError):
-            os.write(sys.stdout.fileno(), json.dumps(failure).encode() + b"\n")
+    off, on = json.loads(sys.stdin.readline())
+    say(run("dohyo_power_off", off))
+    sys.stdin.read()
+    say(switched_on(on))
+
+
+def say(failure: str | None) -> None:
+    """A line of the output."""
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), json.dumps(failure).encode() + b"\n")
+
+
+def switched_on(words: Sequence[str]) -> str | None:
+    """Runs a command until it succeeds, or for a while; returns why it failed last."""
+    until = time.monotonic() + COMMAND_SECONDS
+    while (failure := run("dohyo_power_on", words)) is not None and time.monotonic() < until:
+        time.sleep(AGAIN_SECONDS)
+    return failure
 
 
 def run(name: str, words: Sequence[str]) -> str | None:
     """Runs a command; returns why it failed, with the last line that it has said."""
-    try:
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-    except OSError as error:
-        return f"{name}: {words[0]}: {error.strerror}"
-    if done.returncode == 0:
-        return None
-    lines = done.stdout.decode("utf-8", "replace").split("\n")
+    # A file, as what the command leaves in the background would keep a pipe open.
+    with tempfile.TemporaryFile() as output:
+        try:
+            code = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
+                timeout=COMMAND_SECONDS,
+            ).returncode
+        except OSError as error:
+            return f"{name}: {words[0]}: {error.strerror}"
+        except subprocess.TimeoutExpired:
+            return f"{name} has not ended within {COMMAND_SECONDS:.0f} s"
+        if code == 0:
+            return None
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "it has said nothing")
-    return f"{name} ended with exit code {done.returncode}: {last}"
+    return f"{name} ended with exit code {code}: {last[-MOST_CHARACTERS:]}"
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import shutil
 import socket
 import sys
 import time
@@ -224,7 +225,9 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     exceeded = {
         name: asked[name]
         for name in found.get("fixed", [])
-        if name == "write_acks" and found["write_copies"] > copies(asked[name], int(asked["replication"]))
+        if name == "write_acks"
+        and found[name] != asked[name]
+        and found["write_copies"] >= copies(asked[name], int(asked["replication"]))
     }
     return {**result, "differences": differences, "exceeded": exceeded}
 
@@ -579,6 +582,23 @@ def of_host(planned: Sequence[dict[str, Any]], host: str, addresses: Mapping[str
     ]
 
 
+def power_problem(off: Any, on: Any) -> str:
+    """Why a host cannot be switched by these words of its variables; empty if it can."""
+    for name, words in (("dohyo_power_off", off), ("dohyo_power_on", on)):
+        if not isinstance(words, list) or not words:
+            return f"cannot be switched: {name} is {words!r}; set it to the words of a command, or leave the fault out"
+        for word in words:
+            # YAML takes on and off without quotes for true and false.
+            if isinstance(word, bool) or not isinstance(word, (str, int)) or str(word) == "" or "\0" in str(word):
+                return f"cannot be switched: {name} has the word {word!r}; put it in quotes"
+        if shutil.which(str(words[0])) is None:
+            return (
+                f"cannot be switched: the program {words[0]} of {name} is not on the control machine; install it, or give"
+                " its path"
+            )
+    return ""
+
+
 def power_commands(variables: Mapping[str, Any]) -> dict[str, list[str]]:
     """The words of what switches a host off and on, of its variables."""
     return {verb: list(map(str, variables[f"dohyo_power_{verb}"])) for verb in ("off", "on")}
@@ -611,6 +631,7 @@ class FilterModule:
             of_this_machine,
             others,
             power_commands,
+            power_problem,
             price_from,
             shortages,
         )
