@@ -42,8 +42,8 @@ def test_every_difference_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "write_copies", "exceeded"),
-    [("quorum", 3, {"write_acks": "quorum"}), ("one", 3, {"write_acks": "one"}), ("all", 3, {}), ("quorum", 2, {"write_acks": "quorum"}),
-     ("all", 2, {}), ("quorum", 1, {})],
+    [("quorum", 3, {"write_acks": "quorum"}), ("one", 3, {"write_acks": "one"}), ("all", 3, {}),
+     ("quorum", 2, {"write_acks": "quorum"}), ("all", 2, {}), ("quorum", 1, {})],
 )  # fmt: skip
 def test_who_gives_more_and_cannot_give_less_exceeds_what_was_asked(
     asked: str, write_copies: int, exceeded: dict[str, str]

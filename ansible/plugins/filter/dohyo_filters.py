@@ -593,8 +593,8 @@ def power_problem(off: Any, on: Any) -> str:
                 return f"cannot be switched: {name} has the word {word!r}; put it in quotes"
         if shutil.which(str(words[0])) is None:
             return (
-                f"cannot be switched: the program {words[0]} of {name} is not on the control machine; install it, or give"
-                " its path"
+                f"cannot be switched: the program {words[0]} of {name} is not on the control machine; install it, or"
+                " give its path"
             )
     return ""
 
