@@ -327,10 +327,12 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     # Of before: paused processes and the agent are gone.
     (folder / "changed").write_text(json.dumps({"pause": [[1, 0]]}))
     (folder / "agent").write_text("1 0\n")
+    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # by another clock
     service(home, "stop", "db", 0)
     booted = subprocess.Popen([home / "bin/fault", "boot", home, "here"])
     time.sleep(0.5)
     assert "ended" in service(home, "status", "db")
+    (folder / "window").unlink()  # as the agent does
     begin(folder, 2)
     wait_for(lambda: is_whole(folder))
     assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
