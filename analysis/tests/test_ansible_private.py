@@ -64,7 +64,17 @@ def test_modules_within_the_process_and_commands_of_agents(lowest: bool, tmp_pat
         "ansible_python_interpreter": "/opt/python",
     }  # fmt: skip
     agents = {"far": {"tool": "/srv/dohyo/bin/service", "client": None, "servers": "x"}}
-    numbers = ("ready_timeout", "start_delay_ms", "warmup", "duration", "bound", "silence", "skew_limit_ms")
+    numbers = (
+        "ready_timeout",
+        "start_delay_ms",
+        "warmup",
+        "duration",
+        "bound",
+        "silence",
+        "undo",
+        "boot",
+        "skew_limit_ms",
+    )
     conducting = {"agents": agents, "folder": str(tmp_path), "phase": "run", "measured": True}
     tasks: list[dict[str, object]] = [
         {"host_resources": {"path": "/"}, "register": "found", "when": "inventory_hostname == 'here'"},
