@@ -155,6 +155,8 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         conductor,
         {host: [sys.executable, str(home / "bin" / "agent")] for host in told},
         keep,
+        power={},
+        warn=print,
     )
     ended = clock()
     controller = cpu(resource.RUSAGE_SELF) - before
