@@ -28,7 +28,7 @@ def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
 
 
 def of(tmp_path: Path, off: str, on: str) -> Switch:
-    write = f"cd {tmp_path} && "
+    write = f"cd {tmp_path}\n"
     return Switch(Commands(["sh", "-c", write + off], ["sh", "-c", write + on]), time.time)
 
 
