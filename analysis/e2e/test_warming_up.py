@@ -48,7 +48,8 @@ def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], lis
         told[host] = {"tool": str(home / "bin/service"), "client": client, "servers": ""}
     plan = Plan(told, start_delay=4, warmup=most, steady=warmup == "steady", duration=2, bound=most + 120, patience=60)
     conductor = Conductor(plan, clock())
-    conduct(conductor, {host: [sys.executable, str(home / "bin/agent")] for host in HOSTS}, lambda *_: None)
+    agents = {host: [sys.executable, str(home / "bin/agent")] for host in HOSTS}
+    conduct(conductor, agents, lambda *_: None, power={}, warn=print)
     outcome = report(conductor, 10_000, measured=True)
     assert outcome["valid"], outcome["failure"]
     clients = [json.loads((home / "client/run-1" / host / "client.json").read_text()) for host in HOSTS]

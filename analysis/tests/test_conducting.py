@@ -344,6 +344,10 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     stage.dead.add("host3")
     stage.until(measure + 4)
     assert stage.told["host3"][-1] == "power"
+    # Connections of before may end now. There is one agent at a time.
+    stage.conductor.lost("host3", "Connection reset", stage.now)
+    stage.step(2)
+    assert stage.told["host3"][-1] == "power"
     stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
     stage.step(0.5)
     # Nobody answers yet, and it is tried again; its clock is another one then.

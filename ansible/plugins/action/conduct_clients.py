@@ -113,7 +113,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             "changed": True,
             "notes": sentences(arguments["phase"], outcome),
             "vanished": [
-                name for name, host in conductor.hosts.items() if host.lost or host.power in ("off", "booting")
+                name for name, host in conductor.hosts.items() if host.lost or host.power not in ("on", "back")
             ],
             "clients": outcome,
         }

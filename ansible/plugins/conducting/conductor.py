@@ -126,7 +126,8 @@ class Node:
 class Host:
     """A host with a client, servers, or both.
 
-    :ivar power: on, off (or going off), booting (switched on, no answer yet) or back (its clock is read anew)
+    :ivar power: on, off (or going off), starting (the command has not ended), booting (no answer yet) or back (its
+        clock is read anew)
     :ivar switched: when it was last switched off, or on
     :ivar attempt: when to connect to it again
     :ivar was_off: in this run
@@ -224,7 +225,7 @@ class Conductor:
     def lost(self, name: str, why: str, now: float) -> None:
         """The connection to a host is gone."""
         host = self.hosts[name]
-        if host.lost or host.finished or host.power == "off":
+        if host.lost or host.finished or host.power in ("off", "starting"):
             return
         if host.power in ("booting", "back") and now - host.switched < self.plan.boot:
             host.power, host.attempt = "booting", now + RECONNECT_SECONDS
@@ -257,12 +258,13 @@ class Conductor:
                 host.power, host.heard, host.awaits_start = "on", ended, False
                 if host.node is not None:
                     host.node.down = None
-        elif error and host.power == "booting":
-            host.switched = -self.plan.boot  # nobody waits for it
+        elif error and host.power == "starting":
+            host.power, host.switched = "booting", -self.plan.boot  # nobody waits for it
             self.lost(name, f"{what} failed: {error}", ended)
-        elif host.power == "booting":
+        elif host.power == "starting":
             self.events.append((began, name, f"fault: {what}"))
-            host.attempt = ended
+            # Not before: of two agents, the one that nobody hears might be the last to say that it is there.
+            host.power, host.attempt = "booting", ended
 
     def fail(self, why: str, now: float) -> None:
         """Gives up: all clients stop."""
@@ -385,10 +387,10 @@ class Conductor:
                     if fault["kind"] == "power":
                         self._turn_off(self.hosts[name], number, now)
                     elif fault["kind"] == "start" and self.hosts[name].power == "off":
-                        self._turn(self.hosts[name], "booting", now)
+                        self._turn(self.hosts[name], "starting", now)
         for host in self.hosts.values():
             if host.power == "off" and now >= self.measure + (self.plan.duration or 0.0):
-                self._turn(host, "booting", now)
+                self._turn(host, "starting", now)
 
     def _turn_off(self, host: Host, number: int, now: float) -> None:
         if host.power == "on":
@@ -403,7 +405,7 @@ class Conductor:
             host.was_off = host.awaits_start = True
             if host.node is not None:
                 host.node.down = now
-        self._send(host.name, "power", on=power == "booting")
+        self._send(host.name, "power", on=power == "starting")
 
     def _await_boot(self, host: Host, now: float) -> None:
         waited = now - host.switched
