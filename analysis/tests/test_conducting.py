@@ -85,6 +85,16 @@ class Stage:
         summary = {"agreed_start_ms": agreed, "skew_ms": skew, "finished_ms": finished, **also}
         self.say(host, "ended", exit=code, words=words, at=self.now + AHEAD[host], summary=summary)
 
+    def valid_end(self) -> dict[str, Any]:
+        """Both clients end, and what they did counts."""
+        for host in ("host1", "host2"):
+            self.end(host)
+        self.step()
+        self.step()
+        outcome = self.report()
+        assert outcome["valid"], outcome["failure"]
+        return outcome
+
     def report(self, limit: float = 10) -> dict[str, Any]:
         outcome: dict[str, Any] = report(self.conductor, limit, measured=True)
         return outcome
@@ -290,12 +300,7 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
     stage.step()
     assert stage.told["host1"][-1] == stage.told["host2"][-1] == "readback"
     assert "readback" not in stage.told["host3"]  # it has no client
-    for host in ("host1", "host2"):
-        stage.end(host)
-    stage.step()
-    stage.step()
-    outcome = stage.report()
-    assert outcome["valid"], outcome["failure"]
+    outcome = stage.valid_end()
     assert outcome["nodes"]["host3"]["state"] == "ran"
     assert [event["what"] for event in outcome["events"]] == [
         "fault: kill of cassandra", "killed", "fault: start of cassandra", "fault: resume of cassandra",
@@ -370,12 +375,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     finally:
         AHEAD["host3"] -= 40
     stage.step()
-    for host in ("host1", "host2"):
-        stage.end(host)
-    stage.step()
-    stage.step()
-    outcome = stage.report()
-    assert outcome["valid"], outcome["failure"]
+    outcome = stage.valid_end()
     assert (outcome["nodes"]["host3"]["state"], outcome["nodes"]["host3"]["cpu_seconds"]) == ("ran", None)
     assert [event["what"] for event in outcome["events"]] == [
         "fault: power off", "fault: power on", "fault: start of cassandra",

@@ -252,7 +252,7 @@ class Conductor:
             offset = self._offset(host)
             times = {"began": began + offset, "done": None if error else ended + offset}
             self._note_fault(
-                host, {"n": self._last(name, "power"), "kind": "power", **times, "what": what, "error": error}
+                host, {"n": self._last_power(name), "kind": "power", **times, "what": what, "error": error}
             )
             if error:
                 host.power, host.heard, host.awaits_start = "on", ended, False
@@ -416,10 +416,10 @@ class Conductor:
             self._send(host.name, "connect")
             self._send(host.name, "begin", **self.plan.agents[host.name])
 
-    def _last(self, name: str, kind: str) -> int | None:
-        """Number of the last fault of a kind that has switched a host."""
-        numbers = [n for n in self._switched if self.plan.faults[n]["kind"] == kind]
-        return max((n for n in numbers if name in self.plan.faults[n]["hosts"]), default=None)
+    def _last_power(self, name: str) -> int:
+        """Number of the fault that has switched a host off last."""
+        faults = self.plan.faults
+        return max(n for n in self._switched if faults[n]["kind"] == "power" and name in faults[n]["hosts"])
 
     def _read_back(self, now: float) -> None:
         """Lets clients read back when all that faults have changed is undone, or will not be."""
