@@ -207,8 +207,10 @@ def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Chang
             None,
             f"no number of rounds decides, as figures are known to {percent(known_to / 2)} at best",
         )
-    of_rounds = [samples(rows[name], key[2]) for name in (AFTER, BEFORE)]
-    rounds = statistics.deciding(of_rounds[0], of_rounds[1], distance, max(row.confidence for row in rows.values()))
+    above, below = (
+        statistics.logarithms(samples(rows[name], key[2]), rows[name].confidence) for name in (AFTER, BEFORE)
+    )
+    rounds = statistics.deciding(above, below, distance) if above and below else None
     if rounds is None:
         return ratio, found, None, f"more than {statistics.MOST_MORE} rounds each would decide"
     return ratio, found, rounds, f"about {rounds} rounds each would decide"
