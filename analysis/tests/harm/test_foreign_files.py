@@ -1,4 +1,4 @@
-"""Files of others at every level of every folder that we remove: all stay and are named, and what is ours beside goes."""
+"""Files of others in every folder that we remove: all stay and are named, and what is ours beside them goes."""
 
 import json
 import os
@@ -16,8 +16,13 @@ from dohyo.places import ANSIBLE
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
 sys.path.insert(0, str(ANSIBLE / "plugins"))
+import ansible.module_utils
 import ours  # type: ignore[import-not-found]
 from in_process import answer_of  # type: ignore[import-not-found]
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
+ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
+import host_devices  # type: ignore[import-not-found]  # noqa: E402
 
 MINE = "0123456789ab"
 # A value for each pattern that a folder of MADE has in its path.
@@ -264,7 +269,7 @@ def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> 
         assert (*way, last) in rules, f"{file} removes {path}, which MADE in module_utils/ours.py does not have"
 
 
-# ---- The modules ------------------------------------------------------------------------------------------------------
+# ---- The modules ----------------------------------------------------------------------------------------------------
 
 
 def module(name: str, **arguments: object) -> dict[str, object]:
@@ -314,3 +319,12 @@ def test_a_load_is_not_kept_with_data_of_others(tmp_path: Path) -> None:
     answer = module("kept_load", state="found", deployment=MINE, **asked)
     assert f"{tmp_path}/disk/dohyo/kept/notes.txt was not made by Dohyo" in str(answer["msg"])
     assert (tmp_path / "disk/dohyo/kept/notes.txt").exists()
+
+
+def test_a_file_system_with_files_of_others_is_not_emptied(tmp_path: Path) -> None:
+    make(tmp_path / "dohyo/mysql", "data")
+    mark = json.loads((tmp_path / "dohyo/mysql/.dohyo").read_text())
+    assert host_devices.foreign_on(str(tmp_path), MINE) == ""
+    (tmp_path / "dohyo/mysql/.dohyo").write_text(json.dumps({**mark, "makes": {"any": ["thing"]}}))
+    (tmp_path / "dohyo/mysql/any/shop").mkdir()
+    assert f"{tmp_path}/dohyo/mysql/any/shop was not made by a trial" in host_devices.foreign_on(str(tmp_path), MINE)
