@@ -16,7 +16,7 @@ from dohyo.places import ANSIBLE
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
 sys.path.insert(0, str(ANSIBLE / "plugins"))
-import ansible.module_utils
+import ansible.module_utils  # type: ignore[import-untyped]
 import ours  # type: ignore[import-not-found]
 from in_process import answer_of  # type: ignore[import-not-found]
 
