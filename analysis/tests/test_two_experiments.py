@@ -4,6 +4,7 @@ import io
 import random
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,10 +176,10 @@ def test_a_system_or_a_point_that_is_missing_afterwards_is_a_problem(tmp_path: P
     at_points = tmp_path / "c"
     for size in (1, 2):
         for number in ROUNDS:
-            point = {"trial_point": {"batchsize": str(size)}, "trial_round": number, "trial_rounds": 3}
+            point: dict[str, Any] = {"trial_point": {"batchsize": str(size)}, "trial_round": number, "trial_rounds": 3}
             reads(trial(at_points, 3 * size + number, "cassandra", repeats=1, **point) / "run-1/node1", [1000] * 20)
     fewer = summarise(at_points)
-    fewer = regression.replace(fewer, merged=fewer.merged[:1], trials=fewer.trials[:3])
+    fewer = replace(fewer, merged=fewer.merged[:1], trials=fewer.trials[:3])
     found = regression.compare(summarise(at_points), fewer)
     assert (found.exit_code, found.problems) == (1, ["cassandra batchsize=2 is in c alone"])
 
@@ -278,11 +279,11 @@ def test_the_share_of_scans_that_fail_is_of_scans_and_not_of_their_rows(tmp_path
     summary = summarise(made(tmp_path))
     one = summary.trials[0]
     rows = [
-        regression.replace(row, operation="SCAN", operations=10, records=1000, errors=10)
+        replace(row, operation="SCAN", operations=10, records=1000, errors=10)
         for row in one.rows
         if (row.phase, row.operation) == ("run", "READ")
     ]
-    assert findings._records(regression.replace(one, rows=rows), "run", "errors") == (10, 20)
+    assert findings._records(replace(one, rows=rows), "run", "errors") == (10, 20)
 
 
 @pytest.mark.parametrize(
@@ -367,6 +368,23 @@ def test_a_reason_of_one_of_them_puts_it_in_doubt(
     both = compared(other, other)
     assert both.exit_code == 0
     assert said(both).count(words) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        (served(*[1300] * 10, *[700] * 10), FALLS, 5),
+        (FALLS, served(*[1300] * 10, *[700] * 10), 0),
+        (STANDS, served(*[3333] * 3, *[0] * 10, *[1428] * 7), 0),
+        (served(*[2000] * 20, *[0] * 20), served(*[2000] * 10, *[0] * 10, *[2000] * 10, *[0] * 10), 5),
+    ],
+)
+def test_a_reason_of_both_that_is_clearly_more_afterwards(
+    tmp_path: Path, before: Change, after: Change, code: int
+) -> None:
+    found = compared(made(tmp_path / "a", before), made(tmp_path / "b", after))
+    assert {each.holds for each in found.cautions} >= {"both"}
+    assert max(each.verdict == "inconclusive" for each in found.cautions if each.holds == "both") == (code == 5)
 
 
 def test_a_reason_is_of_a_system(tmp_path: Path) -> None:

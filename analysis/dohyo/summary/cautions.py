@@ -4,6 +4,7 @@ the same. docs/method.md#two-experiments has the rules.
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Iterator, Sequence
@@ -12,8 +13,9 @@ from typing import Literal
 
 from dohyo.evidence import canary
 from dohyo.evidence.canary import Canary, CanaryFigure
+from dohyo.summary.comparison import target_of
 from dohyo.summary.results import ChangeVerdict, Summary, Trial
-from dohyo.summary.summary import notes_of
+from dohyo.summary.summary import UNSTEADY, notes_of
 from dohyo.summary.trust import judged
 
 # Reasons, by the beginning of their short form, that the comparison weighs in another way: by a figure, by an interval,
@@ -57,12 +59,25 @@ def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> 
         if _WEIGHED.match(short):
             continue
         if short in one and short in other:
-            yield Caution(first.system, first.point, "both", other[short])
+            doubt: ChangeVerdict | None = "inconclusive" if _is_worse(short, first, second) else None
+            yield Caution(first.system, first.point, "both", other[short], doubt)
         elif short in other:
             yield Caution(first.system, first.point, "after", other[short], "inconclusive")
         else:
             verdict: ChangeVerdict | None = None if _OF_THE_SYSTEM.match(short) else "inconclusive"
             yield Caution(first.system, first.point, "before", one[short], verdict)
+
+
+def _is_worse(short: str, first: Trial, second: Trial) -> bool:
+    """Whether what a system did itself in both experiments was clearly more in the second one."""
+    if short == "not steady":
+        return any(
+            abs(math.log(trend)) > abs(math.log(first.trends.get(phase, 1.0))) + math.log(UNSTEADY)
+            for phase, trend in second.trends.items()
+            if target_of(second, phase) is None
+        )
+    counts = {"collapsed": lambda of: len(of.collapses), "changes of level": lambda of: len(of.level_changes)}
+    return short in counts and counts[short](second) > counts[short](first)
 
 
 def _alone(summary: Summary, trial: Trial) -> Summary:
@@ -86,7 +101,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
     """Differences of the hosts before the trials of a system at a point, and how fast they computed after by before,
     where that differs.
 
-    :param before: valid rounds of the one experiment, of which there is at least one
+    :param before: valid rounds of the one experiment, at least one
     :param after: those of the other
     """
     system, point = before[0].system, before[0].point
