@@ -286,6 +286,18 @@ def test_the_share_of_scans_that_fail_is_of_scans_and_not_of_their_rows(tmp_path
     assert findings._records(replace(one, rows=rows), "run", "errors") == (10, 20)
 
 
+def test_scans_of_another_length_are_inconclusive(tmp_path: Path) -> None:
+    (first, *_) = summarise(made(tmp_path)).trials
+    (read,) = (row for row in first.rows if (row.phase, row.operation) == ("run", "READ"))
+
+    def scanning(rows: int) -> list[Any]:
+        return [replace(first, rows=[replace(read, operation="SCAN", operations=1000, records=1000 * rows)])] * 3
+
+    for rows, verdicts in ((100, []), (97, []), (5, ["inconclusive"]), (200, ["inconclusive"])):
+        found = list(findings.findings(scanning(100), scanning(rows), 0.05))
+        assert [(each.verdict) for each in found if each.figure == "rows per scan"] == verdicts
+
+
 @pytest.mark.parametrize(
     ("before", "after", "code"),
     [

@@ -69,6 +69,8 @@ def findings(
         for name, key in (("errors", "errors"), ("not found", "not_found")):
             rounds = [[_records(trial, phase, key) for trial in of if _has(trial, phase)] for of in (one, other)]
             yield from _share(one[0], phase, name, rounds[0], rounds[1], margin)
+    for phase in (each for each in phases[0] if each in phases[1]):
+        yield from _scans(one, other, phase, margin)
     if set(phases[0]) - under_faults:
         rounds = [[_stale(trial.accounting) for trial in of] for of in (one, other)]
         yield from _share(one[0], None, "stale reads", rounds[0], rounds[1], margin)
@@ -97,6 +99,30 @@ def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
         tried += succeeded + row.errors + row.not_found
         count += getattr(row, key)
     return _Counted(count, tried) if tried else None
+
+
+def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: float) -> Iterator[Finding]:
+    """Rows per scan, if they are not the same: then neither rates nor latencies are of the same work."""
+    found = [
+        [
+            row.records / row.operations
+            for trial in rounds
+            for row in trial.rows
+            if (row.phase, row.operation) == (phase, "SCAN")
+            and not trial.is_aside(row)
+            and row.records
+            and row.operations
+        ]
+        for rounds in (before, after)
+    ]
+    if not all(found):
+        return
+    one, other = map(fmean, found)
+    if min(one, other) < max(one, other) * (1 - margin):
+        words, why = (f"{one:,.1f}", f"{other:,.1f}"), "scans of another length are other work"
+        yield Finding(
+            before[0].system, before[0].point, phase, "rows per scan", found[0], found[1], words, "inconclusive", why
+        )
 
 
 def _stale(of: Accounting | None) -> _Counted | None:
