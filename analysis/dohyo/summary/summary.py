@@ -141,7 +141,7 @@ def summarise(
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
-        notes=_notes(merged or trials, trials),
+        notes=notes_of(merged or trials, trials),
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
@@ -258,7 +258,7 @@ def _stated(trial: Trial, name: str) -> str:
     return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)
 
 
-def _notes(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
+def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
     """What a reader must know of the experiment as a whole."""
     steady = [*_collapsed(compared), *_unsteady(compared, trials), *_on_levels(compared), *_cold(trials)]
     return [*_stricter(compared), *steady, *_without_equal(trials), *_of_a_part(trials)]

@@ -28,9 +28,13 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 def figure(pair: Pair) -> str:
     """Such as "[update] rec/s", of all operations, "READ p99", or "[under SLO] op/s" of the maxima of searches."""
-    phase = {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(pair.phase, f"[{pair.phase}] ")
     operation = "" if pair.operation == OVERALL else f"{pair.operation} "
-    return f"{phase}{operation}{METRICS[pair.figure].head}"
+    return f"{phase(pair.phase)}{operation}{METRICS[pair.figure].head}"
+
+
+def phase(name: str) -> str:
+    """A phase before a figure of it: "[update] "; empty for the one that has no name."""
+    return {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(name, f"[{name}] ")
 
 
 def ratio(pair: Pair) -> str:
