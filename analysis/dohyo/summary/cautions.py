@@ -21,7 +21,8 @@ from dohyo.summary.trust import judged
 # Reasons, by the beginning of their short form, that the comparison weighs in another way: by a figure, by an interval,
 # as a condition that must be equal, or as a trial without numbers.
 _WEIGHED = re.compile(
-    "no valid numbers|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact than"
+    "no valid numbers|no records|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact"
+    "|p99 not compared"
     "|unequal |too noisy|a preliminary|preliminary|hosts not the same|the hosts favoured|hosts differed"
     "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
     "|faults in the|lost or stale under|not read back under|stricter |scale |small data|clients on the servers' host"

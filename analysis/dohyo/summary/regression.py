@@ -9,12 +9,11 @@ import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from statistics import fmean
 from typing import Any, TypeVar
 
 from dohyo import statistics
 from dohyo.evidence.rows import PROBE
-from dohyo.figures import UNKNOWN, percent, point_name
+from dohyo.figures import UNKNOWN, percent, point_name, rate
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE, EQUAL
@@ -23,6 +22,7 @@ from dohyo.summary import cautions
 from dohyo.summary.cautions import Caution
 from dohyo.summary.comparison import (
     Key,
+    centre,
     different_rates,
     figures,
     maximum,
@@ -163,9 +163,9 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             result.single.append(f"{_name(first)} was skipped in {where}: {first.reason}")
             continue
         rounds = _rounds(first, before), _rounds(second, after)
-        compared = len(result.changes)
+        compared = len(result.changes) + len(result.findings)
         _compare(result, _Side(first, before, rounds[0]), _Side(second, after, rounds[1]))
-        if first.status == second.status == "ok" and len(result.changes) == compared:
+        if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
             result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
         result.faults.extend(fault_changes(*rounds, margin, other_rates))
@@ -191,11 +191,14 @@ class _Side:
     summary: Summary
     rounds: Sequence[Trial]
 
-    def figures(self) -> dict[Key, Row]:
-        """What is known of it, and the rates that were asked for and reached."""
+    def figures(self, other: Trial) -> dict[Key, Row]:
+        """What is known of it, and the rates that were asked for and reached.
+
+        :param other: what it is compared with
+        """
         asked = {(row.phase, OVERALL, _ASKED): row for row in self._measured() if row.operation == OVERALL}
         reached = {key: row for key, row in asked.items() if key[0] in AT_RATE and row.ops_per_second is not None}
-        return figures(self.trial) | maximum(self.trial, self.summary.trials) | reached
+        return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
 
     def due(self) -> dict[Key, Row]:
         """What would be known if each round had operations enough for a p99."""
@@ -230,7 +233,7 @@ def _compare(result: Changes, first: _Side, second: _Side) -> None:
     # Rounds that are valid say nothing of a system that has failed in another one.
     if not first.rounds or not second.rounds or "failed" in (first.trial.status, second.trial.status):
         return
-    of = {BEFORE: first.figures(), AFTER: second.figures()}
+    of = {BEFORE: first.figures(second.trial), AFTER: second.figures(first.trial)}
     told, computed = cautions.of_hosts(first.rounds, second.rounds)
     result.cautions.extend(cautions.of_reasons(first.summary, first.trial, second.summary, second.trial))
     result.cautions.extend(told)
@@ -244,16 +247,17 @@ def _compare(result: Changes, first: _Side, second: _Side) -> None:
                 row, gap = side.p99(key)
                 rows |= {name: row} if row else {}
                 gaps |= {name: gap} if gap else {}
+        if len(rows) == 2 and not all(centre(row, key[2]) for row in rows.values()):
+            result.findings.append(_zero(first.trial, key, rows))
+            continue
         if len(rows) == 2:
             if key[0] in AT_RATE and key[2] == _ASKED:
                 rows = _of_the_same_rate(first.trial, second.trial, key[0], rows)
             change = _at_rates(_change(first.trial, key, rows, result.margin), first.trial, second.trial, result.margin)
             if gaps:
                 # Slow rounds have fewer operations: those that know a p99 may be the better ones.
-                known: ChangeVerdict = "regression" if change.verdict == "regression" else "inconclusive"
                 reason = f"not known {' and '.join(f'{gap} {name}' for name, gap in gaps.items())}: {_ENOUGH}"
-                reason = f"by the other rounds; {reason}" if known == "regression" else reason
-                change = replace(change, verdict=known, rounds=None, reason=reason)
+                change = replace(change, verdict="inconclusive", rounds=None, reason=reason)
             has_target = key[2] != "p99_ms" and target_of(second.trial, key[0]) is not None
             result.changes.append(_beside_hosts(change, computed, result.margin, has_target=has_target))
             continue
@@ -279,6 +283,14 @@ def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str,
     )
 
 
+def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
+    """A rate that is 0 before, after or both: it has no ratio."""
+    values = [centre(rows[name], key[2]) for name in (BEFORE, AFTER)]
+    verdict: ChangeVerdict = "within" if not any(values) else "improvement" if values[1] else "regression"
+    words = (rate(values[0]), rate(values[1]))
+    return Finding(trial.system, trial.point, key[0], METRICS[key[2]].head, values[:1], values[1:], words, verdict)
+
+
 def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str, Row]) -> dict[str, Row]:
     """How far both reached the lower of the rates that they were asked for."""
     lowest = min((target for each in (first, second) if (target := target_of(each, phase))), default=math.inf)
@@ -287,7 +299,7 @@ def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str
         samples = [min(each, lowest) for each in row.ops_per_second_samples]
         return replace(
             row,
-            ops_per_second=fmean(samples) if samples else min(row.ops_per_second or 0.0, lowest),
+            ops_per_second=statistics.geometric(samples) if samples else min(row.ops_per_second or 0.0, lowest),
             ops_per_second_samples=samples,
         )
 
