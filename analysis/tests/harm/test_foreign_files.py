@@ -25,8 +25,9 @@ ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
 import host_devices  # type: ignore[import-not-found]  # noqa: E402
 
 MINE = "0123456789ab"
+SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if folder.is_dir())
 # A value for each pattern that a folder of MADE has in its path.
-PATTERNS = [("*-[0-9]*", "run-1"), ("[0-9a-f]*", "0a1b"), ("[0-9]*", "17"), ("ROLE", "mysql"), ("*", "x")]
+PATTERNS = [("*-[0-9]*", "run-1"), ("SHA256", "0a1b" * 16), ("[0-9]*", "17"), ("ROLE", "mysql"), ("*", "x")]
 # What playbooks remove in dohyo_home, with the roles' and the systems' names filled in.
 INSIDE = [
     "client", "client/doctor-*", "run/mysql", "run/mysql-*", "run/mysql-innodb.properties", "secret/mysql",
@@ -45,7 +46,7 @@ def sample(name: str) -> str:
 
 def make(owner: Path, kind: str) -> None:
     """Makes a marked folder with one of everything that we make in one of that kind."""
-    mark = {"deployment": MINE, "kind": kind}
+    mark = {"deployment": MINE, "kind": kind, "systems": SYSTEMS}
     ours.claim(str(owner), mark, MINE)
     for word in ours.MADE[kind].split():
         *way, last = map(sample, word.split("/"))
@@ -61,7 +62,7 @@ def make(owner: Path, kind: str) -> None:
         elif last:
             (folder / last).write_text("ours")
     if kind == "home":
-        for role in ours.ROLES:
+        for role in SYSTEMS:
             make(owner / "data/dohyo" / role, "data")
         make(owner / "data/dohyo/kept", "kept")
 
@@ -235,8 +236,21 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 # ---- The lists name what playbooks make and remove -------------------------------------------------------------------
 
 
-def test_the_roles_are_the_folders_of_the_systems() -> None:
-    assert sorted(path.name for path in (ANSIBLE / "systems").iterdir() if path.is_dir()) == sorted(ours.ROLES)
+def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for folder in ("run/h2", "run/notes"):
+        (home / folder).mkdir(parents=True)
+        (home / folder / "x").touch()
+
+    def left(systems: list[str]) -> list[str]:
+        mark = {**ours.new_mark(MINE, {"systems": systems}), "kind": "home"}
+        found = ours.Contents(str(home), mark)
+        found.sort(str(home / "run"), ("run",))
+        return sorted(text.partition(" ")[0].removeprefix(f"{home}/") for text in found.foreign)
+
+    assert left(["h2", "mysql"]) == ["run/notes"]
+    assert left(["mysql"]) == ["run/h2", "run/notes"]
+    assert left([]) == []  # an older version made the mark
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:

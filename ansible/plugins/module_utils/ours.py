@@ -31,12 +31,11 @@ DEPLOYMENT = "[0-9a-f]{12}"
 _LONGEST = 64 * 1024
 # In a folder of copied files: a line for each of them, as `sha256sum` writes and checks it.
 MANIFEST = ".sha256"
-# The folders of ansible/systems.
-ROLES = ("aerospike", "cassandra", "hbase", "mysql", "postgresql", "scylla")
 # What we make in a marked folder, by the kind of the folder. Each word is the path of a file, whose names may be
-# patterns; ROLE is each of ROLES. A path that ends with `/` is a folder alone, one with `/**` a folder in which our
-# programs write what they like, one with `/=` a folder whose MANIFEST lists what is ours. The folders above a path are
-# ours as well. Anything else is somebody's: it stays, and so do the folders that it is in.
+# patterns; ROLE is each system that the mark names, SHA256 a checksum. A path that ends with `/` is a folder alone, one
+# with `/**` a folder in which our programs write what they like, one with `/=` a folder whose MANIFEST lists what is
+# ours. The folders above a path are ours as well. Anything else is somebody's: it stays, and so do the folders that it
+# is in.
 MADE = {
     "home": """
         trial-under-way  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
@@ -50,7 +49,7 @@ MADE = {
         install/ROLE/*/pom.xml  install/ROLE/*/resolved-*  install/ROLE/*/target/**  install/ROLE/*/jar*/**
         install/ROLE/*/${project.basedir}/**
         install/aerospike/*/asd  install/aerospike/*/package  install/aerospike/*/unpacked*/**
-        install/scylla/server/**  install/scylla/unpacked/**  install/scylla/scylla.yaml  install/scylla/[0-9a-f]*
+        install/scylla/server/**  install/scylla/unpacked/**  install/scylla/scylla.yaml  install/scylla/SHA256
         attached/ROLE/connection.properties  attached/ROLE/made  attached/ROLE/remove
         run/secret  run/slice  run/*.properties  run/ROLE/**  run/ROLE-*/**  run/client/**  run/client-*/**
         run/agent/**  run/host-metrics/**  run/fault-*/**
@@ -100,7 +99,8 @@ def read_object(path: str) -> dict[str, Any]:
 def new_mark(deployment: str, controller: dict[str, Any]) -> dict[str, Any]:
     """A mark of this moment; the controller as the lookup of that name says it."""
     who = {key: controller.get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
-    return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **who}
+    systems = list(controller.get("systems") or [])
+    return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "systems": systems, **who}
 
 
 def existing(path: str) -> str:
@@ -290,9 +290,13 @@ class Rules:
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
         # Marks of older versions have no kind.
         kind = mark.get("kind") or ("data" if mark.get("experiment") or mark.get("makes") else "home")
-        words = MADE.get(str(kind), "").split()
+        words = MADE.get(str(kind), "").replace("SHA256", "[0-9a-f]" * 64).split()
+        # Marks of older versions do not name the systems.
+        systems = [each for each in mark.get("systems") or () if re.fullmatch("[a-z][a-z0-9_]*", str(each))]
         self._made = [
-            word.replace("ROLE", role).split("/") for word in words for role in (ROLES if "ROLE" in word else ("",))
+            word.replace("ROLE", system).split("/")
+            for word in words
+            for system in (systems or ["[a-z]*"] if "ROLE" in word else [""])
         ]
         self._owner = owner
         self._listed: dict[str, set[str] | None] = {}
