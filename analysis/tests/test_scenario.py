@@ -2,12 +2,14 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import JDK, ROOT, WORKLOADS
+from dohyo.planning import plan
 from dohyo.scenario import loading, phases, scenario, systems
 from dohyo.scenario.hosts import Hosts
 
@@ -302,6 +304,28 @@ def test_scale_makes_the_counts_smaller_and_keeps_the_full_ones(tmp_path: Path) 
     repeated = loading.load(again, name="small")
     assert (repeated.number("recordcount"), repeated.full) == (10_000_000, chosen.full)
     assert load(tmp_path, SMALL, "scale=1").full == {}
+
+
+def test_a_part_of_the_records_is_all_that_is_loaded(tmp_path: Path) -> None:
+    part = SMALL + "requestdistribution=ranges\nfieldcount=1\nfieldlength=10\n"
+    assert load(tmp_path, part).records == 1000
+    assert load(tmp_path, part, "insertstart=300").records == 700
+    chosen = load(tmp_path, part, "insertstart=300", "insertcount=500", "operationcount=0", "passes=2")
+    assert (chosen.records, chosen.data_bytes, chosen.of("run").number("operationcount")) == (500, 5000, 1000)
+    assert plan.course(replace(chosen, values={**chosen.values, "phases": "insert"})) == "the load of 500 records"
+    with pytest.raises(BadInputError, match="batchsize=6: must be at most 5, which is the records that are loaded"):
+        load(tmp_path, SMALL, "insertcount=5", "batchsize=6")
+    with pytest.raises(BadInputError, match="insertcount=5: a part of the records needs tablecount=1, not 2"):
+        load(tmp_path, SMALL, "insertcount=5", "tablecount=2")
+
+
+@pytest.mark.parametrize(("start", "count"), [(500, 497), (495, 502), (0, 997), (1, 1), (900, 97)])
+def test_scale_takes_a_part_of_the_part(tmp_path: Path, start: int, count: int) -> None:
+    text = f"{SMALL.replace('1000', '997', 1)}insertstart={start}\ninsertcount={count}\n"
+    for scale in ("0.5", "0.1", "0.01"):
+        chosen = load(tmp_path, text, f"scale={scale}")
+        assert chosen.full_records == count
+        assert chosen.records == pytest.approx(count * float(scale), abs=1)
 
 
 def test_what_a_size_became_is_run_again(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ CLIENT_MIB = 200
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
 MOST_RECORDS = 2**62
+_ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,13 @@ class Sizes:
 
     def disk(self, needs: Needs, records: int | None = None) -> float:
         """Bytes of disk per host; for the scenario's records or for another number of them."""
-        count = self.scenario.number("recordcount") if records is None else records
+        count = self.scenario.records if records is None else records
         replication = self.scenario.number("replication")
         return needs.disk_on(count, self.scenario.record_bytes, replication, self.hosts.count)
 
     def memory(self, needs: Needs, records: int | None = None) -> float:
         """Bytes of memory per host, with the client's where that runs there; for the scenario's records or others."""
-        count = self.scenario.number("recordcount") if records is None else records
+        count = self.scenario.records if records is None else records
         return needs.memory_on(count, self.scenario.number("replication"), self.hosts.count) + self._client
 
     @property
@@ -141,7 +142,7 @@ class Sizes:
             for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
             raise BadInputError(
                 f"no room for the databases on {where} with"
-                f" {self._shown(self.scenario.number('recordcount'))} and replication={self.scenario['replication']}:"
+                f" {self._shown(self.scenario.records)} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
                 + f"\nload fewer records, choose others with --systems, or take larger hosts{for_all}"
             )
@@ -170,7 +171,7 @@ class Sizes:
     def load_seconds(self, needs: Needs) -> float:
         """Estimated time of the load: every copy is work for its host; a target rate may take longer."""
         replication = self.scenario.number("replication")
-        records = self.scenario.number("recordcount")
+        records = self.scenario.records
         load = self.scenario.of(INSERT)
         target = float(load["target"]) * load.number("batchsize")
         throttled = records / target if target else 0.0
@@ -223,7 +224,7 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
         # Of a single record, so that memory is that without data; what records add is a figure of its own.
         variables = {
             "plan_systems": scenario.systems,
-            "trial_properties": {**scenario.client_properties, "recordcount": "1"},
+            "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
             "trial_conditions": scenario.conditions,
             "host_has": {"memory_mb": (hosts.memory or 0) // MIB},
             **plan.phases_of(scenario),
@@ -269,7 +270,8 @@ def caches(inventory: Path | None) -> Caches:
 
 # Properties that do not affect the answer: points that differ only in these share one question.
 _NO_MATTER = (
-    *("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
+    *_ONE_RECORD,
+    *("operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
     *PROPORTIONS,
 )
 
@@ -412,10 +414,10 @@ def _course(scenario: Scenario) -> str:
 
 def _data(scenario: Scenario) -> str:
     """How much is loaded at a point of the matrix."""
-    scale = f", scale {scenario['scale']} of {int(scenario.full['recordcount']):,} records" if scenario.full else ""
+    scale = f", scale {scenario['scale']} of {scenario.full_records:,} records" if scenario.full else ""
     computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
     return (
-        f"{scenario.number('recordcount'):,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
+        f"{scenario.records:,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
         f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
     )
 

@@ -308,7 +308,7 @@ def describe(scenario: Scenario) -> list[str]:
     return [
         f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
         f"Each of {len(mine)} trial(s) makes a place of its own there, dohyo_<id>, loads"
-        f" {most.number('recordcount'):,} records ({size(most.data_bytes)}, with {most['replication']} copies"
+        f" {most.records:,} records ({size(most.data_bytes)}, with {most['replication']} copies"
         f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records, and removes the place.",
         f"It sends {rate}: so much processor time, disk and network others on these servers will miss.",
         "Nothing outside the place is written, and nothing is started, stopped or changed; "

@@ -275,7 +275,7 @@ class _Measurement:
         scenario = self.experiment.scenario
         courses = list(dict.fromkeys(course(trial.scenario) for trial in self.todo))
         systems = ", ".join(dict.fromkeys(trial.system for trial in self.todo))
-        counts = sorted({trial.scenario.number("recordcount") for trial in self.todo})
+        counts = sorted({trial.scenario.records for trial in self.todo})
         records = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         more = " or more" if scenario.most_rounds > scenario.number("rounds") and not self.experiment.has_ended else ""
         trials = f" · {len(self.todo)}{more} trials" if scenario.matrix or scenario.most_rounds > 1 else ""

@@ -19,7 +19,7 @@ from dohyo.scenario.scenario import MATRIX, VARIANT, Caches, Scenario, share_of
 from dohyo.sizes import size_bytes
 
 # The counts that ``scale`` makes smaller.
-SCALED = ("recordcount", "operationcount")
+SCALED = ("recordcount", "operationcount", "insertstart", "insertcount")
 # The prefix of keys for the full size alone.
 FULL = "full."
 MOST_TRIALS = 10_000
@@ -434,6 +434,11 @@ def _scaled(scenario: Scenario) -> Scenario:
     if not full:
         return scenario
     counts = {key: share_of(count, scale) for key, count in full.items()}
+    if part := [key for key in full if key in ("insertstart", "insertcount")]:
+        start, count = (scenario.number(key) for key in ("insertstart", "insertcount"))
+        # Rounded as the record count is, so that a part which ends with the records still does.
+        first, end = int(start * Fraction(scale)), int(share_of(str(start + count), scale))
+        counts |= {key: str(first if key == "insertstart" else max(1, end - first)) for key in part}
     return replace(scenario, values={**scenario.values, **counts}, full=full)
 
 
