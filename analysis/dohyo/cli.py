@@ -168,9 +168,11 @@ def run(
         systems.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)
     attach.check(chosen, target, max_data, changes)
+    count = hosts.stated(chosen.values).count
+    together.check_copies_at(chosen, count, attach.of(chosen))
     together.check_faults_at(
         chosen,
-        hosts.stated(chosen.values).count,
+        count,
         attach.of(chosen),
         local=chosen_inventory is None and "host_count" not in chosen.values,
     )

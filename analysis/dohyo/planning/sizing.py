@@ -355,19 +355,25 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     if once := several and len(set(courses)) == 1:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
-    seconds = last = 0.0
+    times: dict[tuple[str, str], list[float]] = {}  # of a system at a point, by round
+    last = 0.0
     copies: dict[str, float] = {}  # by load that trials share: disk
     for trial, course in zip(trials, courses, strict=True):
         sizes, needs = at[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
         load = shared.get(trial.name, "")
-        times = sizes.trial_seconds(needs, trial.round, loads=load not in copies)
+        took = sizes.trial_seconds(needs, trial.round, loads=load not in copies)
         if load:
             copies[load] = sizes.disk(needs)
-        seconds += times
-        last += times if trial.round == trials[-1].round else 0.0
-        cells = [about(times), size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
-        rows.append([trial.name, *([] if once else [course]), *cells])
+        last += took if trial.round == trials[-1].round else 0.0
+        times.setdefault((point_name(trial.scenario.point), trial.system), []).append(took)
+        if trial.round == 1:
+            cells = ["", size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
+            rows.append([trial.name, *([] if once else [course]), *cells])
+    # Rounds differ in their phases, and in whether they load.
+    for row, of_rounds in zip(rows[1:], times.values(), strict=True):
+        row[-3] = " or ".join(dict.fromkeys(map(about, of_rounds)))
+    seconds = sum(map(sum, times.values()))
     for line in aligned(rows):
         say(line)
     if len(points) > 1:
@@ -384,7 +390,8 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         say(f"reuse=data: {_count(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
-        f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}: an estimate from warm-ups and windows,"
+        f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
+        f"an estimate from warm-ups and windows,"
         f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded"
         " per second and host (figures of 2 cores; larger hosts are faster)"
     )
@@ -439,7 +446,10 @@ def _caches(scenario: Scenario) -> str:
 def _count_trials(scenario: Scenario, trials: Sequence[plan.PlannedTrial]) -> str:
     rounds = scenario.number("rounds")
     points = Counter(trial.system for trial in trials)
-    systems = ", ".join(f"{system} at {_count(count // rounds, 'point')}" for system, count in points.items())
+    at = {
+        system: f" at {_count(count // rounds, 'point')}" if scenario.matrix else "" for system, count in points.items()
+    }
+    systems = ", ".join(system + where for system, where in at.items())
     return f"{_count(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
 
 

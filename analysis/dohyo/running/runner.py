@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,9 @@ def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
     hosts = options.hosts.stated(scenario.values)
     if options.inventory is not None and hosts.count != options.hosts.count:
         raise BadInputError(_other_count(scenario, options))
+    # Of other hosts nothing is asked, which may not exist yet.
+    if options.inventory is None and "host_count" not in scenario.values:
+        scenario = _available(scenario, console)
     sizes = sizing.ask_points(scenario, hosts, options.inventory)
     sizing.show(scenario, sizes, console)
     values = {(each.system, point_name(at.scenario.point)): each.values for at in sizes for each in at.needs}
@@ -133,6 +136,19 @@ def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
     for at_point in sizes:
         at_point.check()
     return 0
+
+
+def _available(scenario: Scenario, console: Console) -> Scenario:
+    """Names the systems that a run would skip on this machine; the scenario without them, unless these are all."""
+    attached = scenario.role_variables.get("attached", {})
+    reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
+    skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
+    if skipped:
+        console.print(Text(f"skipped on this machine: {', '.join(skipped)} (./run.sh --list says why)"), soft_wrap=True)
+    if not (rest := [name for name in scenario.systems if name not in skipped]):
+        return scenario
+    points = tuple(point for point in scenario.points if point[0] in rest)
+    return replace(scenario, values={**scenario.values, "systems": ",".join(rest)}, points=points)
 
 
 def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:

@@ -295,6 +295,20 @@ def _check_faults(run: Scenario) -> None:
         )
 
 
+def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) -> None:
+    """Checks that there are as many database hosts as copies; parameters as of :func:`check_faults_at`.
+
+    :raises BadInputError: naming both numbers and the way out
+    """
+    for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
+        if system not in attached and at_point.number("replication") > hosts:
+            raise BadInputError(
+                f"replication={at_point['replication']}: needs as many database hosts, and there"
+                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or name hosts with --inventory, or with --plan"
+                " --set host_count=N"
+            )
+
+
 def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *, local: bool) -> None:
     """Checks that the faults of each system can be where its servers are.
 
