@@ -1,10 +1,13 @@
 """run.sh and dohyo as people call them, where nothing is started: help, lists, and every kind of bad input."""
 
 import os
+import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
+from test_bad_input import without_rights
 
 from dohyo.ansible import available
 from dohyo.places import RESULTS, ROOT
@@ -43,7 +46,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available()
     assert list(reasons) == list(systems.all_systems())
     for name, reason in reasons.items():
         (line,) = (line for line in lines if line.startswith(f"  {name} "))
-        assert (f"skipped: {reason}" in line) == bool(reason)
+        assert line.endswith(f"skipped: {reason.partition(';')[0]}") == bool(reason)
         assert not reason or ";" in reason
 
 
@@ -54,6 +57,8 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available()
         ([], "which scenario?"),
         (["--sytems", "hbase"], "--systems"),
         (["worklodA"], "did you mean workloadA?"),
+        (["list"], "unknown scenario 'list': did you mean ./run.sh --list?"),
+        (["report"], "did you mean .venv/bin/dohyo report?"),
         (["/no/such/file"], "the property file /no/such/file does not exist"),
         (["workloadA", "extra"], "extra"),
         (["workloadA", "--systems", "hbas"], "did you mean hbase?"),
@@ -106,6 +111,21 @@ def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected
     assert expected in result.stderr
     assert "Traceback" not in result.stderr
     assert experiments() == before
+
+
+def test_the_version_is_asked_for_in_both_ways() -> None:
+    for command in ([str(ROOT / "run.sh"), "--version"], [str(ROOT / ".venv/bin/dohyo"), "--version"]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.fullmatch(r"dohyo [0-9.]+, commit \S.*\n", done.stdout)
+
+
+def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        (closed := Path(name) / "closed").mkdir(0)
+        done = without_rights("run", "workloadA", "--systems", "mysql-innodb", "--out", str(closed / "below"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"cannot write to {closed}/below: Permission denied; --out DIR chooses another place" in done.stderr
 
 
 def test_a_plan_counts_what_a_run_here_would_measure() -> None:

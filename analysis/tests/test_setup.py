@@ -38,7 +38,7 @@ def test_the_command_works_below_any_path(tmp_path: Path, name: str, locale: str
     done = setup(root, 'install_dohyo "$root/.venv"', LC_ALL=locale)
     assert done.returncode == 0, done.stderr
     assert (site / "dohyo.pth").read_text(encoding="utf-8") == f"{root}/analysis\n"
-    command, environment = [venv / "bin/dohyo", "properties"], os.environ | {"LC_ALL": locale}
+    command, environment = [str(venv / "bin/dohyo"), "properties"], os.environ | {"LC_ALL": locale}
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout[:12]) == (0, "# Properties"), said.stderr
 
@@ -76,7 +76,7 @@ def test_the_checkout_of_somebody_else_is_named(locked: bool) -> None:
             (folder / ".setup").mkdir(0o777)
             (folder / ".setup").chmod(0o777)
             (folder / ".setup/lock").touch()
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", folder / "setup.sh", "python"]
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(folder / "setup.sh"), "python"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"setup: ERROR: {folder} belongs to root, and nobody cannot write to it;")

@@ -20,7 +20,7 @@ from rich.text import Text
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import percent, point_name, size
+from dohyo.figures import counted, percent, point_name, size
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
@@ -336,7 +336,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         f"{size(known)} of {what}" if known is not None else f"{what} not known (host_{what}=… says it)"
         for what, known in (("memory", hosts.memory), ("disk", hosts.disk))
     )
-    each = f"{_count(hosts.count, 'database host')}, each {there}"
+    each = f"{counted(hosts.count, 'database host')}, each {there}"
     say(f"plan of {scenario.name} for {hosts.where}: {each}; nothing is started")
     if any(needs.unknown for sizes in points for needs in sizes.needs):
         say(
@@ -387,7 +387,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
             if hosts.disk is None or kept + most <= hosts.disk
             else ": more than available, so some trials load again"
         )
-        say(f"reuse=data: {_count(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
+        say(f"reuse=data: {counted(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
@@ -410,7 +410,7 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
     limit = f"at most {scenario.most_rounds} rounds"
     if scenario.budget < math.inf:
         limit += f", further ones within a budget of {about(scenario.budget)}"
-    return f" for {_count(rounds, 'round')}, at most {about(most)} until {percent(scenario.precision)} ({limit})"
+    return f" for {counted(rounds, 'round')}, at most {about(most)} until {percent(scenario.precision)} ({limit})"
 
 
 def _course(scenario: Scenario) -> str:
@@ -425,7 +425,7 @@ def _data(scenario: Scenario) -> str:
     computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
     return (
         f"{scenario.records:,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
-        f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
+        f"{computed}{scale}; {counted(scenario.number('replication'), 'copy', 'copies')}"
     )
 
 
@@ -447,14 +447,11 @@ def _count_trials(scenario: Scenario, trials: Sequence[plan.PlannedTrial]) -> st
     rounds = scenario.number("rounds")
     points = Counter(trial.system for trial in trials)
     at = {
-        system: f" at {_count(count // rounds, 'point')}" if scenario.matrix else "" for system, count in points.items()
+        system: f" at {counted(count // rounds, 'point')}" if scenario.matrix else ""
+        for system, count in points.items()
     }
     systems = ", ".join(system + where for system, where in at.items())
-    return f"{_count(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
-
-
-def _count(number: int, one: str, several: str = "") -> str:
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+    return f"{counted(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
 
 
 def about(seconds: float) -> str:

@@ -21,7 +21,7 @@ from dohyo import folders, host, owned, places
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import point_name
+from dohyo.figures import counted, point_name
 from dohyo.places import ANSIBLE, SETUP, shown
 from dohyo.planning import plan, sizing
 from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
@@ -86,7 +86,9 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
     :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
     """
     with only_one() as measuring:
-        existed = options.out is not None and options.out.exists()
+        existed = False
+        with suppress(OSError):  # what cannot be looked at is refused by new_folder
+            existed = options.out is not None and options.out.exists()
         folder = new_folder(scenario, options.out)
         measuring(folder)
         try:
@@ -165,9 +167,10 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
 
 
 def _other_count(scenario: Scenario, options: Options) -> str:
+    there = counted(options.hosts.count, "database host")
     return (
-        f"host_count={scenario['host_count']}: {options.hosts.where} has {options.hosts.count} database host(s);"
-        " leave it out, or plan for hosts that do not exist yet with --plan and without --inventory"
+        f"host_count={scenario['host_count']}: {options.hosts.where} has {there}; leave it out, or plan for hosts that"
+        " do not exist yet with --plan and without --inventory"
     )
 
 
