@@ -26,7 +26,7 @@ logged() {
     shift
     "$@" 2>&1 | tee -- "$log" | show_progress && return
     # Maven puts the end of a colour before its first line.
-    { grep -E -m 15 $'^(\e\\[[0-9;]*m)*(\\[ERROR\\]|ERROR|E:) ' "$log" || tail -n 15 "$log"; } >&2
+    { grep -E -m 15 $'^(\e\\[[0-9;]*m)*(\\[ERROR\\]|ERROR:|E:) ' "$log" || tail -n 15 "$log"; } >&2
     die "this failed: $* (the whole log: $log)"
 }
 
@@ -119,6 +119,9 @@ python_package() {
 # What an installation from the requirements file $1 depends on, the place of the checkout included: a venv cannot move.
 python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/analysis/pyproject.toml" | sha256sum)"; }
 
+# Whether the stamp $1 is of an installation in this place.
+is_of_here() { [[ -e $1 ]] && sed 's/ [0-9a-f]*  -$//' "$1" | grep -qxF -- "$root"; }
+
 # Whether a Python has a pip that can install for another one: .venv then needs none of its own, which has 17 MB.
 has_pip() {
     "$1" -c 'import sys, pip; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null
@@ -144,7 +147,7 @@ setup_python() {
         python=$(find_python) || die "no Python >= 3.11 that can make a venv; please install one (package python3.11-venv)"
     fi
     say "installing Python packages into .venv with $("$python" --version)"
-    if ! [[ -x "$venv/bin/python" ]] || ! grep -qsF -- "$root " "$stamp"; then
+    if ! [[ -x "$venv/bin/python" ]] || ! is_of_here "$stamp"; then
         # One that setup.sh has made, or the stamp of one that did before it marked them.
         [[ ! -e $venv || -e $venv/.dohyo-setup || -e $stamp ]] || die "$venv was not made by setup.sh; move it away"
         rm -rf -- "$venv"
@@ -162,6 +165,9 @@ setup_python() {
     done
 }
 
+# A word for sh, whatever is in it. (bash's %q may write $'…', which sh does not know.)
+quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
+
 # What `pip install -e` makes of analysis/, which takes it as long as half of the packages: its path, and its command.
 install_dohyo() {
     local site
@@ -170,7 +176,7 @@ install_dohyo() {
     # By way of a shell, for the first line of a script takes no spaces.
     cat >"$1/bin/dohyo" <<EOF
 #!/bin/sh
-exec $(printf %q "$1/bin/python") -P -c 'import sys; sys.argv[0] = "dohyo"; from dohyo.cli import main; sys.exit(main())' "\$@"
+exec $(quoted "$1/bin/python") -P -c 'import sys; sys.argv[0] = "dohyo"; from dohyo.cli import main; sys.exit(main())' "\$@"
 EOF
     chmod 755 -- "$1/bin/dohyo"
 }
@@ -276,7 +282,11 @@ setup_client() {
 
 # ---- main -----------------------------------------------------------------------------------------------------------
 
-mkdir -p -- "$state"
+mkdir -p -- "$state" 2>/dev/null || true
+if [[ ! -w $state || -e $state/lock && ! -w $state/lock ]]; then
+    say "ERROR: $root belongs to $(stat -c %U -- "$root"), and $(id -un) cannot write to it; use a clone of your own"
+    exit 2
+fi
 # Two setups at once (two terminals) would build into the same folders: the second waits.
 exec 9>"$state/lock"
 if ! flock -n 9; then

@@ -9,11 +9,12 @@ import re
 import sys
 from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import get_args
 
 import click
 
-from dohyo import folders, output, places, plain_text, terminal
+from dohyo import folders, host, output, places, plain_text, terminal
 from dohyo.ansible import available
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
@@ -50,7 +51,19 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
 
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        known = host.versions()
+        terminal.say(f"dohyo {known['dohyo']}, commit {known['commit'] or 'not known'}")
+        context.exit()
+
+
+_with_version = click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+                             help="Show the version, then exit.")  # fmt: skip
+
+
 @click.group(cls=_Commands, context_settings=_CONTEXT)
+@_with_version
 def cli() -> None:
     """Compares NoSQL databases on your hardware, under equal conditions."""
 
@@ -58,6 +71,7 @@ def cli() -> None:
 @cli.command(context_settings=_CONTEXT)
 @click.argument("name", metavar="SCENARIO", required=False)
 @click.option("--list", "list_", is_flag=True, help="Show the scenarios and the systems, then exit.")
+@_with_version
 @click.option("--systems", "systems_", metavar="A,B", help="Systems to compare, in that order.")
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True,
@@ -136,18 +150,19 @@ def run(
     """
     chosen_inventory, hosts = _inventory(inventory)
     if list_:
-        _list(chosen_inventory, Console())
+        _list(chosen_inventory, Console(), details=details)
         return 0
     if experiment is not None:
         context = click.get_current_context()
         options = [each for each in context.command.params if each.name not in _WITH_RESUME]
-        if given := [option.opts[0] for option in options if context.params[option.name or ""]]:
+        if given := [option.opts[0] for option in options if context.params.get(option.name or "")]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
         attach.agree(reopen(experiment)[0].scenario, agreed=yes)
         output.make_last()
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details)
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
+    _check_is_no_option(name)
     attached = attach.overrides(attach_, secrets, may, chosen_inventory)
     changes = loading.overrides(
         (*assignments, *(systems.fetching(fetch_) if fetch_ else ())),
@@ -168,9 +183,11 @@ def run(
         systems.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)
     attach.check(chosen, target, max_data, changes)
+    count = hosts.stated(chosen.values).count
+    together.check_copies_at(chosen, count, attach.of(chosen))
     together.check_faults_at(
         chosen,
-        hosts.stated(chosen.values).count,
+        count,
         attach.of(chosen),
         local=chosen_inventory is None and "host_count" not in chosen.values,
     )
@@ -328,9 +345,10 @@ def site_command(folder: Path, results: Path) -> int:
 
 @cli.command("list")
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
-def list_command(inventory: str | None) -> int:
+@click.option("--details", is_flag=True, help="Also how to get each system that is skipped.")
+def list_command(inventory: str | None, details: bool) -> int:
     """Shows the scenarios and the systems."""
-    _list(_inventory(inventory)[0], Console())
+    _list(_inventory(inventory)[0], Console(), details=details)
     return 0
 
 
@@ -427,6 +445,21 @@ def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
     return inventory, check_inventory(inventory)
 
 
+def _check_is_no_option(name: str) -> None:
+    """Refuses an option without its dashes, or another command, as the name of a scenario.
+
+    :raises BadInputError: naming what was meant
+    """
+    if name in loading.scenario_files() or Path(name).exists():
+        return
+    options = {option for each in click.get_current_context().command.params for option in each.opts}
+    meant = (
+        f"./run.sh --{name}" if f"--{name}" in options else f".venv/bin/dohyo {name}" if name in cli.commands else ""
+    )
+    if meant:
+        raise BadInputError(f"unknown scenario '{name}': did you mean {meant}? (--list shows all scenarios)")
+
+
 def _folder(name: str | None) -> Path:
     """The folder of an experiment, or one with logs.
 
@@ -450,18 +483,27 @@ def _folder(name: str | None) -> Path:
     return folder
 
 
-def _list(inventory: Path | None, console: Console) -> None:
+def _list(inventory: Path | None, console: Console, *, details: bool) -> None:
+    def show(name: str, text: str) -> None:
+        # Behind a pipe a line stays whole.
+        most = console.width - width - 2 if console.is_terminal else sys.maxsize
+        lines = wrap(text, most, break_on_hyphens=False)
+        for head, line in zip([name, *[""] * len(lines)], lines, strict=False):
+            console.print(f"  {head:{width}}{line}", highlight=False, markup=False, soft_wrap=True)
+
     files = loading.scenario_files()
     width = max(map(len, [*files, *systems.all_systems()])) + 2
     console.print("scenarios (workloads/):", highlight=False)
     for name, path in files.items():
-        console.print(f"  {name:{width}}{loading.description(path)}", highlight=False, markup=False, soft_wrap=True)
+        show(name, loading.description(path))
     console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
     reasons = available.ask(inventory)
     for name, system in systems.all_systems().items():
         here = "installed" if inventory is None and system.installed() else "available"
-        state = f"skipped: {reasons[name]}" if reasons[name] else here
-        console.print(f"  {name:{width}}{system.title}: {state}", highlight=False, markup=False, soft_wrap=True)
+        reason = reasons[name] if details else reasons[name].partition(";")[0]
+        show(name, f"{system.title}: {f'skipped: {reason}' if reason else here}")
+    if not details and any(reasons.values()):
+        console.print("how to get those that are skipped: ./run.sh --list --details", highlight=False)
 
 
 def main() -> None:

@@ -18,6 +18,14 @@ def whole(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number of things: "1 trial", "2,000 trials".
+
+    :param several: the plural where it is not the singular with an s
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
 def formatted(number: float | None, form: str) -> str:
     """In a form of `format`."""
     return UNKNOWN if number is None else format(number, form)

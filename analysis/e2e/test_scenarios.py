@@ -20,7 +20,7 @@ SMALL = ["--repeats=1", *small.options(without="threadcount")]
 
 def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
     """The trials of a scenario that must come to valid numbers."""
-    out = folder / name
+    out = folder / Path(name).name
     done = subprocess.run(
         [ROOT / "run.sh", name, *SMALL, *options, "--out", out],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
@@ -33,6 +33,20 @@ def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
 
 def operations(trial: dict[str, Any]) -> set[str]:
     return {f"{row['phase']} {row['operation']}" for row in trial["rows"] if row["operations"] and not row["errors"]}
+
+
+def test_a_part_of_the_records(tmp_path: Path) -> None:
+    """The load has nothing but the part, and runs find all that they ask for."""
+    text = "recordcount=2000\noperationcount=2000\nreadproportion=0\nupdateproportion=0\nscanproportion=0.95\n"
+    text += "insertproportion=0.05\nrequestdistribution=zipfian\nmaxscanlength=20\ninsertstart=1000\ninsertcount=900\n"
+    (file := tmp_path / "part.properties").write_text(text)
+    (trial,) = measured(tmp_path / "out", str(file), "--systems=mysql-innodb")
+    assert trial["conditions"]["recordcount"] == 900
+    folder = tmp_path / "out" / file.name / "raw" / trial["name"]
+    assert sum(json.loads((folder / "settled.json").read_text())["rows"].values()) == 900
+    (inserts,) = (row["operations"] for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "INSERT"))
+    assert sum(json.loads((folder / "counted.json").read_text())["rows"].values()) >= 900 + inserts
+    assert not any(row["errors"] or row["not_found"] for row in trial["rows"])
 
 
 def test_yokozuna(tmp_path: Path) -> None:

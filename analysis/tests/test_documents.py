@@ -1,12 +1,14 @@
 """Every link between the documents, and every `method.md#…` that the program names, leads somewhere."""
 
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from dohyo.places import ROOT
+from dohyo.scenario import loading
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -85,3 +87,17 @@ def test_messages_and_comments_use_the_usual_words() -> None:
     pages = [page for page in tracked(*PROGRAMS) if page != Path(__file__).resolve()]
     assert len(pages) > 500
     assert {str(page.relative_to(ROOT)): words for page in pages if (words := stilted(page))} == {}
+
+
+def settings() -> list[str]:
+    """Each `--set key=value` of the pages that has no placeholder, in the order of the pages."""
+    spans = [
+        span for page in tracked("*.md") for span in re.findall(r"`(--set [^`]+)`", page.read_text(encoding="utf-8"))
+    ]
+    return [span for span in dict.fromkeys(spans) if not re.search(r"[A-Z]{3}|…|=/|key=value|h2_|matrix", span)]
+
+
+@pytest.mark.parametrize("span", settings())
+def test_settings_of_a_page_can_be_made(span: str) -> None:
+    words = [word for word in shlex.split(span) if word != "--set"]
+    loading.load(loading.find("workloadA"), loading.overrides(words, {}))

@@ -2,12 +2,14 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import JDK, ROOT, WORKLOADS
+from dohyo.planning import plan
 from dohyo.scenario import loading, phases, scenario, systems
 from dohyo.scenario.hosts import Hosts
 
@@ -135,11 +137,73 @@ def test_a_count_given_by_hand_ends_the_run(tmp_path: Path) -> None:
     assert (counted.duration, counted.client_properties["operationcount"]) == (0, "500")
 
 
+@pytest.mark.parametrize(
+    ("text", "assignments"),
+    [
+        ("maxexecutiontime=3600\n", ()),
+        ("phases=read\nread.maxexecutiontime=60\nread.operationcount=5\n", ()),
+        ("", ("operationcount=5", "duration=60s")),
+        ("", ("operationcount=5", "maxexecutiontime=60")),
+        ("variant.a.operationcount=5\nvariant.a.maxexecutiontime=60\nmatrix.variant=a\n", ()),
+    ],
+)
+def test_two_ends_of_a_run_are_refused(tmp_path: Path, text: str, assignments: tuple[str, ...]) -> None:
+    """YCSB ends at whichever comes first, so that clients of one window would end at different times."""
+    with pytest.raises(BadInputError, match=r"operationcount=[0-9,]+ and .*=[0-9s,]+ both end a run"):
+        load(tmp_path, SMALL + text, *assignments)
+
+
+@pytest.mark.parametrize(
+    ("text", "assignments", "end"),
+    [
+        ("duration=60\n", (), (60, 1000)),  # the count is the stock client's
+        ("maxexecutiontime=0\n", (), (0, 1000)),
+        ("operationcount=0\nmaxexecutiontime=9\n", (), (9, 0)),
+        ("", ("maxexecutiontime=9",), (9, 1000)),
+        ("phases=read\nread.maxexecutiontime=9\n", (), (9, 1000)),
+    ],
+)
+def test_one_end_of_a_run_is_enough(
+    tmp_path: Path, text: str, assignments: tuple[str, ...], end: tuple[int, int]
+) -> None:
+    small = SMALL.replace("operationcount=1000\n", "") if "operationcount" in text else SMALL
+    chosen = load(tmp_path, small + text, *assignments).of("read")
+    assert (chosen.duration, chosen.number("operationcount")) == end
+
+
+def test_classes_of_old_releases_are_those_of_today(tmp_path: Path) -> None:
+    chosen = load(tmp_path, SMALL + "workload=com.yahoo.ycsb.workloads.CoreWorkload\n")
+    assert chosen.client_properties["workload"] == "site.ycsb.workloads.CoreWorkload"
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("# Größe\n".encode("latin-1"), "Größe"),
+        ("# 测试\n".encode("gbk"), "²âÊÔ"),  # as Java reads it
+        ("\ufeff# Größe\n".encode(), "Größe"),
+        (b"\xef\xbb\xbf", ""),
+    ],
+)
+def test_encodings_of_others_are_read(tmp_path: Path, content: bytes, title: str) -> None:
+    (file := tmp_path / "file").write_bytes(content + SMALL.encode())
+    chosen = loading.load(file)
+    assert (chosen.title, chosen.records) == (title, 1000)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
+    (file := tmp_path / "file").write_bytes(SMALL.encode(encoding))
+    with pytest.raises(BadInputError, match="file: it is in UTF-16, or no text; save it as UTF-8"):
+        loading.load(file)
+
+
 def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
-    assert load(tmp_path, SMALL + "maxexecutiontime=20\n").duration == 20
-    assert load(tmp_path, SMALL + "maxexecutiontime=20\n", "duration=1m").duration == 60
+    timed = SMALL.replace("operationcount=1000\n", "")
+    assert load(tmp_path, timed + "maxexecutiontime=20\n").duration == 20
+    assert load(tmp_path, timed + "maxexecutiontime=20\n", "duration=1m").duration == 60
     with pytest.raises(BadInputError, match="two names of one thing"):
-        load(tmp_path, SMALL + "maxexecutiontime=20\nduration=20s\n")
+        load(tmp_path, timed + "maxexecutiontime=20\nduration=20s\n")
 
 
 def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
@@ -198,7 +262,19 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("tablecount=2000", "tablecount=2000: must be at most 1000"),
         ("published=heavy", "unknown published figures 'heavy': did you mean heavyweights"),
         ("operationcount=0", "nothing ends a run"),
-        ("hosts=db1", "Dohyo names the servers"),
+        ("hosts=db1", "Dohyo names the servers .*--attach cassandra=HOST"),
+        ("as.host=10.0.0.9", "--attach aerospike=HOST:PORT"),
+        ("as.timeout=10", "operationtimeout"),
+        ("db.url=jdbc:mysql://db1/ycsb", "--attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"),
+        ("db.driver=com.mysql.jdbc.Driver", "^command line: db.driver=com.* for yours: --attach mysql-innodb=HOST"),
+        ("db.passwd=hunter2", r"db.passwd=\*\*\*: .*mysql.password .*--attach-secrets"),
+        ("hbase.zookeeper.quorum=zk1", "--attach hbase=ZOOKEEPER"),
+        ("hbase.zookeeper.znode.parent=/hbase", "--attach hbase=ZOOKEEPER"),
+        ("cassandra.password=hunter2", r"cassandra.password=\*\*\*: .*in the file of --attach-secrets"),
+        ("columnfamily=family", "Dohyo creates the table and its column family"),
+        ("mongodb.url=mongodb://db1", "Dohyo has no such system"),
+        ("db=com.yahoo.ycsb.db.HBaseClient10", "choose with systems"),
+        ("workload=com.yahoo.ycsb.workloads.RestWorkload", "must be one of site.ycsb.workloads.CoreWorkload"),
         ("db=site.ycsb.BasicDB", "choose with systems"),
     ],
 )
@@ -304,6 +380,28 @@ def test_scale_makes_the_counts_smaller_and_keeps_the_full_ones(tmp_path: Path) 
     assert load(tmp_path, SMALL, "scale=1").full == {}
 
 
+def test_a_part_of_the_records_is_all_that_is_loaded(tmp_path: Path) -> None:
+    part = SMALL + "requestdistribution=ranges\nfieldcount=1\nfieldlength=10\n"
+    assert load(tmp_path, part).records == 1000
+    assert load(tmp_path, part, "insertstart=300").records == 700
+    chosen = load(tmp_path, part, "insertstart=300", "insertcount=500", "operationcount=0", "passes=2")
+    assert (chosen.records, chosen.data_bytes, chosen.of("run").number("operationcount")) == (500, 5000, 1000)
+    assert plan.course(replace(chosen, values={**chosen.values, "phases": "insert"})) == "the load of 500 records"
+    with pytest.raises(BadInputError, match="batchsize=6: must be at most 5, which is the records that are loaded"):
+        load(tmp_path, SMALL, "insertcount=5", "batchsize=6")
+    with pytest.raises(BadInputError, match="insertcount=5: a part of the records needs tablecount=1, not 2"):
+        load(tmp_path, SMALL, "insertcount=5", "tablecount=2")
+
+
+@pytest.mark.parametrize(("start", "count"), [(500, 497), (495, 502), (0, 997), (1, 1), (900, 97)])
+def test_scale_takes_a_part_of_the_part(tmp_path: Path, start: int, count: int) -> None:
+    text = f"{SMALL.replace('1000', '997', 1)}insertstart={start}\ninsertcount={count}\n"
+    for scale in ("0.5", "0.1", "0.01"):
+        chosen = load(tmp_path, text, f"scale={scale}")
+        assert chosen.full_records == count
+        assert chosen.records == pytest.approx(count * float(scale), abs=1)
+
+
 def test_what_a_size_became_is_run_again(tmp_path: Path) -> None:
     chosen = load(tmp_path, SMALL, "datasize=40GB", "scale=0.5")
     again = tmp_path / "again"
@@ -405,3 +503,9 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
         loading.find("worklodA")
     with pytest.raises(BadInputError, match=r"the property file .*missing.* does not exist"):
         loading.find(str(tmp_path / "missing"))
+    with pytest.raises(BadInputError, match=f"{tmp_path} is a folder and no property file"):
+        loading.find(str(tmp_path))
+    with pytest.raises(BadInputError, match="/dev/null is a device or a pipe and no property file"):
+        loading.find("/dev/null")
+    with pytest.raises(BadInputError, match=r"cannot read the property file .*/below: Not a directory"):
+        loading.find(f"{mine}/below")

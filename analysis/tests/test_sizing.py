@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -350,7 +351,8 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
     text = console.file.getvalue()
     assert "24 trials: cassandra at 8 points, hbase at 4 points, in each of 2 rounds" in text
     assert text.count("start, load, settle, 1 × (0 s warm-up + 30 s), stop") == 1
-    assert "24-cassandra-recordcount=5000000-batchsize=10-cassandra_heap=2g  15 min  2.147 GB     10 GB" in text
+    assert "12-cassandra-recordcount=5000000-batchsize=10-cassandra_heap=2g  15 min  2.147 GB     10 GB" in text
+    assert len(re.findall(r"^[0-9]+-", text, re.M)) == 12, "a line for each round"
     assert "at the largest points 2.147 GB of memory and 10 GB of disk on each host" in text
     larger = Sizes(points[-1].scenario, Hosts(1, GIB), points[-1].needs)
     with pytest.raises(BadInputError, match="on the hosts at recordcount=5000000 batchsize=10 cassandra_heap=2g with"):

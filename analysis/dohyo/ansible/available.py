@@ -1,8 +1,9 @@
 """Which systems are available on the hosts, by their descriptions: ansible/list.yml and deploy.yml evaluate these."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
@@ -18,16 +19,19 @@ def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
     return watch
 
 
-def ask(inventory: Path | None) -> dict[str, str]:
+def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Asks the hosts about all systems.
 
     :param inventory: None is the default one, this machine
+    :param variables: of the systems, such as where a server's archive is
     :returns: by system "", or why it is not available and how to get it
     :raises BadInputError: if the hosts cannot be asked
     """
     reasons: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
-        failure = play("list.yml", inventory, Path(folder), check=lambda: None, watch=watcher(reasons))
+        failure = play(
+            "list.yml", inventory, Path(folder), check=lambda: None, variables=variables, watch=watcher(reasons)
+        )
         if failure is not None:
             raise BadInputError(f"cannot ask the hosts which systems are available: {failure}")
     return reasons

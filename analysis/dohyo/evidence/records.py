@@ -187,12 +187,19 @@ class WorkloadSettings(Struct, frozen=True):
     """Properties that the summary computes with, with YCSB's own defaults: 10 fields of 100 bytes."""
 
     recordcount: Whole | None = None
+    insertstart: Whole = 0
+    insertcount: Whole | None = None
     fieldcount: Whole = 10
     fieldlength: Whole = 100
     batchsize: Whole = 1
     inflight: Whole = 1
     target: Number | None = None
     operationtimeout: Number | None = None
+
+    @property
+    def records(self) -> int | None:
+        """Number of records that are loaded; None where that was not given."""
+        return self.insertcount or (None if self.recordcount is None else self.recordcount - self.insertstart)
 
 
 class PhaseSettings(Struct, frozen=True):

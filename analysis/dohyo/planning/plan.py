@@ -93,7 +93,7 @@ def phases_in(scenario: Scenario, number: int) -> list[str]:
 def course(scenario: Scenario) -> str:
     """The phases of a trial, in words."""
     if not scenario.phases:
-        return f"the load of {scenario.number('recordcount'):,} records"
+        return f"the load of {scenario.records:,} records"
     windows = {}
     for name in scenario.phases:
         phase = scenario.of(name)

@@ -20,7 +20,7 @@ from rich.text import Text
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import percent, point_name, size
+from dohyo.figures import counted, percent, point_name, size
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
@@ -37,6 +37,7 @@ CLIENT_MIB = 200
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
 MOST_RECORDS = 2**62
+_ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,13 @@ class Sizes:
 
     def disk(self, needs: Needs, records: int | None = None) -> float:
         """Bytes of disk per host; for the scenario's records or for another number of them."""
-        count = self.scenario.number("recordcount") if records is None else records
+        count = self.scenario.records if records is None else records
         replication = self.scenario.number("replication")
         return needs.disk_on(count, self.scenario.record_bytes, replication, self.hosts.count)
 
     def memory(self, needs: Needs, records: int | None = None) -> float:
         """Bytes of memory per host, with the client's where that runs there; for the scenario's records or others."""
-        count = self.scenario.number("recordcount") if records is None else records
+        count = self.scenario.records if records is None else records
         return needs.memory_on(count, self.scenario.number("replication"), self.hosts.count) + self._client
 
     @property
@@ -141,7 +142,7 @@ class Sizes:
             for_all = f"; all systems fit with --records {least}" if least and len(self.needs) > 1 else ""
             raise BadInputError(
                 f"no room for the databases on {where} with"
-                f" {self._shown(self.scenario.number('recordcount'))} and replication={self.scenario['replication']}:"
+                f" {self._shown(self.scenario.records)} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
                 + f"\nload fewer records, choose others with --systems, or take larger hosts{for_all}"
             )
@@ -170,7 +171,7 @@ class Sizes:
     def load_seconds(self, needs: Needs) -> float:
         """Estimated time of the load: every copy is work for its host; a target rate may take longer."""
         replication = self.scenario.number("replication")
-        records = self.scenario.number("recordcount")
+        records = self.scenario.records
         load = self.scenario.of(INSERT)
         target = float(load["target"]) * load.number("batchsize")
         throttled = records / target if target else 0.0
@@ -223,7 +224,7 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
         # Of a single record, so that memory is that without data; what records add is a figure of its own.
         variables = {
             "plan_systems": scenario.systems,
-            "trial_properties": {**scenario.client_properties, "recordcount": "1"},
+            "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
             "trial_conditions": scenario.conditions,
             "host_has": {"memory_mb": (hosts.memory or 0) // MIB},
             **plan.phases_of(scenario),
@@ -269,7 +270,8 @@ def caches(inventory: Path | None) -> Caches:
 
 # Properties that do not affect the answer: points that differ only in these share one question.
 _NO_MATTER = (
-    *("recordcount", "operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
+    *_ONE_RECORD,
+    *("operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
     *PROPORTIONS,
 )
 
@@ -334,7 +336,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         f"{size(known)} of {what}" if known is not None else f"{what} not known (host_{what}=… says it)"
         for what, known in (("memory", hosts.memory), ("disk", hosts.disk))
     )
-    each = f"{_count(hosts.count, 'database host')}, each {there}"
+    each = f"{counted(hosts.count, 'database host')}, each {there}"
     say(f"plan of {scenario.name} for {hosts.where}: {each}; nothing is started")
     if any(needs.unknown for sizes in points for needs in sizes.needs):
         say(
@@ -353,19 +355,25 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     if once := several and len(set(courses)) == 1:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
-    seconds = last = 0.0
+    times: dict[tuple[str, str], list[float]] = {}  # of a system at a point, by round
+    last = 0.0
     copies: dict[str, float] = {}  # by load that trials share: disk
     for trial, course in zip(trials, courses, strict=True):
         sizes, needs = at[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
         load = shared.get(trial.name, "")
-        times = sizes.trial_seconds(needs, trial.round, loads=load not in copies)
+        took = sizes.trial_seconds(needs, trial.round, loads=load not in copies)
         if load:
             copies[load] = sizes.disk(needs)
-        seconds += times
-        last += times if trial.round == trials[-1].round else 0.0
-        cells = [about(times), size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
-        rows.append([trial.name, *([] if once else [course]), *cells])
+        last += took if trial.round == trials[-1].round else 0.0
+        times.setdefault((point_name(trial.scenario.point), trial.system), []).append(took)
+        if trial.round == 1:
+            cells = ["", size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
+            rows.append([trial.name, *([] if once else [course]), *cells])
+    # Rounds differ in their phases, and in whether they load.
+    for row, of_rounds in zip(rows[1:], times.values(), strict=True):
+        row[-3] = " or ".join(dict.fromkeys(map(about, of_rounds)))
+    seconds = sum(map(sum, times.values()))
     for line in aligned(rows):
         say(line)
     if len(points) > 1:
@@ -379,10 +387,11 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
             if hosts.disk is None or kept + most <= hosts.disk
             else ": more than available, so some trials load again"
         )
-        say(f"reuse=data: {_count(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
+        say(f"reuse=data: {counted(len(copies), 'load')} kept on each host, at most {size(kept)} of disk{lacks}")
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
-        f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}: an estimate from warm-ups and windows,"
+        f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
+        f"an estimate from warm-ups and windows,"
         f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded"
         " per second and host (figures of 2 cores; larger hosts are faster)"
     )
@@ -401,7 +410,7 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
     limit = f"at most {scenario.most_rounds} rounds"
     if scenario.budget < math.inf:
         limit += f", further ones within a budget of {about(scenario.budget)}"
-    return f" for {_count(rounds, 'round')}, at most {about(most)} until {percent(scenario.precision)} ({limit})"
+    return f" for {counted(rounds, 'round')}, at most {about(most)} until {percent(scenario.precision)} ({limit})"
 
 
 def _course(scenario: Scenario) -> str:
@@ -412,11 +421,11 @@ def _course(scenario: Scenario) -> str:
 
 def _data(scenario: Scenario) -> str:
     """How much is loaded at a point of the matrix."""
-    scale = f", scale {scenario['scale']} of {int(scenario.full['recordcount']):,} records" if scenario.full else ""
+    scale = f", scale {scenario['scale']} of {scenario.full_records:,} records" if scenario.full else ""
     computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
     return (
-        f"{scenario.number('recordcount'):,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
-        f"{computed}{scale}; {_count(scenario.number('replication'), 'copy', 'copies')}"
+        f"{scenario.records:,} records × {scenario.record_bytes:,} B = {size(scenario.data_bytes)}"
+        f"{computed}{scale}; {counted(scenario.number('replication'), 'copy', 'copies')}"
     )
 
 
@@ -437,12 +446,12 @@ def _caches(scenario: Scenario) -> str:
 def _count_trials(scenario: Scenario, trials: Sequence[plan.PlannedTrial]) -> str:
     rounds = scenario.number("rounds")
     points = Counter(trial.system for trial in trials)
-    systems = ", ".join(f"{system} at {_count(count // rounds, 'point')}" for system, count in points.items())
-    return f"{_count(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
-
-
-def _count(number: int, one: str, several: str = "") -> str:
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+    at = {
+        system: f" at {counted(count // rounds, 'point')}" if scenario.matrix else ""
+        for system, count in points.items()
+    }
+    systems = ", ".join(system + where for system, where in at.items())
+    return f"{counted(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
 
 
 def about(seconds: float) -> str:

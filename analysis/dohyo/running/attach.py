@@ -15,7 +15,7 @@ import yaml
 from dohyo import terminal
 from dohyo.ansible.playbook import Signals, decrypted, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.figures import size
+from dohyo.figures import counted, size
 from dohyo.planning import plan
 from dohyo.running.experiment import only_one, read_json
 from dohyo.running.runner import build_client
@@ -305,10 +305,11 @@ def describe(scenario: Scenario) -> list[str]:
     )
     named = " and ".join(f"{name} at {places}" for name, places in attached.items())
     may = scenario.role_variables.get("attached_may", [])
+    copies = counted(most.number("replication"), "copy", "copies")
     return [
         f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
-        f"Each of {len(mine)} trial(s) makes a place of its own there, dohyo_<id>, loads"
-        f" {most.number('recordcount'):,} records ({size(most.data_bytes)}, with {most['replication']} copies"
+        f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} makes a place of its own there, dohyo_<id>,"
+        f" loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
         f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records, and removes the place.",
         f"It sends {rate}: so much processor time, disk and network others on these servers will miss.",
         "Nothing outside the place is written, and nothing is started, stopped or changed; "
@@ -377,7 +378,8 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
 def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
     """Prints the answers of one system; returns 1 if it cannot be measured."""
     missing = said["missing"]
-    terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {said.get('nodes', NOT_KNOWN)} node(s); {said['what']}")
+    nodes = counted(said["nodes"], "node") if isinstance(said.get("nodes"), int) else f"{NOT_KNOWN} how many nodes"
+    terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {nodes}; {said['what']}")
     most = threads * 1000 / said["median_ms"]
     terminal.say(
         f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms, so that {threads}"

@@ -147,9 +147,8 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
         signals = Signals()
         with signals.held_back("interrupted: ending the clients"):
             build_client(signals)
-            terminal.say(
-                f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for each of {len(phases)} phase(s)"
-            )
+            which = "the phase" if len(phases) == 1 else f"each of {len(phases)} phases"
+            terminal.say(f"{scenario.name} without a database, {WARMUP} + {WINDOW} s for {which}")
             asked = {"doctor_phases": phases, "doctor_results": name, "trial_client_heap": point["client_heap"]}
             try:
                 failure = play("doctor.yml", inventory, Path(name), check=signals.check, variables=asked)

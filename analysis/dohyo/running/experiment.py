@@ -216,11 +216,11 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         rounds=chosen.number("rounds"),
         precision=chosen.precision,
         # Of the first point, where there are several; each trial's own are in its trial.json.
-        records=first.number("recordcount"),
+        records=first.records,
         data_bytes=first.data_bytes,
         datasize=first.datasize or None,
         scale=float(first["scale"]),
-        full_records=int(first.full.get("recordcount", first["recordcount"])),
+        full_records=first.full_records,
         conditions=first.conditions,
         hosts=asdict(hosts) if hosts else None,
         started=now(),
@@ -238,7 +238,7 @@ def _facts(trial: plan.PlannedTrial) -> dict[str, Any]:
         "system": trial.system,
         "point": dict(trial.scenario.point),
         "round": trial.round,
-        "records": trial.scenario.number("recordcount"),
+        "records": trial.scenario.records,
     }
 
 

@@ -110,7 +110,7 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
         phase = scenario.of(name)
         seconds = phase.duration or phase.number("operationcount") / LOAD_RATE
         runs[name] = phase.warmup + seconds + _AROUND_A_RUN
-    load = scenario.number("recordcount") / LOAD_RATE
+    load = scenario.records / LOAD_RATE
     fixed = {phase: ((phase, 0), seconds) for phase, seconds in _GUESSES.items()}
     measured: list[tuple[_Step, float]] = []
     for run in range(1, scenario.repeats + 1):
@@ -268,7 +268,7 @@ class Progress:
         if self._second is None:
             return f" · {self._fetching}" if self._phase == "deploy" and self._fetching else ""
         p99 = f" · p99 {self._second.p99_ms:.2f} ms" if self._second.p99_ms is not None else ""
-        done = self._records / self._scenario.number("recordcount")
+        done = self._records / self._scenario.records
         loaded = f" · {min(done, 1):.0%} of the records" if self._phase == "load" else ""
         return f" · {self._second.records_per_second:,.0f} rec/s{p99}{loaded}"
 

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from dohyo import folders, host, owned, places
 from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import point_name
+from dohyo.figures import counted, point_name
 from dohyo.places import ANSIBLE, SETUP, shown
 from dohyo.planning import plan, sizing
 from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
@@ -86,7 +86,9 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
     :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
     """
     with only_one() as measuring:
-        existed = options.out is not None and options.out.exists()
+        existed = False
+        with suppress(OSError):  # what cannot be looked at is refused by new_folder
+            existed = options.out is not None and options.out.exists()
         folder = new_folder(scenario, options.out)
         measuring(folder)
         try:
@@ -122,6 +124,9 @@ def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
     hosts = options.hosts.stated(scenario.values)
     if options.inventory is not None and hosts.count != options.hosts.count:
         raise BadInputError(_other_count(scenario, options))
+    # Of other hosts nothing is asked, which may not exist yet.
+    if options.inventory is None and "host_count" not in scenario.values:
+        scenario = _available(scenario, console)
     sizes = sizing.ask_points(scenario, hosts, options.inventory)
     sizing.show(scenario, sizes, console)
     values = {(each.system, point_name(at.scenario.point)): each.values for at in sizes for each in at.needs}
@@ -133,6 +138,19 @@ def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
     for at_point in sizes:
         at_point.check()
     return 0
+
+
+def _available(scenario: Scenario, console: Console) -> Scenario:
+    """Names the systems that a run would skip on this machine; the scenario without them, unless these are all."""
+    attached = scenario.role_variables.get("attached", {})
+    reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
+    skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
+    if skipped:
+        console.print(Text(f"skipped on this machine: {', '.join(skipped)} (./run.sh --list says why)"), soft_wrap=True)
+    if not (rest := [name for name in scenario.systems if name not in skipped]):
+        return scenario
+    points = tuple(point for point in scenario.points if point[0] in rest)
+    return replace(scenario, values={**scenario.values, "systems": ",".join(rest)}, points=points)
 
 
 def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
@@ -149,9 +167,10 @@ def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
 
 
 def _other_count(scenario: Scenario, options: Options) -> str:
+    there = counted(options.hosts.count, "database host")
     return (
-        f"host_count={scenario['host_count']}: {options.hosts.where} has {options.hosts.count} database host(s);"
-        " leave it out, or plan for hosts that do not exist yet with --plan and without --inventory"
+        f"host_count={scenario['host_count']}: {options.hosts.where} has {there}; leave it out, or plan for hosts that"
+        " do not exist yet with --plan and without --inventory"
     )
 
 
@@ -275,7 +294,7 @@ class _Measurement:
         scenario = self.experiment.scenario
         courses = list(dict.fromkeys(course(trial.scenario) for trial in self.todo))
         systems = ", ".join(dict.fromkeys(trial.system for trial in self.todo))
-        counts = sorted({trial.scenario.number("recordcount") for trial in self.todo})
+        counts = sorted({trial.scenario.records for trial in self.todo})
         records = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         more = " or more" if scenario.most_rounds > scenario.number("rounds") and not self.experiment.has_ended else ""
         trials = f" · {len(self.todo)}{more} trials" if scenario.matrix or scenario.most_rounds > 1 else ""

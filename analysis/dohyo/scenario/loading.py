@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from dohyo.scenario.scenario import MATRIX, VARIANT, Caches, Scenario, share_of
 from dohyo.sizes import size_bytes
 
 # The counts that ``scale`` makes smaller.
-SCALED = ("recordcount", "operationcount")
+SCALED = ("recordcount", "operationcount", "insertstart", "insertcount")
 # The prefix of keys for the full size alone.
 FULL = "full."
 MOST_TRIALS = 10_000
@@ -34,8 +35,7 @@ def scenario_files() -> dict[str, Path]:
 
 def description(path: Path) -> str:
     """The first line of a property file, if it is a comment."""
-    with path.open(encoding="utf-8") as file:
-        line = file.readline()
+    line = re.split("[\r\n]", properties.text(path), maxsplit=1)[0]
     return line.lstrip("#! ").rstrip() if line[:1] in ("#", "!") else ""
 
 
@@ -55,12 +55,19 @@ def find(name: str) -> Path:
     if name in files:
         return files[name]
     plain_text.check(name, f"the scenario {name}")
-    if "/" in name or Path(name).is_file():
-        if not Path(name).is_file():
-            raise BadInputError(
-                f"the property file {name} does not exist; a scenario is such a file or a name from --list"
-            )
-        return Path(name)
+    way_out = "a scenario is such a file or a name from --list"
+    try:
+        mode = Path(name).stat().st_mode
+    except FileNotFoundError as error:
+        if "/" in name:
+            raise BadInputError(f"the property file {name} does not exist; {way_out}") from error
+    except OSError as error:
+        raise BadInputError(f"cannot read the property file {name}: {error.strerror}; {way_out}") from error
+    else:
+        if stat.S_ISREG(mode):
+            return Path(name)
+        what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        raise BadInputError(f"{name} is {what} and no property file; {way_out}")
     raise unknown("scenario", name, files, "--list shows all; the path of a property file works, too")
 
 
@@ -195,6 +202,16 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
                 one, two = (f"{name}={assignments[name]}" for name in sorted((key, other), key=about.__ne__))
                 what = _DECIDES.get(about, f"what {about} is")
                 raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
+        # In a file `duration` wins, as stock YCSB does not know it and takes the count.
+        ends = ("maxexecutiontime",) if assignments is not changes else ("maxexecutiontime", "duration")
+        for key in assignments:
+            of, dot, name = key.rpartition(".")
+            count = f"{of}{dot}operationcount"
+            if name in ends and all(re.search("[1-9]", assignments.get(each, "")) for each in (key, count)):
+                raise BadInputError(
+                    f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both end a run, and all"
+                    " clients must end together; leave one out"
+                )
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
     # What a file's variants say of it, too; but which systems have a variant is not which are measured.
@@ -434,6 +451,11 @@ def _scaled(scenario: Scenario) -> Scenario:
     if not full:
         return scenario
     counts = {key: share_of(count, scale) for key, count in full.items()}
+    if part := [key for key in full if key in ("insertstart", "insertcount")]:
+        start, count = (scenario.number(key) for key in ("insertstart", "insertcount"))
+        # Rounded as the record count is, so that a part which ends with the records still does.
+        first, end = int(start * Fraction(scale)), int(share_of(str(start + count), scale))
+        counts |= {key: str(first if key == "insertstart" else max(1, end - first)) for key in part}
     return replace(scenario, values={**scenario.values, **counts}, full=full)
 
 
@@ -448,7 +470,7 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
         variable.check(value)
         return value
     if (found := properties.find(key)) is not None:
-        checked = found.check(value)
+        checked = replace(found, key=key).check(value)
         if key == "phases":
             phases.check(checked)
         return checked

@@ -1,5 +1,6 @@
 """Scenario properties: reading property files, and checking every key and value against the lists in properties.yml."""
 
+import codecs
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -54,7 +55,8 @@ class Property:
         :raises BadInputError: naming key, value and what is allowed
         """
         if self.refused:
-            raise BadInputError(f"{self.key}={value}: a scenario cannot set it, because {self.refused}")
+            shown = "***" if re.search("passw", self.key) else value
+            raise BadInputError(f"{self.key}={shown}: a scenario cannot set it, because {self.refused}")
         value = value.strip()
         if self.type != "choice" and value in self.choices:
             return value
@@ -136,6 +138,7 @@ class Property:
         return value.lower() if value.lower() in ("true", "false") else None
 
     def _choice(self, value: str) -> str | None:
+        value = re.sub(r"^com\.yahoo\.ycsb\.", "site.ycsb.", value)  # YCSB's packages before 0.16
         return value if value in self.choices else None
 
     def _text(self, value: str) -> str:
@@ -228,18 +231,31 @@ def _property(key: str, group: str, fields: dict[str, Any]) -> Property:
     return Property(key, group, **{**fields, "choices": tuple(fields.get("choices", ()))})
 
 
+def text(path: Path) -> str:
+    """The text of a property file: UTF-8, else Latin-1, which every sequence of bytes is and Java reads.
+
+    :raises BadInputError: if it cannot be read, or has bytes that no text in these encodings has
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInputError(f"cannot read the property file {path}: {error.strerror or error}") from error
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in content:
+        raise BadInputError(f"cannot read the property file {path}: it is in UTF-16, or no text; save it as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
 def read(path: Path) -> dict[str, str]:
     """Reads a file in the format of java.util.Properties, as the stock client does.
 
     :raises BadInputError: if the file cannot be read, or a key stands there twice (Java would silently take the last)
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"cannot read the property file {path}: {error}") from error
     values: dict[str, str] = {}
     lines: dict[str, int] = {}
-    for number, line in _logical_lines(text):
+    for number, line in _logical_lines(text(path)):
         # The key ends at the first blank, = or : that is not escaped.
         match = re.fullmatch(rf"((?:\\.|[^\\{_BLANKS}=:])+)[{_BLANKS}]*[=:]?[{_BLANKS}]*(.*)", line, re.DOTALL)
         if match is None:

@@ -125,7 +125,7 @@ class Scenario:
             }
         values = {**self.values, **implied, **own}
         if passes := int(values.get("passes", "0")):
-            values["operationcount"] = str(self.number("recordcount") * passes // int(values.get("batchsize", "1")))
+            values["operationcount"] = str(self.records * passes // int(values.get("batchsize", "1")))
         if values.get("faults", faults.NONE) != faults.NONE:
             # What a fault costs is the result: a client goes on as long as the window lasts.
             stall = str(max(self.number("stalltime"), min(86_400, int(values.get("duration", "0")))))
@@ -188,9 +188,19 @@ class Scenario:
         return self.number("fieldcount") * self.number("fieldlength")
 
     @property
+    def records(self) -> int:
+        """Number of records that are loaded and requested."""
+        return self.number("insertcount") or self.number("recordcount") - self.number("insertstart")
+
+    @property
+    def full_records(self) -> int:
+        """That number without ``scale``."""
+        return replace(self, values={**self.values, **self.full}).records
+
+    @property
     def data_bytes(self) -> int:
         """Size of the loaded records, in bytes, with the longest values and without the databases' own overhead."""
-        return self.number("recordcount") * self.record_bytes
+        return self.records * self.record_bytes
 
     def text(self) -> str:
         """The scenario as a property file, which :func:`load` reads back."""

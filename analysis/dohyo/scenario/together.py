@@ -136,6 +136,11 @@ def _check_records(scenario: Scenario) -> None:
     _check_key(scenario)
     _at_most(scenario, "insertstart", records - 1, "recordcount - 1")
     _at_most(scenario, "insertcount", records - scenario.number("insertstart"), "recordcount - insertstart")
+    if scenario.records < records and scenario.number("tablecount") > 1:
+        given = next(key for key in ("insertcount", "insertstart") if key in scenario.values)
+        raise BadInputError(
+            f"{given}={scenario[given]}: a part of the records needs tablecount=1, not {scenario['tablecount']}"
+        )
     if scenario["verify"] == "acknowledged":
         _check_accounting(scenario)
     if scenario["fieldlengthdistribution"] == "constant":
@@ -212,6 +217,7 @@ def _check_batch(phase: Scenario) -> None:
                 raise BadInputError(f"{entry.key}={value} with {other}={phase[other]}: {why}")
     records, tables = phase.number("recordcount"), phase.number("tablecount")
     _at_most(phase, "batchsize", records // tables, "the records of the smallest table (recordcount / tablecount)")
+    _at_most(phase, "batchsize", phase.records, "the records that are loaded (insertcount)")
 
 
 def _check_run(run: Scenario, load: Scenario) -> None:
@@ -287,6 +293,20 @@ def _check_faults(run: Scenario) -> None:
             f"search={run['search']} with faults={run['faults']}: a search compares rates of undisturbed servers; leave"
             " one out"
         )
+
+
+def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) -> None:
+    """Checks that there are as many database hosts as copies; parameters as of :func:`check_faults_at`.
+
+    :raises BadInputError: naming both numbers and the way out
+    """
+    for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
+        if system not in attached and at_point.number("replication") > hosts:
+            raise BadInputError(
+                f"replication={at_point['replication']}: needs as many database hosts, and there"
+                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or name hosts with --inventory, or with --plan"
+                " --set host_count=N"
+            )
 
 
 def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *, local: bool) -> None:

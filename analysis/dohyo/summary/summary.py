@@ -692,7 +692,7 @@ class _Evidence:
 
     def _row_count(self) -> str | None:
         """What is wrong with the rows that were counted after the last run."""
-        loaded = self._settings.properties.recordcount
+        loaded = self._settings.properties.records
         # Counted only where runs have inserted records.
         if loaded is None or not (self.folder / "counted.json").is_file():
             return None
@@ -856,9 +856,9 @@ class _Evidence:
             read_before_write=_same(report.readbeforewrite for report in reports),
             faults=_same(phase.faults.asked if phase.faults else None for phase in phases),
             target=_target(phases),
-            recordcount=of_trial.recordcount,
+            recordcount=of_trial.records,
             scale=self._settings.scale,
-            full_recordcount=self._settings.full.recordcount,
+            full_recordcount=self._settings.full.records,
             record_bytes=of_trial.fieldcount * of_trial.fieldlength,
             warmup_seconds=statistics.fmean(map(self._warmup, phases))
             if phases and phases[0].kind != LOAD
