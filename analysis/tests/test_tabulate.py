@@ -154,7 +154,9 @@ def test_warnings_go_to_stderr_and_the_table_to_stdout(tmp_path: Path, capsys: p
     (tmp_path / "program.jar").write_bytes(b"PK\x03\x04\0\0\0\0[READ], Operations, 5\n")
     assert tabulate([tmp_path]) == 1
     out, err = capsys.readouterr()
-    assert err.startswith(f"warning: {tmp_path / 'cut.txt'}:")
+    passed_over, warning = err.splitlines()
+    assert passed_over == f"passed over, nothing of YCSB in: {tmp_path / 'program.jar'}"
+    assert warning.startswith(f"warning: {tmp_path / 'cut.txt'}:")
     assert "incomplete: cut.txt: the last line has no end and is left out" in out
 
 
@@ -181,7 +183,8 @@ def test_details_come_before_the_screen(capsys: pytest.CaptureFixture[str]) -> N
 def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("nothing\n", encoding="utf-8")
     assert tabulate([tmp_path]) == 1
-    assert capsys.readouterr() == ("", f"no YCSB logs in {tmp_path}\n")
+    named = f"passed over, nothing of YCSB in: {tmp_path / 'notes.txt'}\n"
+    assert capsys.readouterr() == ("", f"{named}no YCSB logs in {tmp_path}\n")
     with pytest.raises(BadInputError, match="there is no folder"):
         tabulate([tmp_path / "missing"])
 

@@ -20,8 +20,10 @@ from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_kno
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = frozenset({"NOT_FOUND"})
 
+# Operation type, measurement and value.
+RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"
 # A result line, possibly behind another program's prefix (`client-1 | `).
-_RESULT = re.compile(r"(?:^|[\s|])\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$")
+_RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
 _PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
 _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
@@ -96,8 +98,14 @@ def read_results(path: Path, warn: Warn) -> ResultLog | None:
 
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
-    reader = ResultReader(path, limited(path, warn), ResultLog)
-    for number, line in lines(path, reader.damaged):
+    warn = limited(path, warn)
+    reader = ResultReader(path, warn, ResultLog)
+
+    def damaged(message: str) -> None:
+        warn(message)
+        reader.damaged()
+
+    for number, line in lines(path, damaged):
         reader.read(number, line)
     return next(reversed(reader.finish()), None)
 
@@ -113,16 +121,15 @@ class ResultReader(Generic[Log]):
         self._logs = [new(path, 1)]
         self._number = 0
         self._line = ""
-        self._damage: str | None = None
+        self._is_damaged = False
 
     @property
     def _log(self) -> Log:
         return self._logs[-1]
 
-    def damaged(self, message: str) -> None:
+    def damaged(self) -> None:
         """The file itself cannot be read to its end."""
-        self._damage = message.removeprefix(f"{self._path}:")
-        self._warn(message)
+        self._is_damaged = True
 
     def read(self, number: int, line: str) -> None:
         """Reads the next line."""
@@ -133,7 +140,7 @@ class ResultReader(Generic[Log]):
     def finish(self) -> list[Log]:
         """All runs in the file, in their order."""
         self._end(self._line if not self._line.endswith("\n") else "")
-        if self._damage and not self._log.is_empty:
+        if self._is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
         found = [log for log in self._logs if not log.is_empty]
         for log in found:

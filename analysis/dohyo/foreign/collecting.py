@@ -75,11 +75,13 @@ class Collected:
     """The contents of folders.
 
     :ivar folders: of each trial's logs, by its name
+    :ivar passed_over: files with nothing of YCSB
     """
 
     summary: Summary
     runs: list[ForeignRun]
     folders: dict[str, Path]
+    passed_over: list[Path]
 
 
 def collect(tops: Sequence[Path]) -> Collected:
@@ -94,13 +96,16 @@ def collect(tops: Sequence[Path]) -> Collected:
     trials: list[Trial] = []
     runs: list[ForeignRun] = []
     folders: dict[str, Path] = {}
+    passed_over: list[Path] = []
     for top in tops:
         for folder, files in _walk(top, warnings.append):
             of_top = folder == top
             name = top.resolve().name if of_top else f"{top.resolve().name}/{folder.relative_to(top)}"
             # A common value says nothing in a table or a chart.
             system = name if of_top or len(tops) > 1 else str(folder.relative_to(top))
-            for trial, of_trial in _Folder(name, system, folder, files, warnings.append).trials():
+            read = _Folder(name, system, folder, files, warnings.append)
+            passed_over += read.passed_over
+            for trial, of_trial in read.trials():
                 trials.append(trial)
                 runs += of_trial
                 folders[trial.name] = folder
@@ -114,7 +119,7 @@ def collect(tops: Sequence[Path]) -> Collected:
         notes=[UNKNOWN_CONDITIONS] if trials else [],
         warnings=warnings,
     )
-    return Collected(summary, runs, folders)
+    return Collected(summary, runs, folders, passed_over)
 
 
 def _check(top: Path) -> None:
@@ -164,6 +169,7 @@ class _Folder:
         self._warn = warn
         self._missing: list[str] = []  # clients without results, and files that cannot be read
         self._logs: list[ClientLog] = []
+        self.passed_over: list[Path] = []
         self._latencies: dict[str, Latencies] = {}
         self._timelines: dict[Phase, Timeline] = {}
         histograms = []
@@ -174,8 +180,10 @@ class _Folder:
                 self._missing.append(f"{path.name} is empty")
             elif is_histograms:
                 histograms.append(path)
-            elif not is_binary(path):
-                self._logs += read_log(path, self._unreadable(path))
+            elif logs := [] if is_binary(path) else read_log(path, self._unreadable(path)):
+                self._logs += logs
+            else:
+                self.passed_over.append(path)
         self._groups = self._grouped()
         self._read_histograms(histograms)
         if not self._groups and self._latencies:
@@ -239,14 +247,14 @@ class _Folder:
         broken_off = _pair(with_results, others)
         if with_results:
             for log in broken_off:
-                self._missing.append(f"{log.path.name} has no results ({log.status_operations or 0:,} operations)")
+                self._missing.append(f"{log.name} has no results ({log.status_operations or 0:,} operations)")
         else:
             with_results = broken_off
         groups: list[_Group] = []
-        seen: dict[tuple[Path, bool], int] = {}
+        seen: dict[tuple[Path, str, bool], int] = {}
         for log in with_results:
-            position = seen.get((log.path, log.is_load), 0)
-            seen[log.path, log.is_load] = position + 1
+            position = seen.get((log.path, log.source, log.is_load), 0)
+            seen[log.path, log.source, log.is_load] = position + 1
             if position == len(groups):
                 groups.append(_Group(list))
             groups[position][LOAD if log.is_load else RUN].append(log)
@@ -267,7 +275,7 @@ class _Folder:
                 result += rows(phase, [run], usable)
                 notes += _notes(phase, logs, run, result)
         all_logs = [*group[RUN], *group[LOAD]]
-        reasons = [f"{log.path.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
+        reasons = [f"{log.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
         if not all_logs:
             reasons.append("histogram logs without result lines")
         doubts = [
@@ -278,7 +286,7 @@ class _Folder:
             if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
                 self._warn(f"{self._folder}: {doubt}")
         failed = [
-            f"{log.path.name}: no operation succeeded: {log.exception or 'no exception is in the log'}"
+            f"{log.name}: no operation succeeded: {log.exception or 'no exception is in the log'}"
             for log in all_logs
             if log.overall_operations == 0
         ]
@@ -413,7 +421,7 @@ def _is_empty(path: Path) -> bool:
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:
     """Clients that had ended before others began: adding up their rates gives one that never was."""
-    timed = [(log.began, log.ended, log.path.name) for log in logs if log.began is not None and log.ended is not None]
+    timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
     first = min(timed, key=lambda each: each[1])
@@ -432,7 +440,7 @@ def _clock(seconds: float) -> str:
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
     """The settings of the clients of one run, and those that not all of them have in common."""
-    told = [(log.path.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
+    told = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
     found = []
     for name, scenario in told[1:]:
         first, usual = told[0]

@@ -15,6 +15,7 @@ from dohyo.tables import screen, table
 from dohyo.terminal import Console, printable, say, warn
 
 Format = Literal["table", "md", "csv", "json"]
+_MOST_NAMED = 8
 
 
 def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = False) -> int:
@@ -32,7 +33,9 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = 
         named = experiment_folder.read(folders[0]).named
         summary = summarise(folders[0])
     else:
-        named, summary = True, collect(folders).summary
+        collected = collect(folders)
+        named, summary = True, collected.summary
+        name_passed_over(collected.passed_over)
     for warning in summary.warnings:
         warn(warning)
     if not summary.trials:
@@ -47,6 +50,13 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = 
         write = {"md": lambda: table.markdown(summary), "csv": summary.csv, "json": summary.json}[fmt]
         sys.stdout.write(printable(write()))
     return 0 if summary.is_sound(skipped=not named) else 1
+
+
+def name_passed_over(paths: Sequence[Path]) -> None:
+    """Names the files that were not read, on stderr."""
+    if paths:
+        more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+        say(f"passed over, nothing of YCSB in: {', '.join(map(str, paths[:_MOST_NAMED]))}{more}", err=True)
 
 
 def _is_experiment(folder: Path) -> bool:

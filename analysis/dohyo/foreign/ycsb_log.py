@@ -3,7 +3,8 @@
 The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (objects one after another),
 `JSONArrayMeasurementsExporter` and `StatusThread`, of every measurement type, since YCSB 0.1 (milliseconds, `Return=0`)
 and with what Dohyo's client adds (`Records`). A log may be cut off anywhere, packed by gzip and mixed with the lines of
-other programs: those are passed over; a line of YCSB that cannot be understood is reported and never guessed at.
+other programs: those are passed over; a line of YCSB that cannot be understood is reported and never guessed at. A file
+may have the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from dohyo.evidence.result_lines import (
 )
 from dohyo.evidence.text_file import Warn, blocks, limited
 from dohyo.foreign import go_ycsb
+from dohyo.foreign.streams import DATE, Sources
 from dohyo.operations import calls, is_failure, operation
 
 _STATUS = re.compile(
-    r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}|^)\s*(\d{1,9}) sec: (\d{1,18}) operations;"
+    rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
     r"(?:.*?; (\d{1,18}) records;)?"
 )
 # Numbers follow the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`) avoid backtracking,
@@ -42,9 +44,7 @@ _STATUS_OPERATION = re.compile(
     r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
 )
 # The same in a block of many lines that contain nothing but status lines.
-_STATUS_LINES = re.compile(
-    rb"\n(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3})?[ \t]*(\d{1,9}) sec: (\d{1,18}) operations;"
-)
+_STATUS_LINES = re.compile(rf"\n(?:{DATE})?[ \t]*(\d{{1,9}}) sec: (\d{{1,18}}) operations;".encode())
 _STATUS_OPERATIONS = re.compile(_STATUS_OPERATION.pattern.encode())
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
 _JSON_OBJECT = re.compile(r"\{[^{}]*\}")
@@ -86,8 +86,12 @@ class StatusLines:
 
 @dataclass
 class ClientLog(ResultLog):
-    """One run of one client, as far as its log tells. A file has several if runs were appended to it."""
+    """One run of one client, as far as its log tells. A file has several if runs were appended to it.
 
+    :ivar source: what tells the client from others that wrote into the same file
+    """
+
+    source: str = ""
     last_status: str | None = None  # the last status line, without the counts of its operation types
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
@@ -101,6 +105,11 @@ class ClientLog(ResultLog):
     # Of the first and the last status line, seconds on the clock of the client's host, in its time zone.
     began: float | None = None
     ended: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's name, and which of its clients it is."""
+        return f"{self.path.name} ({self.source})" if self.source else self.path.name
 
     @property
     def is_empty(self) -> bool:
@@ -134,29 +143,56 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
-    reader = _Reader(path, limited(path, warn))
+    reader = _File(path, limited(path, warn))
     for number, block in blocks(path, reader.damaged):
-        reader.read_block(number, block)
+        # A file that was emptied while it was written has a hole of NULs; UTF-16 without a mark has them, too.
+        reader.read_block(number, block.translate(None, b"\0"))
     return reader.finish()
 
 
-class _Reader(ResultReader[ClientLog]):
+class _File:
+    """Reads the lines of one file, those of each client by themselves."""
+
     def __init__(self, path: Path, warn: Warn) -> None:
-        super().__init__(path, warn, ClientLog)
-        self._object: dict[str, str] = {}
-        self._go_finished = False
-        self._jumped = 0.0  # how far the clock of the host is off, since the run began
+        self._path = path
+        self._warn = warn
+        self._sources = Sources()
+        self._readers = {"": _Reader(path, warn)}
+        self._last = self._readers[""]
+
+    def damaged(self, message: str) -> None:
+        """The file itself cannot be read to its end."""
+        self._warn(message)
+        for reader in self._readers.values():
+            reader.damaged()
 
     def read_block(self, number: int, block: bytes) -> None:
         """Reads whole lines. A client that runs for long leaves little but status lines: those are read together."""
         last = block.rfind(b"\n", 0, -1) + 1
-        if read := self._status_lines(block[:last]):
+        if read := self._readers[""].status_lines(block[:last]):
             number += read
             block = block[last:]
         for offset, line in enumerate(BytesIO(block)):
-            self.read(number + offset, line.decode("utf-8", "replace"))
+            for source, text in self._sources.lines(line.decode("utf-8", "replace")):
+                if source is not None:
+                    if source not in self._readers:
+                        self._readers[source] = _Reader(self._path, self._warn, source)
+                    self._last = self._readers[source]
+                self._last.read(number + offset, text)
 
-    def _status_lines(self, block: bytes) -> int:
+    def finish(self) -> list[ClientLog]:
+        """All runs in the file, those of each client in their order."""
+        return [log for reader in self._readers.values() for log in reader.finish()]
+
+
+class _Reader(ResultReader[ClientLog]):
+    def __init__(self, path: Path, warn: Warn, source: str = "") -> None:
+        super().__init__(path, warn, lambda path, line: ClientLog(path, line, source=source))
+        self._object: dict[str, str] = {}
+        self._go_finished = False
+        self._jumped = 0.0  # how far the clock of the host is off, since the run began
+
+    def status_lines(self, block: bytes) -> int:
         """Adds up the status lines of a block, if it is nothing else, and all of the run that is being read.
 
         Returns how many lines it has read.
@@ -186,7 +222,7 @@ class _Reader(ResultReader[ClientLog]):
     def _end(self, half: str) -> None:
         if half.rstrip().endswith(("}", "]")) and (self._object or '"metric"' in half):
             self._understand(half)  # closed JSON is whole
-        elif half.strip() != "]":
+        elif half.strip(" \t}]"):
             super()._end(half)
         if "metric" in self._object:
             self._cut("the JSON results are cut off")
