@@ -143,3 +143,205 @@ def test_json_results_inside_json_are_read(tmp_path: Path) -> None:
     exported = [dict(zip(("metric", "measurement", "value"), each, strict=True)) for each in rows]
     write(tmp_path / "log", json.dumps(registered(json.dumps(exported, indent=1))))
     assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+# ---- parts of runs --------------------------------------------------------------------------------------------------
+
+
+OTHER = results({"READ": 9500, "UPDATE": 500}, seconds=5)
+
+
+def test_a_run_whose_head_was_cut_off_is_named_and_does_not_join_the_one_before(tmp_path: Path) -> None:
+    lines = OTHER.splitlines(keepends=True)
+    for cut, name in ((1, "run time"), (2, "overall"), (4, "counts")):
+        write(tmp_path / f"{name}/run.txt", f"workloada\n{RUN}workloadb\n{''.join(lines[cut:])}")
+    of = {trial.system: trial for trial in collect([tmp_path]).trials}
+    for name in ("run time", "overall", "counts"):
+        assert (of[name].status, rate(of[name])) == ("ok", 1000)
+        assert of[f"{name} #2"].status == "incomplete"
+        assert "no [OVERALL] run time and throughput" in (of[f"{name} #2"].reason or "")
+
+
+@pytest.mark.parametrize("more", [{"INSERT": 50}, {"SCAN": 1}])
+def test_types_that_add_up_to_more_than_all_operations_are_invalid(more: Mapping[str, int], tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", RUN + "".join(results(more).splitlines(keepends=True)[2:]))
+    of = only(tmp_path)
+    assert of.status == "invalid"
+    assert f"the types have {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (of.reason or "")
+
+
+def test_two_clients_that_wrote_line_by_line_into_one_file_have_no_valid_numbers(tmp_path: Path) -> None:
+    pairs = zip(RUN.splitlines(), OTHER.splitlines(), strict=True)
+    write(tmp_path / "run.txt", "".join(f"{one}\n{other}\n" for one, other in pairs))
+    summary = collect([tmp_path])
+    assert {of.status for of in summary.trials} == {"incomplete", "invalid"}
+    assert "lines of two runs are mixed" in next(of.reason or "" for of in summary.trials if of.status == "invalid")
+
+
+# ---- counts ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["3.0E7", "30000000.0", "30000000", "3e+07"])
+def test_counts_and_run_times_as_every_version_and_fork_prints_them(written: str, tmp_path: Path) -> None:
+    text = results({"INSERT": 30_000_000}, seconds=12_600).replace("Operations, 30000000", f"Operations, {written}")
+    write(
+        tmp_path / "load.txt", text.replace("12600000", "1.26E7").replace("MaxLatency(us), 900", "MaxLatency(us), 9E2")
+    )
+    of = only(tmp_path)
+    inserts = row(of, "INSERT", "load")
+    assert (of.status, inserts.operations, inserts.max_ms) == ("ok", 30_000_000, 0.9)
+    assert inserts.ops_per_second == pytest.approx(30_000_000 / 12_600)
+
+
+@pytest.mark.parametrize("rounded", ["12345.66", "12345.7", "12346"])
+def test_the_rounding_of_a_rate_is_no_loss(rounded: str, tmp_path: Path) -> None:
+    text = results({"READ": 7_407_407}, seconds=600.001).replace(str(7_407_407 / 600.001), rounded)
+    assert f"(ops/sec), {rounded}\n" in text
+    write(tmp_path / "run.txt", text)
+    assert (only(tmp_path).status, only(tmp_path).rows[0].operations) == ("ok", 7_407_407)
+
+
+def test_what_java_prints_is_exact(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", results({"READ": 599_995}, seconds=600, overall=600_000))
+    assert "result lines for 599,995 of 600,000 operations" in (only(tmp_path).reason or "")
+
+
+def test_a_second_view_of_a_type_and_latencies_of_each_error_are_no_more_operations(tmp_path: Path) -> None:
+    ops = {"READ": 9_990, "READ-COMB": 9_990, "READ-TIMEOUT": 4, "READ-ERROR": 2, "READ-FAILED": 4}
+    write(tmp_path / "run.txt", results(ops, 10, 10_000, TIMEOUT=4, ERROR=2, NOT_IMPLEMENTED=4))
+    of = only(tmp_path)
+    assert (of.status, row(of, "OVERALL").operations, row(of, "OVERALL").errors) == ("ok", 9_990, 10)
+    assert [each.operation for each in of.rows] == ["OVERALL", "READ", "READ-ERROR", "READ-FAILED", "READ-TIMEOUT"]
+
+
+# ---- failures -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["ERROR", "NOT_FOUND"])
+def test_one_failure_does_not_prevent_a_comparison(
+    code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a/run.txt", results({"READ": 199_999, "READ-FAILED": 1}, overall=200_000, **{code: 1}))
+    write(tmp_path / "b/run.txt", results({"READ": 150_000}))
+    assert tabulate([tmp_path]) == 0
+    out, _ = capsys.readouterr()
+    assert "a was 1.33× as fast as b" in out
+
+
+def test_go_ycsb_is_compared_with_stock_ycsb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a/run.txt", results({"READ": 200_000}))
+    write(tmp_path / "b/run.txt", go({"READ": 150_000, "READ_ERROR": 10, "TOTAL": 150_000}))
+    write(tmp_path / "c/run.txt", results({"SCAN": 100_000}))
+    assert tabulate([tmp_path]) == 0
+    out, _ = capsys.readouterr()
+    assert "a was 1.33× as fast as b" in out
+
+
+def go(ops: Mapping[str, int], seconds: float = 10, **properties: str) -> str:
+    """What go-ycsb prints at the end of a run."""
+    lines = [
+        "***************** properties *****************",
+        *(f'"{key}"="{value}"' for key, value in properties.items()),
+    ]
+    lines += ["*" * 46, f"Run finished, takes {seconds}s"]
+    for name, count in ops.items():
+        lines.append(f"{name:6} - Takes(s): {seconds}, Count: {count}, OPS: 9.9, Avg(us): 70, Min(us): 9, Max(us): 900")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_a_system_that_fails_is_not_ranked_by_what_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failing = results({"READ": 98_000, "READ-FAILED": 100_000}, overall=198_000, ERROR=100_000)
+    write(tmp_path / "fails/run.txt", failing)
+    write(tmp_path / "nothing/run.txt", results({"READ": 0, "READ-FAILED": 9_000}, overall=9_000, ERROR=9_000))
+    write(tmp_path / "works/run.txt", results({"READ": 150_000}))
+    assert tabulate([tmp_path]) == 1
+    out, _ = capsys.readouterr()
+    assert "1 works  15,000" in out
+    assert "– fails  invalid: failed: READ 100,000 of 198,000; maxerrorrate 0.1%" in out
+    assert "– nothing  failed: run.txt: no operation succeeded: ERROR" in out
+
+
+def test_failures_within_the_limit_do_not_count_as_throughput(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", results({"READ": 99_990, "READ-FAILED": 10}, overall=100_000, ERROR=4, NOT_FOUND=6))
+    all_of = row(only(tmp_path), "OVERALL")
+    assert (all_of.operations, all_of.records, all_of.errors, all_of.not_found) == (99_996, 99_990, 4, 6)
+
+
+def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> None:
+    text = results({"READ": 1000, "UPDATE": 999_000}).replace("[READ], Return=OK, 1000", "[READ], Return=OK, 900")
+    write(
+        tmp_path / "run.txt", text.replace("[READ], Return=OK, 900", "[READ], Return=OK, 900\n[READ], Return=-1, 100")
+    )
+    of = only(tmp_path)
+    assert (of.status, row(of, "OVERALL").operations, row(of, "READ").errors) == ("ok", 999_900, 100)
+    assert of.notes == ["latencies of READ include those that failed or found nothing (YCSB before 0.6)"]
+
+
+VERIFIED = results({"VERIFY": 5021, "READ": 5021, "UPDATE": 4979}, overall=10_000).replace(
+    "[VERIFY], Return=OK", "[VERIFY], Return=UNEXPECTED_STATE"
+)
+TRANSACTIONS = {"READ": 9_700, "READ_ERROR": 300, "COMMIT": 95, "COMMIT_ERROR": 71, "TXN": 95, "TXN_ERROR": 71}
+
+
+@pytest.mark.parametrize(
+    ("text", "errors", "reason"),
+    [
+        (VERIFIED, 5021, "failed: VERIFY 5,021 of 5,021 (UNEXPECTED_STATE)"),
+        (go(TRANSACTIONS), 371, "failed: COMMIT 71 of 166; maxerrorrate 0.1%; failed: TXN 71 of 166"),
+        (results({"READ": 900, "READ-FAILED": 100}, overall=1000).replace("[READ], Return=OK, 900\n", ""),
+         100, "failed: READ 100 of 1,000"),
+    ],
+    ids=["verify", "commits", "rows without codes"],
+)  # fmt: skip
+def test_failures_of_every_kind_are_on_the_screen(
+    text: str, errors: int, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "s/run.txt", text)
+    assert tabulate([tmp_path]) == 1
+    assert reason in capsys.readouterr().out
+    assert row(collect([tmp_path]).trials[0], "OVERALL").errors == errors
+
+
+@pytest.mark.parametrize(
+    ("failed", "planned", "status", "reason"),
+    [
+        (1082, 50_000_000, "invalid",
+         "load.txt: 8,585,000 of 50,000,000 records are missing: threads gave up; failed: INSERT 1,082 of 41,416,082"),
+        (1082, 41_415_000, "ok", ""),  # later tries have succeeded
+        (0, 41_415_010, "ok", ""),  # 50 threads of the same number each
+        (0, 41_415_090, "invalid", "90 of 41,415,090 records are missing"),
+        (98, None, "ok", ""),
+        (98_000, None, "invalid", "failed: INSERT 98,000 of 41,513,000"),
+    ],
+)  # fmt: skip
+def test_a_load_that_gave_up_is_not_whole(
+    failed: int, planned: int | None, status: str, reason: str, tmp_path: Path
+) -> None:
+    ops = {"INSERT": 41_415_000, **({"INSERT-FAILED": failed} if failed else {})}
+    command = f"Command line: -load -db x -threads 50{f' -p recordcount={planned}' if planned else ''}\n"
+    write(tmp_path / "load.txt", command + results(ops, **({"ERROR": failed} if failed else {})))
+    of = only(tmp_path)
+    assert of.status == status
+    assert reason in (of.reason or "")
+
+
+def test_a_run_whose_threads_died_is_not_whole_unless_time_ended_it(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", f"Command line: -t -db x -p operationcount=20000\n{RUN}")
+    assert "10,000 of 20,000 operations are missing" in (only(tmp_path).reason or "")
+    write(tmp_path / "run.txt", f"Command line: -t -db x -p operationcount=20000 -p maxexecutiontime=10\n{RUN}")
+    assert only(tmp_path).status == "ok"
+
+
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+
+def test_batches_of_go_ycsb_are_operations_of_several_records(tmp_path: Path) -> None:
+    properties = {"batch.size": "50", "recordcount": "100000", "dotransactions": "false"}
+    write(tmp_path / "load.log", go({"BATCH_INSERT": 2000}, 17.5, **properties))
+    inserts = row(only(tmp_path), "INSERT", "load")
+    assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, 100_000)
+    assert inserts.records_per_second == pytest.approx(100_000 / 17.5)
+    # Without its properties nobody knows.
+    write(tmp_path / "load.log", go({"BATCH_INSERT": 2000}, 17.5))
+    inserts = row(only(tmp_path), "INSERT", "load")
+    assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, None)

@@ -41,7 +41,7 @@ def test_every_subfolder_is_one_system() -> None:
                      "timeseries", "verbose")
     ]  # fmt: skip
     assert summary.warnings == []
-    assert all(trial.status == "ok" for trial in summary.trials)
+    assert [trial.name for trial in summary.trials if trial.status != "ok"] == ["stock/errors"]
     assert all(trial.conditions.clients == 1 for trial in summary.trials)
 
 
@@ -59,12 +59,15 @@ def test_stock_counts_of_errors() -> None:
     (of,) = collect([STOCK / "errors"]).trials
     assert (row(of, "READ").operations, row(of, "READ").errors, row(of, "READ").not_found) == (159, 5, 5)
     assert row(of, "READ-FAILED").errors is None
-    assert (row(of, "OVERALL").operations, row(of, "OVERALL").records) == (300, None)
+    # Of 300 operations 15 have failed; how many records the scans found is not known.
+    assert (row(of, "OVERALL").operations, row(of, "OVERALL").records) == (285, None)
     assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (15, 18)
-    assert of.notes == [
-        "20 records returned BATCHED_OK: success reported before the server had answered",
-        "OVERALL includes failed operations, as the stock client counts",
-    ]
+    assert of.notes == ["20 records returned BATCHED_OK: success reported before the server had answered"]
+    assert (of.status, of.reason) == (
+        "invalid",
+        "not found: 18 of 353; maxnotfoundrate 0.1%;"
+        " failed: READ 5 of 169, UPDATE 8 of 119, SCAN 2 of 30; maxerrorrate 0.1%",
+    )
 
 
 def test_logs_of_one_folder_are_clients_of_one_run(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -32,9 +32,10 @@ from dohyo.evidence.result_lines import Operation
 from dohyo.evidence.rows import LOAD, RUN, Phase, Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
+from dohyo.foreign import outcomes
 from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
-from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call, is_failure
+from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.report import page
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary.comparison import comparisons
@@ -84,9 +85,10 @@ class Collected:
     passed_over: list[Path]
 
 
-def collect(tops: Sequence[Path]) -> Collected:
+def collect(tops: Sequence[Path], records_each: int | None = None) -> Collected:
     """Reads all logs below the folders (a single file counts as a folder with one log).
 
+    :param records_each: records of an operation, where the logs do not say it; None: one
     :raises BadInputError: for a folder that does not exist, or cannot be looked at
     """
     for top in tops:
@@ -103,12 +105,13 @@ def collect(tops: Sequence[Path]) -> Collected:
             name = top.resolve().name if of_top else f"{top.resolve().name}/{folder.relative_to(top)}"
             # A common value says nothing in a table or a chart.
             system = name if of_top or len(tops) > 1 else str(folder.relative_to(top))
-            read = _Folder(name, system, folder, files, warnings.append)
+            read = _Folder(name, system, folder, files, warnings.append, records_each)
             passed_over += read.passed_over
             for trial, of_trial in read.trials():
                 trials.append(trial)
                 runs += of_trial
                 folders[trial.name] = folder
+    trials = _comparable(trials)
     # Logs from elsewhere rarely contain the number of threads; that does not make the threads unequal.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
     summary = Summary(
@@ -120,6 +123,19 @@ def collect(tops: Sequence[Path]) -> Collected:
         warnings=warnings,
     )
     return Collected(summary, runs, folders, passed_over)
+
+
+def _comparable(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials with records per second if all of them have them: systems are ranked by one figure."""
+    valid = [trial for trial in trials if trial.status == "ok"]
+    rates = [row for trial in valid for row in trial.rows if row.operation == OVERALL and not trial.is_aside(row)]
+    if all(row.records_per_second for row in rates):
+        return list(trials)
+
+    def without(row: Row) -> Row:
+        return replace(row, records_per_second=None) if row.operation == OVERALL else row
+
+    return [replace(trial, rows=[without(row) for row in trial.rows]) for trial in trials]
 
 
 def _check(top: Path) -> None:
@@ -162,8 +178,11 @@ _Group = defaultdict[Phase, list[ClientLog]]
 class _Folder:
     """One folder's logs and their sums."""
 
-    def __init__(self, name: str, system: str, folder: Path, files: Sequence[Path], warn: Warn) -> None:
+    def __init__(
+        self, name: str, system: str, folder: Path, files: Sequence[Path], warn: Warn, records_each: int | None
+    ) -> None:
         self._name = name
+        self._records_each = records_each
         self._system = system
         self._folder = folder
         self._warn = warn
@@ -263,17 +282,20 @@ class _Folder:
     def _trial(self, group: _Group, number: str, *, only: bool) -> tuple[Trial, list[ForeignRun]]:
         result: list[Row] = []
         notes: list[str] = []
+        problems: list[str] = []
         found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot]]] = []
         phases: tuple[Phase, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
             if logs or (phase == RUN and only and not group[LOAD]):
-                run = _run(logs)
+                run = together([_of_client(log, self._records_each) for log in logs])
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
                 throughput, slots = self._over_time(phase, logs, run, usable)
                 found.append((phase, run, usable, throughput, slots))
-                result += rows(phase, [run], usable)
+                result += _with_other_failures(rows(phase, [run], usable), run)
                 notes += _notes(phase, logs, run, result)
+                missing, whole = _missing(phase, logs)
+                problems += [*missing, *outcomes.problems(phase, run, whole=whole)]
         all_logs = [*group[RUN], *group[LOAD]]
         reasons = [f"{log.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
         if not all_logs:
@@ -285,11 +307,7 @@ class _Folder:
         for doubt in doubts:
             if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
                 self._warn(f"{self._folder}: {doubt}")
-        failed = [
-            f"{log.name}: no operation succeeded: {log.exception or 'no exception is in the log'}"
-            for log in all_logs
-            if log.overall_operations == 0
-        ]
+        failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
         # Of several clients one that did nothing makes the others' sum another scenario's.
         if failed:
             result, found = [], []
@@ -297,8 +315,8 @@ class _Folder:
             name=self._name + number,
             system=self._system + number,
             title=self._system + number,
-            status="failed" if failed else "invalid" if doubts else "incomplete" if reasons else "ok",
-            reason="; ".join([*failed, *doubts, *reasons]) or None,
+            status="failed" if failed else "invalid" if doubts or problems else "incomplete" if reasons else "ok",
+            reason="; ".join([*failed, *problems, *doubts, *reasons]) or None,
             conditions=_conditions(group[RUN] or group[LOAD]),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
@@ -335,6 +353,36 @@ class _Folder:
                     f"lines {stated.operations:,}: they are not used"
                 )
         return result
+
+
+def _why(log: ClientLog) -> str:
+    by = outcomes.operations_by_outcome(log.operations).values()
+    statuses = ", ".join(dict.fromkeys(status for each in by for status in each if each[status] and status != "OK"))
+    return log.exception or statuses or "no exception is in the log"
+
+
+def _missing(phase: Phase, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
+    """What clients were to do and have not done, and whether they did all that they were to do; None: not known."""
+    planned = [log.planned for log in logs]
+    found = []
+    for log, count in zip(logs, planned, strict=True):
+        each = int(log.setting("batch.size") or 1) if log.is_batched else 1
+        done = (log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations) or 0
+        # Older clients give each thread the same number of operations, and leave out the rest.
+        rest = int(log.threads) - 1 if (log.threads or "").isdecimal() and log.threads else 0
+        if log.has_results and count is not None and done * each < count - rest:
+            what = "records" if phase == LOAD else "operations"
+            found.append(f"{log.name}: {count - done * each:,} of {count:,} {what} are missing: threads gave up")
+    return found, None if None in planned or not logs else not found
+
+
+def _with_other_failures(result: list[Row], run: Run) -> list[Row]:
+    """Adds to the errors of all operations those of what contains them: of VERIFY, COMMIT, … the most."""
+    others = [outcomes.errors(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
+    most = max(others, default=0)
+    return [
+        replace(row, errors=(row.errors or 0) + most) if most and row.operation == OVERALL else row for row in result
+    ]
 
 
 def _cut(log: ClientLog) -> str | None:
@@ -468,27 +516,34 @@ def _scenario(log: ClientLog) -> dict[str, str]:
     return found
 
 
-def _run(logs: Sequence[ClientLog]) -> Run:
-    run = together([_of_client(log) for log in logs])
-    if run.records is None and _one_record_each(run.by_operation):
-        run.records = run.operations
-    return run
+def _of_client(log: ClientLog, records_each: int | None) -> Run:
+    """What a client did.
 
-
-def _of_client(log: ClientLog) -> Run:
+    :param records_each: records of an operation, where the log does not say it; None: one, or what a scan finds
+    """
     seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
-    if log.has_results:
-        return Run(seconds, log.overall_operations, log.overall_records, by_operation=log.operations)
-    return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
+    if not log.has_results:
+        return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
+    size = log.setting("batch.size") or ""
+    batch = int(size) if size.isdecimal() else None
+    each = 1 if log.overall_records is not None else records_each or (batch if log.is_batched else 1)
+    by_operation = outcomes.with_codes(log.operations, each, known=log.is_go)
+    records = log.overall_records
+    if (
+        records is None
+        and each
+        and log.succeeded is not None
+        and log.has_all_types
+        and _tell(by_operation, records_each)
+    ):
+        records = each * max(0, log.succeeded - outcomes.not_found_calls(log.operations))
+    return Run(seconds, log.succeeded, records, by_operation=by_operation)
 
 
-def _one_record_each(by_operation: Mapping[str, Operation]) -> bool:
-    """Whether operations and records are the same number: no scans, and nothing failed or was not found."""
-    plain = {name: of for name, of in by_operation.items() if is_call(name) and name != READ_MODIFY_WRITE}
-    return bool(plain) and all(
-        not name.startswith("SCAN") and "-" not in name and of.returns.keys() <= {"OK", "0"} and of.returns
-        for name, of in plain.items()
-    )
+def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
+    """Whether the types tell how many records there were: none lacks return codes, and scans find any number."""
+    types = {name: of for name, of in by_operation.items() if is_call(name) and "-" not in name}
+    return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
 
 
 def _conditions(logs: Sequence[ClientLog]) -> Conditions:
@@ -521,7 +576,8 @@ def _notes(phase: Phase, logs: Sequence[ClientLog], run: Run, result: Sequence[R
         notes.append(
             f"{which}{buffered:,} records returned BATCHED_OK: success reported before the server had answered"
         )
-    failed = any(is_failure(name) for name in run.by_operation)
-    if failed and any(log.stated_operations is None for log in logs):
-        notes.append(f"{which}{OVERALL} includes failed operations, as the stock client counts")
+    if names := list(dict.fromkeys(name for log in logs for name in outcomes.mixed(log.operations))):
+        notes.append(
+            f"{which}latencies of {', '.join(names)} include those that failed or found nothing (YCSB before 0.6)"
+        )
     return notes

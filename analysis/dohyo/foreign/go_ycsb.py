@@ -15,13 +15,14 @@ import msgspec
 from dohyo.evidence.json_values import loads
 from dohyo.operations import FAILED, READ_MODIFY_WRITE
 
-_RESULT = re.compile(r"(?:^|[\s|])([A-Z][A-Z_]*) +- (Takes\(s\): [^\n]*?)\s*$")
+_RESULT = re.compile(r"(?:^|[\s|])([A-Za-z]\w*) +- (Takes\(s\): [^\n]*?)\s*$")
 _FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
 _PROPERTY = re.compile(r'^"([\w.-]{1,100})"="([^"]*)"\s*$')
 _HEADER = re.compile(r"^\*+ properties \*+\s*$")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d*)?)(s|ms|µs|μs|us|ns))?")
 _UNIT_MS = {"s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001, "us": 0.001, "ns": 0.000001}
 _FAILED = "_ERROR"
+BATCH = "BATCH_"
 
 
 def begins(line: str) -> bool:
@@ -62,6 +63,6 @@ def operation_type(name: str) -> str | None:
     """YCSB's own name of an operation type; None for the sum of all types."""
     if name == "TOTAL":
         return None
-    plain = name.removesuffix(_FAILED)
+    plain = name.removesuffix(_FAILED).removeprefix(BATCH)
     plain = READ_MODIFY_WRITE if plain == "READ_MODIFY_WRITE" else plain
     return plain + FAILED if name.endswith(_FAILED) else plain

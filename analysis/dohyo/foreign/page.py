@@ -29,7 +29,7 @@ def gather(folder: Path) -> Report:
         raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{said}")
     trials = {
         trial.name: replace(
-            trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial is trial])]
+            trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial.name == trial.name])]
         )
         for trial in found.trials
     }

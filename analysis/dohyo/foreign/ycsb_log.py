@@ -30,8 +30,9 @@ from dohyo.evidence.result_lines import (
 )
 from dohyo.evidence.text_file import Warn, blocks, limited
 from dohyo.foreign import go_ycsb
+from dohyo.foreign.outcomes import failed_calls
 from dohyo.foreign.streams import DATE, Sources
-from dohyo.operations import calls, is_failure, operation
+from dohyo.operations import is_known, operation
 
 _STATUS = re.compile(
     rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
@@ -101,6 +102,7 @@ class ClientLog(ResultLog):
     command: str | None = None
     exception: str | None = None  # the first one that Java named
     is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
+    is_batched: bool = False  # go-ycsb's BATCH_INSERT, …: an operation has as many records as its batch.size
     properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
     # Of the first and the last status line, seconds on the clock of the client's host, in its time zone.
     began: float | None = None
@@ -129,13 +131,41 @@ class ClientLog(ResultLog):
 
     @property
     def threads(self) -> str | None:
-        """Number of threads in the client's command line; None if not given."""
-        return self.option("-threads") or self.properties.get("threadcount")
+        """Number of threads; None if not given."""
+        return self.option("-threads") or self.setting("threadcount")
+
+    @property
+    def planned(self) -> int | None:
+        """Operations that the client was to do, or records to load; None: not known, or time was to end it."""
+        keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
+        stated = next(filter(None, map(self.setting, keys)), "")
+        return int(stated) if stated.isdecimal() and not self.setting("maxexecutiontime") else None
+
+    @property
+    def succeeded(self) -> int | None:
+        """Operations that ended without an error; None: not known."""
+        # OVERALL of a run has those that failed, OVERALL of a load has not.
+        attempted = self.counted if self.has_all_types else self.overall_operations
+        return None if attempted is None else max(0, attempted - failed_calls(self.operations))
+
+    @property
+    def has_all_types(self) -> bool:
+        """Whether the types of operations are known ones, and have all operations."""
+        whole = self.is_whole or (self.is_go and bool(self.operations))
+        return whole and all(map(is_known, self.operations)) and self.counted > 0
 
     def option(self, name: str) -> str | None:
         """Value of an option of the command line, such as `-threads`; None when not given."""
         words = (self.command or "").split()
         return words[words.index(name) + 1] if name in words[:-1] else None
+
+    def setting(self, key: str) -> str | None:
+        """Value of a property, as the command line or go-ycsb states it; None when not given."""
+        words = (self.command or "").split()
+        stated = [
+            each.removeprefix(f"{key}=") for at, each in pairwise(words) if at == "-p" and each.startswith(f"{key}=")
+        ]
+        return stated[-1] if stated else self.properties.get(key)
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
@@ -274,6 +304,7 @@ class _Reader(ResultReader[ClientLog]):
             for name, values in go_ycsb.results(line):
                 if (metric := go_ycsb.operation_type(name)) is not None:
                     self._go_operation(metric, values)
+                    self._log.is_batched |= name.startswith(go_ycsb.BATCH)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._complain(f"not a whole result line of go-ycsb: {error}")
 
@@ -371,14 +402,14 @@ class _Reader(ResultReader[ClientLog]):
     def _check(self, log: ClientLog) -> None:
         if not log.is_go:
             super()._check(log)
+            stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
+            if stated is not None and stated + log.rounding < least < stated + 2**31:
+                self._contradict(log, f"the types have {least:,} operations, OVERALL {stated:,}: parts of two runs")
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)
 
     def _check_go(self, log: ClientLog) -> None:
-        log.stated_operations = calls(
-            {name: of.operations or 0 for name, of in log.operations.items() if not is_failure(name)}
-        )
         if log.runtime_ms is None:
             self._incomplete(log, "no line 'Run finished': the numbers are those of the last ten seconds' line")
         elif not log.operations:
