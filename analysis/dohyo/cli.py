@@ -222,10 +222,13 @@ def doctor_command(
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(get_args(Format)), default="table", show_default=True)
 @click.option("--details", is_flag=True, help="Print all rows and figures, and then the table.")
-def tabulate(folders: tuple[Path, ...], format_: Format, details: bool) -> int:
+@click.option("--records-per-operation", "records_each", metavar="N", type=click.IntRange(1),
+              help="Records that each operation carried, where the logs do not say it.")  # fmt: skip
+@click.option("--repeats", is_flag=True, help="The logs in a folder are repeats, not clients of one run.")
+def tabulate(folders: tuple[Path, ...], format_: Format, details: bool, records_each: int | None, repeats: bool) -> int:
     """Prints the table of an experiment's folder, or for folders of YCSB logs from elsewhere (text or JSON exports,
     status lines, .hdr, gzip)."""
-    return tabulate_folders(folders, format_, details=details)
+    return tabulate_folders(folders, format_, details=details, records_each=records_each, repeats=repeats)
 
 
 @cli.command()

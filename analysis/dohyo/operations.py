@@ -32,6 +32,11 @@ def operation(metric: str) -> str | None:
     return metric[3:] if re.match(r"Hdr[A-Z]", metric) else metric
 
 
+def plain_name(tag: str) -> str:
+    """YCSB's name of an operation type that somebody wrote in small letters; any other name as it is."""
+    return tag.upper() if tag.upper() in {*_CALLS, READ_MODIFY_WRITE} else tag
+
+
 def is_call(name: str) -> bool:
     """Whether the name stands for calls to the database, succeeded (READ) or failed (READ-FAILED)."""
     return name.partition("-")[0] in _CALLS

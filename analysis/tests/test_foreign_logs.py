@@ -1,15 +1,25 @@
 """Logs as strangers have them: encodings, collectors, parts of runs, counts of every version, failures."""
 
 import codecs
+import csv
+import io
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from test_tabulate import collect, row, write
+from click.testing import CliRunner
+from test_tabulate import STOCK, collect, row, write
 
+from dohyo.bad_input import BadInputError
+from dohyo.cli import cli
+from dohyo.foreign import collecting
 from dohyo.foreign.tabulate import tabulate
+from dohyo.running.comparing import compare
+from dohyo.summary.comparison import latencies_at
 from dohyo.summary.results import Trial
+from dohyo.tables import table
 
 
 def results(ops: Mapping[str, int], seconds: float = 10, overall: int | None = None, **codes: int) -> str:
@@ -84,12 +94,12 @@ def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
      "Nov 21 05:48:0{} host{} ycsb[1{}]: ", "2026-11-21T05:48:07.{}73Z stdout F node{} "],
 )  # fmt: skip
 def test_prefixes_tell_the_clients_of_one_file_apart(prefix: str, tmp_path: Path) -> None:
-    other = results({"READ": 9500, "UPDATE": 500})
+    other = results({"READ": 5000, "UPDATE": 5000})
     lines = zip(RUN.splitlines(), other.splitlines(), strict=True)
     text = "".join(f"{prefix.replace('{}', str(who))}{line}\n" for pair in lines for who, line in enumerate(pair))
     write(tmp_path / "all.txt", text)
     of = only(tmp_path)
-    assert (row(of, "READ").operations, rate(of), of.conditions.clients) == (14521, 2000, 2)
+    assert (row(of, "READ").operations, rate(of), of.conditions.clients) == (10021, 2000, 2)
     assert collect([tmp_path]).warnings == []
 
 
@@ -274,7 +284,8 @@ def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> N
     )
     of = only(tmp_path)
     assert (of.status, row(of, "OVERALL").operations, row(of, "READ").errors) == ("ok", 999_900, 100)
-    assert of.notes == ["latencies of READ include those that failed or found nothing (YCSB before 0.6)"]
+    assert of.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
+    assert "of operations that succeeded (but for types that a note names)" in table.legend(collect([tmp_path]))
 
 
 VERIFIED = results({"VERIFY": 5021, "READ": 5021, "UPDATE": 4979}, overall=10_000).replace(
@@ -345,3 +356,117 @@ def test_batches_of_go_ycsb_are_operations_of_several_records(tmp_path: Path) ->
     write(tmp_path / "load.log", go({"BATCH_INSERT": 2000}, 17.5))
     inserts = row(only(tmp_path), "INSERT", "load")
     assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, None)
+
+
+def test_records_of_an_operation_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "run.txt", results({"SCAN": 980, "UPDATE": 19, "UPDATE-FAILED": 1}, overall=1000))
+    assert row(only(tmp_path), "OVERALL").records is None
+    result = CliRunner().invoke(
+        cli, ["tabulate", str(tmp_path), "--records-per-operation", "100", "--format", "json"], standalone_mode=False
+    )
+    rows = {each["operation"]: each for each in json.loads(result.stdout)["trials"][0]["rows"]}
+    assert (rows["OVERALL"]["operations"], rows["OVERALL"]["records"]) == (999, 99_900)
+    assert (rows["SCAN"]["records"], rows["UPDATE"]["records"]) == (98_000, 1900)
+
+
+# ---- several logs in one folder -------------------------------------------------------------------------------------
+
+
+REPEATS = {"1.txt": 5.0, "2.txt": 4.5, "3.txt": 4.6}
+
+
+def test_the_screen_says_what_was_added_up_and_offers_repeats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seconds in REPEATS.items():
+        write(tmp_path / name, results({"READ": 491, "UPDATE": 509}, seconds))
+    write(tmp_path / "load.txt", results({"INSERT": 1000}, 6.754))
+    assert tabulate([tmp_path]) == 0
+    out, _ = capsys.readouterr()
+    assert out.splitlines()[0] == f"{tmp_path.name} · 3 clients · 1 round"
+    assert "- Logs were added up as clients of one run: 3 of " in out
+    assert "use tabulate --repeats" in out
+    assert tabulate([tmp_path], repeats=True) == 0
+    out, _ = capsys.readouterr()
+    assert out.splitlines()[0] == f"{tmp_path.name} · 1 round of 3 runs"
+    assert "added up" not in out
+    (of,) = collecting.collect([tmp_path], repeats=True).summary.trials
+    assert rate(of) == pytest.approx(sum(1000 / seconds for seconds in REPEATS.values()) / 3)
+    assert (row(of, "OVERALL").repeats, row(of, "OVERALL").sampled) == (3, "runs")
+    # Runs that were appended to one file are repeats, too.
+    write(tmp_path / "x/all.txt", "".join(results({"READ": 1000}, seconds) for seconds in REPEATS.values()))
+    (of,) = collecting.collect([tmp_path / "x"], repeats=True).summary.trials
+    assert rate(of) == pytest.approx(sum(1000 / seconds for seconds in REPEATS.values()) / 3)
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (results({"READ": 9500, "UPDATE": 500}), "b.txt has 95% READ, a.txt 50%: another mix of operations"),
+        (results({"READ": 5000, "SCAN": 5000}), "b.txt has 0% UPDATE, a.txt 50%: another mix of operations"),
+        (results({"READ": 5000, "UPDATE": 5000}, 21), "b.txt ran for 21.0 s, a.txt for 10.0 s"),
+    ],
+)
+def test_logs_that_are_not_of_one_run_are_a_reason(other: str, reason: str, tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", RUN)
+    write(tmp_path / "b.txt", other)
+    of = only(tmp_path)
+    assert (of.status, reason in (of.reason or "")) == ("invalid", True)
+
+
+# ---- target rates ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RUN, "at its own rate"),
+        (results({"READ": 10_000, "Intended-READ": 10_000}), "at its own rate"),
+        (f"Command line: -t -db x -threads 2\n{RUN}", "at its own maximum rate"),
+        (go({"READ": 10_000}, threadcount="2"), "at its own maximum rate"),
+        (f"Command line: -t -db x -p target=1000\n{RUN}", "at equal rate 1,000 op/s"),
+        (go({"READ": 10_000}, target="1000"), "at equal rate 1,000 op/s"),
+    ],
+)
+def test_latencies_are_of_a_maximum_only_where_no_target_was_set(text: str, said: str, tmp_path: Path) -> None:
+    write(tmp_path / "x/run.txt", text)
+    write(tmp_path / "y/run.txt", text)
+    summary = collect([tmp_path])
+    assert latencies_at(summary.trials, ["run"])[0] == said
+    assert any(note.startswith("whether a target rate was set is not known: x, y") for note in summary.notes) == (
+        said == "at its own rate"
+    )
+
+
+# ---- help where it hurts --------------------------------------------------------------------------------------------
+
+
+def test_histogram_logs_with_tags_are_read_by_tag(tmp_path: Path) -> None:
+    shutil.copy(STOCK / "hdr/result.txt", tmp_path)
+    log = (STOCK / "hdr/READ.hdr").read_text(encoding="utf-8").splitlines()
+    lines = [line.replace("for: READ", "for: all") for line in log if not line[0].isdigit()]
+    for name in ("READ", "UPDATE"):
+        log = (STOCK / f"hdr/{name}.hdr").read_text(encoding="utf-8").splitlines()
+        lines += [f"Tag={name.lower()},{line}" for line in log if line[0].isdigit()]
+    write(tmp_path / "all.hdr", "\n".join([*lines, ""]))
+    summary = collect([tmp_path])
+    assert summary.warnings == []
+    plain = collect([STOCK / "hdr"]).trials[0]
+    for name in ("READ", "UPDATE"):
+        assert row(summary.trials[0], name) == row(plain, name)
+        assert row(plain, name).latency_source == "histograms"
+
+
+def test_compare_of_log_folders_names_the_command_that_takes_them(tmp_path: Path) -> None:
+    for name in ("a", "b c"):
+        write(tmp_path / f"{name}/run.txt", RUN)
+    with pytest.raises(BadInputError) as error:
+        compare(str(tmp_path / "a"), str(tmp_path / "b c"), 0.05, "table")
+    assert f"dohyo tabulate {tmp_path}/a '{tmp_path}/b c'" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "=a,b"])
+def test_a_name_is_no_formula_in_a_cell(name: str, tmp_path: Path) -> None:
+    write(tmp_path / name / "run.txt", RUN)
+    lines = list(csv.DictReader(io.StringIO(collect([tmp_path / name]).csv())))
+    assert {line["system"] for line in lines} == {f"'{name}"}

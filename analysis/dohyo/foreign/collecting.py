@@ -14,6 +14,7 @@ Which logs belong together:
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections import defaultdict
@@ -41,6 +42,7 @@ from dohyo.scenario.properties import of_the_workload
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import unequal
+from dohyo.tables.table import MIXED
 
 UNKNOWN_CONDITIONS = (
     "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
@@ -52,6 +54,10 @@ _LONGEST_SECONDS = 2_000_000
 _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Status lines tell whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
+# Run times of clients of one run, the longest by the shortest.
+_MOST_LONGER = 2.0
+# Difference of the shares of an operation type in two clients' operations, beyond what chance explains.
+_SAME_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class ForeignRun:
     :ivar latencies: by operation type, if histogram logs have every operation
     :ivar throughput: operations in each second since the first client began; empty: not known
     :ivar slots: the same in slots, as long as the logs' intervals, with latencies where there are histogram logs
+    :ivar timed: whether the logs tell when each client ran
     """
 
     trial: Trial
@@ -69,6 +76,8 @@ class ForeignRun:
     latencies: dict[str, Latencies]
     throughput: list[int]
     slots: list[Slot]
+    clients: int
+    timed: bool
 
 
 @dataclass(frozen=True)
@@ -85,10 +94,11 @@ class Collected:
     passed_over: list[Path]
 
 
-def collect(tops: Sequence[Path], records_each: int | None = None) -> Collected:
+def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: bool = False) -> Collected:
     """Reads all logs below the folders (a single file counts as a folder with one log).
 
     :param records_each: records of an operation, where the logs do not say it; None: one
+    :param repeats: the logs of a folder are repeats of one run, not its clients
     :raises BadInputError: for a folder that does not exist, or cannot be looked at
     """
     for top in tops:
@@ -105,7 +115,7 @@ def collect(tops: Sequence[Path], records_each: int | None = None) -> Collected:
             name = top.resolve().name if of_top else f"{top.resolve().name}/{folder.relative_to(top)}"
             # A common value says nothing in a table or a chart.
             system = name if of_top or len(tops) > 1 else str(folder.relative_to(top))
-            read = _Folder(name, system, folder, files, warnings.append, records_each)
+            read = _Folder(name, system, folder, files, warnings.append, records_each, repeats=repeats)
             passed_over += read.passed_over
             for trial, of_trial in read.trials():
                 trials.append(trial)
@@ -119,10 +129,24 @@ def collect(tops: Sequence[Path], records_each: int | None = None) -> Collected:
         trials=trials,
         comparisons=comparisons([trial for trial in trials if trial.status == "ok"]),
         unequal=different,
-        notes=[UNKNOWN_CONDITIONS] if trials else [],
+        notes=[*_added_up(runs, repeats=repeats), *_without_target(trials), *[UNKNOWN_CONDITIONS][: len(trials)]],
         warnings=warnings,
     )
     return Collected(summary, runs, folders, passed_over)
+
+
+def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
+    """Logs that were taken for clients of one run, although nothing says that they ran at the same time."""
+    counts = {run.trial.system: run.clients for run in runs if run.clients > 1 and not run.timed}
+    said = ", ".join(f"{count} of {system}" for system, count in counts.items())
+    if repeats or not said:
+        return []
+    return [f"logs were added up as clients of one run: {said}; of repeats use tabulate --repeats"]
+
+
+def _without_target(trials: Sequence[Trial]) -> list[str]:
+    names = [trial.system for trial in trials if trial.rows and not trial.target_is_known]
+    return [f"whether a target rate was set is not known: {', '.join(names)}"] if names else []
 
 
 def _comparable(trials: Sequence[Trial]) -> list[Trial]:
@@ -179,9 +203,18 @@ class _Folder:
     """One folder's logs and their sums."""
 
     def __init__(
-        self, name: str, system: str, folder: Path, files: Sequence[Path], warn: Warn, records_each: int | None
+        self,
+        name: str,
+        system: str,
+        folder: Path,
+        files: Sequence[Path],
+        warn: Warn,
+        records_each: int | None,
+        *,
+        repeats: bool,
     ) -> None:
         self._name = name
+        self._repeats = repeats
         self._records_each = records_each
         self._system = system
         self._folder = folder
@@ -272,7 +305,7 @@ class _Folder:
         groups: list[_Group] = []
         seen: dict[tuple[Path, str, bool], int] = {}
         for log in with_results:
-            position = seen.get((log.path, log.source, log.is_load), 0)
+            position = 0 if self._repeats else seen.get((log.path, log.source, log.is_load), 0)
             seen[log.path, log.source, log.is_load] = position + 1
             if position == len(groups):
                 groups.append(_Group(list))
@@ -283,16 +316,18 @@ class _Folder:
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
-        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot]]] = []
+        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot], int, bool]] = []
         phases: tuple[Phase, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
             if logs or (phase == RUN and only and not group[LOAD]):
-                run = together([_of_client(log, self._records_each) for log in logs])
+                clients = [_of_client(log, self._records_each) for log in logs]
+                run = together(clients)
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
                 throughput, slots = self._over_time(phase, logs, run, usable)
-                found.append((phase, run, usable, throughput, slots))
-                result += _with_other_failures(rows(phase, [run], usable), run)
+                timed = all(log.began is not None for log in logs)
+                found.append((phase, run, usable, throughput, slots, len(logs), timed))
+                result += _with_other_failures(rows(phase, clients if self._repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
                 missing, whole = _missing(phase, logs)
                 problems += [*missing, *outcomes.problems(phase, run, whole=whole)]
@@ -302,7 +337,13 @@ class _Folder:
             reasons.append("histogram logs without result lines")
         doubts = [
             *(doubt for log in all_logs for doubt in log.doubts),
-            *(doubt for phase in phases for doubt in [*_apart(group[phase]), *_differences(group[phase])]),
+            *(doubt for phase in phases for doubt in [*_differences(group[phase]), *_other_mix(group[phase])]),
+            *(
+                doubt
+                for phase in phases
+                for doubt in [*_apart(group[phase]), *_longer(group[phase])]
+                if not self._repeats
+            ),
         ]
         for doubt in doubts:
             if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
@@ -317,12 +358,18 @@ class _Folder:
             title=self._system + number,
             status="failed" if failed else "invalid" if doubts or problems else "incomplete" if reasons else "ok",
             reason="; ".join([*failed, *problems, *doubts, *reasons]) or None,
-            conditions=_conditions(group[RUN] or group[LOAD]),
+            conditions=_conditions(group[RUN] or group[LOAD], repeats=self._repeats),
+            target_is_known=all(log.target_is_known for log in group[RUN] or group[LOAD]),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
             load_is_measured=bool(group[LOAD]) and not group[RUN],
         )
         return trial, [ForeignRun(trial, *each) for each in found]
+
+    def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
+        """Why logs are not of clients of one run, or no repeats of one."""
+        found = [*_differences(logs), *_other_mix(logs)]
+        return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: Phase, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
@@ -478,8 +525,36 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
         return []
     return [
         f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])}: clients that did "
-        "not run at the same time have no common throughput; give each experiment a folder of its own"
+        "not run at the same time have no common throughput; give each experiment a folder of its own, or add --repeats"
     ]
+
+
+def _longer(logs: Sequence[ClientLog]) -> list[str]:
+    """Clients that ran for much longer than others: for most of the time they were not one load."""
+    timed = sorted((log.runtime_ms / 1000, log.name) for log in logs if log.runtime_ms)
+    if not timed or timed[-1][0] <= _MOST_LONGER * timed[0][0]:
+        return []
+    (least, short), (most, long) = timed[0], timed[-1]
+    return [f"{long} ran for {most:,.1f} s, {short} for {least:,.1f} s: clients of one run end together"]
+
+
+def _other_mix(logs: Sequence[ClientLog]) -> list[str]:
+    """Clients with other types of operations, or in other shares, than chance explains."""
+    counts = [
+        (log.name, {name: sum(by.values()) for name, by in outcomes.operations_by_outcome(log.operations).items()})
+        for log in logs
+        if log.has_all_types
+    ]
+    found = []
+    for name, of in counts[1:]:
+        first, usual = counts[0]
+        for each in dict.fromkeys([*usual, *of]):
+            here, there = (all_of.get(each, 0) / sum(all_of.values()) for all_of in (of, usual))
+            chance = math.sqrt(1 / sum(of.values()) + 1 / sum(usual.values())) / 2
+            if is_call(each) and abs(here - there) > _SAME_SHARE + 5 * chance:
+                found.append(f"{name} has {here:.0%} {each}, {first} {there:.0%}: another mix of operations")
+                break
+    return found
 
 
 def _clock(seconds: float) -> str:
@@ -546,13 +621,13 @@ def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bo
     return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
 
 
-def _conditions(logs: Sequence[ClientLog]) -> Conditions:
+def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
     threads = {log.threads for log in logs}
     value = threads.pop() if len(threads) == 1 else None
-    targets = {log.option("-target") for log in logs}
+    targets = {log.target for log in logs}
     target = targets.pop() if len(targets) == 1 else None
     return Conditions(
-        clients=len(logs) or None,
+        clients=1 if repeats else len(logs) or None,
         threads=int(value) if value and value.isdecimal() else None,
         target=float(target) if target and target.isdecimal() and int(target) else None,
     )
@@ -577,7 +652,5 @@ def _notes(phase: Phase, logs: Sequence[ClientLog], run: Run, result: Sequence[R
             f"{which}{buffered:,} records returned BATCHED_OK: success reported before the server had answered"
         )
     if names := list(dict.fromkeys(name for log in logs for name in outcomes.mixed(log.operations))):
-        notes.append(
-            f"{which}latencies of {', '.join(names)} include those that failed or found nothing (YCSB before 0.6)"
-        )
+        notes.append(f"{which}{MIXED}: {', '.join(names)} (YCSB before 0.6)")
     return notes

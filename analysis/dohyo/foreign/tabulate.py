@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.foreign.collecting import collect
 from dohyo.summary.summary import is_experiment, summarise
@@ -18,22 +19,33 @@ Format = Literal["table", "md", "csv", "json"]
 _MOST_NAMED = 8
 
 
-def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = False) -> int:
+def tabulate(
+    folders: Sequence[Path],
+    fmt: Format = "table",
+    *,
+    details: bool = False,
+    records_each: int | None = None,
+    repeats: bool = False,
+) -> int:
     """Prints the contents of the folders' logs to stdout, and a warning per malformed line or file to stderr.
 
     A single folder of an experiment has its own table; among others it is one with logs.
 
     :param details: of the table: all rows and figures before the screen
+    :param records_each: records of an operation, where logs of others do not say it
+    :param repeats: logs of others in one folder are repeats, not clients of one run
 
     Returns the exit code: 0, or 1 when there is no YCSB logs in any folder, or anything of it is missing, broken or
     cannot be true. What is whole is shown all the same.
     Raises BadInputError for a folder that does not exist, or cannot be looked at.
     """
     if len(folders) == 1 and _is_experiment(folders[0]):
+        if records_each or repeats:
+            raise BadInputError("--records-per-operation and --repeats are for logs of others: an experiment says both")
         named = experiment_folder.read(folders[0]).named
         summary = summarise(folders[0])
     else:
-        collected = collect(folders)
+        collected = collect(folders, records_each, repeats=repeats)
         named, summary = True, collected.summary
         name_passed_over(collected.passed_over)
     for warning in summary.warnings:

@@ -32,7 +32,7 @@ from dohyo.evidence.text_file import Warn, blocks, limited
 from dohyo.foreign import go_ycsb
 from dohyo.foreign.outcomes import failed_calls
 from dohyo.foreign.streams import DATE, Sources
-from dohyo.operations import is_known, operation
+from dohyo.operations import INTENDED, is_known, operation
 
 _STATUS = re.compile(
     rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
@@ -133,6 +133,17 @@ class ClientLog(ResultLog):
     def threads(self) -> str | None:
         """Number of threads; None if not given."""
         return self.option("-threads") or self.setting("threadcount")
+
+    @property
+    def target(self) -> str | None:
+        """Operations per second that were asked for; None if not given."""
+        return self.option("-target") or self.setting("target")
+
+    @property
+    def target_is_known(self) -> bool:
+        """Whether the log tells if a target was set. Latencies from the intended start are there to see one."""
+        intended = any(name.startswith(INTENDED) for name in self.operations)
+        return self.target is not None or bool((self.command and not intended) or self.properties)
 
     @property
     def planned(self) -> int | None:
