@@ -298,7 +298,7 @@ TRANSACTIONS = {"READ": 9_700, "READ_ERROR": 300, "COMMIT": 95, "COMMIT_ERROR": 
     ("text", "errors", "reason"),
     [
         (VERIFIED, 5021, "failed: VERIFY 5,021 of 5,021 (UNEXPECTED_STATE)"),
-        (go(TRANSACTIONS), 371, "failed: COMMIT 71 of 166; maxerrorrate 0.1%; failed: TXN 71 of 166"),
+        (go(TRANSACTIONS), 371, "failed: COMMIT 71 of 166, TXN 71 of 166, READ 300 of 10,000; maxer"),
         (results({"READ": 900, "READ-FAILED": 100}, overall=1000).replace("[READ], Return=OK, 900\n", ""),
          100, "failed: READ 100 of 1,000"),
     ],
@@ -470,3 +470,76 @@ def test_a_name_is_no_formula_in_a_cell(name: str, tmp_path: Path) -> None:
     write(tmp_path / name / "run.txt", RUN)
     lines = list(csv.DictReader(io.StringIO(collect([tmp_path / name]).csv())))
     assert {line["system"] for line in lines} == {f"'{name}"}
+
+
+# ---- as the clients' own sources print them -------------------------------------------------------------------------
+
+
+def test_go_ycsb_prints_a_table(tmp_path: Path) -> None:
+    heads = "| OPERATION | TAKES(S) | COUNT | OPS | AVG(US) | MIN(US) | MAX(US) | 99TH(US) | 99.9TH(US) | 99.99TH(US) |"
+    rule = "+-----------+----------+-------+-----+---------+---------+---------+----------+------------+-------------+"
+    cells = "| {:9} |      9.9 | {:5} | 9.9 |      70 |       9 |     900 |       99 |        100 |         200 |"
+    lines = ["Run finished, takes 10s", rule, heads, rule]
+    lines += [cells.format(name, count) for name, count in (("READ", 99999), ("READ_ERROR", 1), ("TOTAL", 99999))]
+    write(tmp_path / "go.log", "\n".join([*lines[:1], *lines[1:], rule, ""]))
+    of = only(tmp_path)
+    assert (of.status, row(of, "READ").operations, row(of, "READ").p99_ms) == ("ok", 99_999, 0.099)
+    assert (rate(of), row(of, "OVERALL").errors) == (9999.9, 1)
+
+
+def test_the_warm_up_of_go_ycsb_is_no_part_of_its_run(tmp_path: Path) -> None:
+    write(tmp_path / "go.log", go({"READ": 10_000}, 15, warmuptime="5", operationcount="10000"))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+    write(tmp_path / "go.log", go({"INSERT": 10_000}, 10, warmuptime="5", dotransactions="false"))
+    assert row(only(tmp_path), "OVERALL", "load").ops_per_second == 1000
+
+
+def test_transactions_of_go_ycsb_do_not_count_twice(tmp_path: Path) -> None:
+    write(tmp_path / "go.log", go({"READ": 5000, "UPDATE": 5000, "COMMIT": 999, "TXN": 999, "TOTAL": 11_998}))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+def test_transactions_of_ycsb_t_have_several_calls_each(tmp_path: Path) -> None:
+    extra = "[TOTAL CASH], 1000\n[ANOMALY SCORE], 0.0\n"
+    ops = {"READ": 3000, "UPDATE": 3000, "TX-READMODIFYWRITE": 1000, "START": 1000, "COMMIT": 1000}
+    write(tmp_path / "run.txt", extra + results(ops, 10, overall=1000))
+    of = only(tmp_path)
+    assert (of.status, rate(of)) == ("ok", 100)
+
+
+def test_what_stands_before_a_single_line_is_no_client(tmp_path: Path) -> None:
+    lines = RUN.splitlines(keepends=True)
+    write(
+        tmp_path / "pkb.log", f"2026-11-21 05:06:42,123 bench INFO ReturnCode:0 STDOUT: {lines[0]}{''.join(lines[1:])}"
+    )
+    of = only(tmp_path)
+    assert (of.status, rate(of), of.conditions.clients) == ("ok", 1000, 1)
+    assert collect([tmp_path]).warnings == []
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "[2026-11-21T05:48:07.07{}Z] ",
+        "05:48:0{}  ",
+        "\x1b[0K\x1b[32;1m",
+        "2026-11-21 05:48:07,07{} INFO [main] ycsb.Client - ",
+    ],
+    ids=["jenkins", "timestamper", "gitlab", "log4j"],
+)
+def test_prefixes_of_continuous_integration_are_one_client(prefix: str, tmp_path: Path) -> None:
+    text = STATUS + RUN
+    lines = enumerate(text.splitlines())
+    write(tmp_path / "job.log", "".join(f"{prefix.replace('{}', str(at % 10))}{line}\n" for at, line in lines))
+    of = only(tmp_path)
+    assert (of.status, rate(of), of.conditions.clients) == ("ok", 1000, 1)
+
+
+def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path) -> None:
+    text = "".join(f"host1 | {line}\n" for line in (STATUS + RUN).splitlines())
+    text += "".join(f"host2 | {line}\n" for line in STATUS.splitlines())
+    write(tmp_path / "all.txt", text)
+    assert (only(tmp_path).status, only(tmp_path).reason) == (
+        "incomplete",
+        "all.txt (host2) has no results (10,000 operations)",
+    )

@@ -54,6 +54,7 @@ _LONGEST_SECONDS = 2_000_000
 _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Status lines tell whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
+_GO_THREADS = 200  # go-ycsb's default, the most of any version
 # Run times of clients of one run, the longest by the shortest.
 _MOST_LONGER = 2.0
 # Difference of the shares of an operation type in two clients' operations, beyond what chance explains.
@@ -416,7 +417,8 @@ def _missing(phase: Phase, logs: Sequence[ClientLog]) -> tuple[list[str], bool |
         each = int(log.setting("batch.size") or 1) if log.is_batched else 1
         done = (log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations) or 0
         # Older clients give each thread the same number of operations, and leave out the rest.
-        rest = int(log.threads) - 1 if (log.threads or "").isdecimal() and log.threads else 0
+        default = _GO_THREADS if log.is_go else 1
+        rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
         if log.has_results and count is not None and done * each < count - rest:
             what = "records" if phase == LOAD else "operations"
             found.append(f"{log.name}: {count - done * each:,} of {count:,} {what} are missing: threads gave up")

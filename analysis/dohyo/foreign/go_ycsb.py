@@ -1,13 +1,14 @@
 """What go-ycsb prints: a line per operation type every ten seconds, each over all of the run so far, and at its end.
 
-The format is that of its `measurement` package: plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`)
-and `outputstyle=json`; which percentiles there are depends on the version. Versions before 2022 have buckets of 1 ms up
-to 1.024 s: their percentiles are the upper ends, and 0 beyond.
+The format is that of its `measurement` package: plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`),
+`outputstyle=json` and `outputstyle=table`; which percentiles there are depends on the version. Versions before 2022
+have buckets of 1 ms up to 1.024 s: their percentiles are the upper ends, and 0 beyond.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -46,8 +47,18 @@ def finished_ms(line: str) -> int | None:
     return round(whole + (float(parts[3]) * _UNIT_MS[parts[4]] if parts[3] else 0))
 
 
-def results(line: str) -> list[tuple[str, dict[str, str]]]:
-    """The operation types of a line, with what is said of each. Raises ValueError for half a line."""
+def columns(line: str) -> list[str] | None:
+    """The columns of a table, from the line of its heads; None for all others."""
+    return [each.capitalize() for each in _cells(line)] if line.startswith("| OPERATION ") else None
+
+
+def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, str]]]:
+    """The operation types of a line, with what is said of each. Raises ValueError for half a line.
+
+    :param heads: of the table that is being read
+    """
+    if line.startswith("|"):
+        return [(name, dict(zip(heads[1:], cells, strict=True))) for name, *cells in [_cells(line)]]
     if line.startswith("[{") and '"Takes(s)"' in line:
         rows = msgspec.convert(loads(line), list[dict[str, Any]])
         return [(str(row.pop("Operation", "")), {str(k): str(v) for k, v in row.items()}) for row in rows]
@@ -57,6 +68,10 @@ def results(line: str) -> list[tuple[str, dict[str, str]]]:
     if not all(value for _, _, value in pairs):
         raise ValueError("not a whole result line")
     return [(found[1], {name: value for name, _, value in pairs})]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def operation_type(name: str) -> str | None:

@@ -71,12 +71,13 @@ def problems(phase: Phase, run: Run, *, whole: bool | None) -> list[str]:
         return []
     calls = {name: of.returns for name, of in run.own.items()}
     others = {name: of.returns for name, of in run.by_operation.items() if not is_call(name.removeprefix(INTENDED))}
-    found = []
     limit = 0.0 if phase == LOAD and whole is False else _limit("maxerrorrate")
-    for group in (calls, *({name: by} for name, by in others.items())):
-        if (share := _share(errors, group)) > limit:
-            names = ", ".join(_failed(name, by) for name, by in group.items() if errors(by))
-            found.append((share, f"failed: {names}; maxerrorrate {limit:.1%}"))
+    groups = [calls, *({name: by} for name, by in others.items())]
+    failing = sorted((group for group in groups if _share(errors, group) > limit), key=lambda of: -_share(errors, of))
+    found = []
+    if failing:
+        names = ", ".join(_failed(name, by) for group in failing for name, by in group.items() if errors(by))
+        found.append((_share(errors, failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
     if (share := _share(_not_found, calls)) > (limit := _limit("maxnotfoundrate")):
         count, tried = (sum(of(by) for by in calls.values()) for of in (_not_found, _tried))
         found.append((share, f"not found: {count:,} of {tried:,}; maxnotfoundrate {limit:.1%}"))

@@ -21,7 +21,7 @@ _BEGIN = re.compile(
     r'|[\[{]{0,2}"metric"\s*:|\[\{[^{}]*"Takes\(s\)")',
     re.MULTILINE,
 )
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 # Words that are the same for all lines of a client name it; numbers and times are not.
 _UNNAMED = re.compile(
     r"[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"

@@ -135,6 +135,11 @@ class ClientLog(ResultLog):
         return self.option("-threads") or self.setting("threadcount")
 
     @property
+    def is_sound(self) -> bool:
+        """Whether nothing is missing, and nothing contradicts itself."""
+        return not self.cut and not self.doubts
+
+    @property
     def target(self) -> str | None:
         """Operations per second that were asked for; None if not given."""
         return self.option("-target") or self.setting("target")
@@ -162,8 +167,9 @@ class ClientLog(ResultLog):
     @property
     def has_all_types(self) -> bool:
         """Whether the types of operations are known ones, and have all operations."""
-        whole = self.is_whole or (self.is_go and bool(self.operations))
-        return whole and all(map(is_known, self.operations)) and self.counted > 0
+        if not self.counted:
+            return False
+        return self.is_go or (self.is_whole and all(map(is_known, self.operations)))
 
     def option(self, name: str) -> str | None:
         """Value of an option of the command line, such as `-threads`; None when not given."""
@@ -184,19 +190,34 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
-    reader = _File(path, limited(path, warn))
+    found, said = _read(path, apart=True)
+    if len({log.source for log in found}) > 1 and any(not log.is_sound for log in found):
+        # What is before a line may be of the line, and not of a client.
+        together, instead = _read(path, apart=False)
+        if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in found):
+            found, said = together, instead
+    for message in said:
+        warn(message)
+    return found
+
+
+def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
+    """Returns the runs in a file, and what is wrong with it."""
+    said: list[str] = []
+    reader = _File(path, limited(path, said.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
         # A file that was emptied while it was written has a hole of NULs; UTF-16 without a mark has them, too.
         reader.read_block(number, block.translate(None, b"\0"))
-    return reader.finish()
+    return reader.finish(), said
 
 
 class _File:
     """Reads the lines of one file, those of each client by themselves."""
 
-    def __init__(self, path: Path, warn: Warn) -> None:
+    def __init__(self, path: Path, warn: Warn, *, apart: bool) -> None:
         self._path = path
         self._warn = warn
+        self._apart = apart
         self._sources = Sources()
         self._readers = {"": _Reader(path, warn)}
         self._last = self._readers[""]
@@ -215,7 +236,7 @@ class _File:
             block = block[last:]
         for offset, line in enumerate(BytesIO(block)):
             for source, text in self._sources.lines(line.decode("utf-8", "replace")):
-                if source is not None:
+                if source is not None and self._apart:
                     if source not in self._readers:
                         self._readers[source] = _Reader(self._path, self._warn, source)
                     self._last = self._readers[source]
@@ -231,6 +252,7 @@ class _Reader(ResultReader[ClientLog]):
         super().__init__(path, warn, lambda path, line: ClientLog(path, line, source=source))
         self._object: dict[str, str] = {}
         self._go_finished = False
+        self._go_columns: list[str] = []
         self._jumped = 0.0  # how far the clock of the host is off, since the run began
 
     def status_lines(self, block: bytes) -> int:
@@ -289,8 +311,10 @@ class _Reader(ResultReader[ClientLog]):
             self._log.command = line.removeprefix(_COMMAND).strip()
         elif (overflowed := _NEGATIVE_STATUS.search(line)) is not None:
             self._doubt(f"{overflowed[1]} operations: {OVERFLOW}")
-        elif " - Takes(s): " in line:
+        elif " - Takes(s): " in line or (self._go_columns and line.startswith("|")):
             self._go_results(line)
+        elif (columns := go_ycsb.columns(line)) is not None:
+            self._go_columns = columns
         elif (thrown := _EXCEPTION.match(line)) is not None:
             self._log.exception = self._log.exception or thrown[1].strip()
         else:
@@ -306,13 +330,14 @@ class _Reader(ResultReader[ClientLog]):
         elif (runtime := go_ycsb.finished_ms(line)) is not None:
             if self._go_finished:
                 self._next_log()
+            self._go_columns = []
             # What comes now is of the whole run; what came before, of a part.
             self._log.operations.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
 
     def _go_results(self, line: str) -> None:
         try:
-            for name, values in go_ycsb.results(line):
+            for name, values in go_ycsb.results(line, self._go_columns):
                 if (metric := go_ycsb.operation_type(name)) is not None:
                     self._go_operation(metric, values)
                     self._log.is_batched |= name.startswith(go_ycsb.BATCH)
@@ -414,13 +439,17 @@ class _Reader(ResultReader[ClientLog]):
         if not log.is_go:
             super()._check(log)
             stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
-            if stated is not None and stated + log.rounding < least < stated + 2**31:
+            known = stated is not None and all(map(is_known, log.operations))
+            if stated is not None and known and stated + log.rounding < least < stated + 2**31:
                 self._contradict(log, f"the types have {least:,} operations, OVERALL {stated:,}: parts of two runs")
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)
 
     def _check_go(self, log: ClientLog) -> None:
+        warmup = log.properties.get("warmuptime", "")
+        if log.runtime_ms and warmup.isdecimal() and not log.is_load:
+            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # nothing is counted in it
         if log.runtime_ms is None:
             self._incomplete(log, "no line 'Run finished': the numbers are those of the last ten seconds' line")
         elif not log.operations:
