@@ -20,7 +20,7 @@ from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.foreign import page as foreign
-from dohyo.foreign.tabulate import Format
+from dohyo.foreign.tabulate import Format, refuse_logs
 from dohyo.foreign.tabulate import tabulate as tabulate_folders
 from dohyo.places import LOCAL_HOME, RESULTS, shown
 from dohyo.planning import sizing
@@ -271,7 +271,11 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     Exit code: 0 all is within the margin or better; 1 something has no valid numbers; 2 bad input, or nothing is in
     both; 3 a regression; 4 not comparable; 5 inconclusive. docs/method.md#two-experiments says when.
     """
-    return comparing.compare(before, after, margin / 100, format_, force=force)
+    try:
+        return comparing.compare(before, after, margin / 100, format_, force=force)
+    except BadInputError:
+        refuse_logs((before, after))
+        raise
 
 
 @cli.command()

@@ -16,7 +16,6 @@ from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.foreign import collecting
 from dohyo.foreign.tabulate import tabulate
-from dohyo.running.comparing import compare
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.results import Trial
 from dohyo.tables import table
@@ -460,9 +459,10 @@ def test_histogram_logs_with_tags_are_read_by_tag(tmp_path: Path) -> None:
 def test_compare_of_log_folders_names_the_command_that_takes_them(tmp_path: Path) -> None:
     for name in ("a", "b c"):
         write(tmp_path / f"{name}/run.txt", RUN)
+    folders = [str(tmp_path / "a"), str(tmp_path / "b c")]
     with pytest.raises(BadInputError) as error:
-        compare(str(tmp_path / "a"), str(tmp_path / "b c"), 0.05, "table")
-    assert f"dohyo tabulate {tmp_path}/a '{tmp_path}/b c'" in str(error.value)
+        CliRunner().invoke(cli, ["compare", *folders], standalone_mode=False, catch_exceptions=False)
+    assert f".venv/bin/dohyo tabulate {tmp_path}/a '{tmp_path}/b c'" in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "=a,b"])

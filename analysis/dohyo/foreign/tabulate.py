@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -69,6 +70,17 @@ def name_passed_over(paths: Sequence[Path]) -> None:
     if paths:
         more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
         say(f"passed over, nothing of YCSB in: {', '.join(map(str, paths[:_MOST_NAMED]))}{more}", err=True)
+
+
+def refuse_logs(names: Sequence[str]) -> None:
+    """Refuses folders with logs of others where experiments of Dohyo are needed.
+
+    :raises BadInputError: if one of them is such a folder; it names the command that takes them
+    """
+    for name in names:
+        if Path(name).is_dir() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
+            takes = shlex.join([".venv/bin/dohyo", "tabulate", *names])
+            raise BadInputError(f"{name} is not an experiment of Dohyo but has logs of other clients: {takes}")
 
 
 def _is_experiment(folder: Path) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from pathlib import Path
 from typing import Literal
 
 from dohyo.bad_input import BadInputError
@@ -28,11 +26,6 @@ def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool 
     :returns: the exit code, as in docs/method.md#two-experiments
     :raises BadInputError: for an experiment that is none, or nothing that is in both
     """
-    for name in (before, after):
-        if "/" in name and Path(name).is_dir() and not (Path(name) / experiment_folder.FACTS).is_file():
-            raise BadInputError(
-                f"{name} is not an experiment of Dohyo; of logs of others: dohyo tabulate {shlex.join((before, after))}"
-            )
     folders = [experiment.find(name) for name in (before, after)]
     for folder in folders:
         experiment_folder.read(folder)
