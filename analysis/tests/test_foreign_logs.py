@@ -543,3 +543,8 @@ def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path)
         "incomplete",
         "all.txt (host2) has no results (10,000 operations)",
     )
+
+
+def test_an_output_that_was_collected_twice_is_one_run(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", "".join(line + line for line in RUN.splitlines(keepends=True)))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)

@@ -229,12 +229,14 @@ class ResultReader(Generic[Log]):
         log = self._log
         if measurement == "RunTime(ms)":
             runtime = decimal_or_fail(value)
-            if log.runtime_ms is not None or log.operations:
+            # The same line twice is a copy, where an output was collected twice.
+            has_overall = log.runtime_ms is not None and log.throughput is not None
+            if log.operations or has_overall or log.runtime_ms not in (None, runtime):
                 self._next_log()
             self._log.runtime_ms = runtime
         elif measurement == "Throughput(ops/sec)":
             throughput = decimal(value)
-            if log.throughput is not None:
+            if log.throughput not in (None, throughput) or (log.throughput is not None and log.operations):
                 self._next_log()
             self._log.throughput, self._log.throughput_error = throughput, _half_digit(value)
         elif measurement == "Operations":
