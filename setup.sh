@@ -182,7 +182,8 @@ setup_page() {
         return
     fi
     say "making the script that draws the charts of a report"
-    local folder="$state/vl-convert" python="$root/.venv/bin/python"
+    local folder python="$root/.venv/bin/python"
+    folder=$(mktemp -d -- "$state/vl-convert.XXXXXX")
     if ! "$python" -c 'import vl_convert' 2>/dev/null; then
         grep '^vl-convert-python==' "$root/analysis/requirements-figures.txt" >"$state/vl-convert.txt"
         pip_install "$(find_python)" --target "$folder" --upgrade -r "$state/vl-convert.txt"

@@ -12,7 +12,7 @@ drift         independent, and the rate rises by 20 % from the first second to t
 stalls        independent; once in two minutes on average nothing is done for 3 s
 
 Between rounds the rate differs besides, lognormally with a deviation of 2 %. Rounds are judged by the functions of the
-summary: `statistics.independent`, `statistics.ratio` (Welch), and the verdict of `dohyo compare` with its margin of
+summary: `statistics.logarithms`, `statistics.ratio` (Welch), and the verdict of `dohyo compare` with its margin of
 5 %. A single run has no interval there. The columns "seconds of one run" say why: they have what the usual interval
 would be, batch means.
 
@@ -118,7 +118,7 @@ KINDS: dict[str, Draw] = {
 
 def run(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Floats:
     """The seconds of a run of a round."""
-    return rate * math.exp(generator.normal(-(ROUNDS**2) / 2, ROUNDS)) * np.maximum(0, draw(generator, seconds))
+    return rate * math.exp(generator.normal(0, ROUNDS)) * np.maximum(0, draw(generator, seconds))
 
 
 def batch_means(series: Floats) -> Estimate | None:
@@ -133,7 +133,8 @@ def batch_means(series: Floats) -> Estimate | None:
         r = sum((a - mean) * (b - mean) for a, b in pairwise(means)) / ((BATCHES - 1) * deviation**2)
         r = min(max(0.0, r + (1 + 4 * r) / BATCHES), MOST_CORRELATED)
     worth = max(2.0, BATCHES * (1 - r) / (1 + r))
-    return Estimate(BATCHES, mean, deviation / math.sqrt(worth), worth - 1)
+    # The logarithm of the mean of one run, to first order (delta method).
+    return Estimate(BATCHES, math.log(mean), deviation / math.sqrt(worth) / mean, worth - 1)
 
 
 def of_one(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
@@ -148,7 +149,7 @@ def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: fl
 
 def of_rounds(draw: Draw, generator: np.random.Generator, seconds: int, rate: float, rounds: int) -> Estimate | None:
     """Several rounds of one run each."""
-    return statistics.independent([fmean(run(draw, generator, seconds, rate)) for _ in range(rounds)])
+    return statistics.logarithms([fmean(run(draw, generator, seconds, rate)) for _ in range(rounds)])
 
 
 def share(found: Sequence[bool]) -> str:
@@ -158,10 +159,9 @@ def share(found: Sequence[bool]) -> str:
 
 def ratio(one: Estimate | None, other: Estimate | None) -> Ratio:
     """As of the summary."""
-    above, below = (statistics.logarithm(each) for each in (one, other) if each)
-    if above is None or below is None:
+    if one is None or other is None:
         raise ValueError("runs are shorter than a batch for each of 20, or did nothing")
-    return statistics.ratio(above, below)
+    return statistics.ratio(one, other)
 
 
 def compared(found: Ratio) -> bool:
@@ -206,7 +206,7 @@ def main() -> None:
         cells = []
         for make in designs.values():
             found = [each for each in (make(draw, 1.0) for _ in range(count)) if each]
-            cells.append(share([each.low <= 1 <= each.high for each in found]))
+            cells.append(share([1 / each.factor <= each.centre <= each.factor for each in found]))
         print(line(name, cells), flush=True)
     for said, factor in (
         ("Of identical pairs", 1.0),

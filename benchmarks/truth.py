@@ -7,8 +7,8 @@ says (2 to 15 % from round to round is what real ones do). After each round from
 intervals of all systems. It ends the rounds when half of each is at most ``--precision`` of the mean; after ``--most``
 rounds they end in any case.
 
-The rules differ in the t with which an interval after n rounds is made, m ± t s / √n, for the decision and for what is
-shown in the end:
+The rules differ in the t with which an interval after n rounds is made, m ± t s / √n of the logarithms, for the decision and
+for what is shown in the end:
 
 always LEAST   does not look. Student's t, 95 %: what each other rule must be as honest as
 naive          Student's t, 95 %, at every look (Chow and Robbins 1965, with t). Rounds end when their scatter happens
@@ -24,7 +24,9 @@ mixture        anytime-valid: the right-Haar t-mixture e-process with a normal p
 
 Columns: the share of intervals of the system that is worst off which hold its true rate, in %; the rounds; half of that
 interval in % of the rate; of 100 experiments with two systems those in which the interval of the ratio (Welch, as in
-the summary) names a wrong winner: one of two equal systems, or one that is 3 % slower than the other.
+the summary) names a wrong winner: one of two equal systems, or one that is 3 % slower than the other. A last table has
+two equal systems; each round is disturbed with a probability of 15 %, and its figure then 100 times as large,
+as a p99 may be: how often they are called different.
 
 Sources: Chow, Robbins, Ann. Math. Statist. 36 (1965). Lai, Ann. Statist. 4 (1976). Simons, Ann. Math. Statist. 39
 (1968). Starr, Ann. Math. Statist. 37 (1966). Stein, Ann. Math. Statist. 16 (1945). Wang, Ramdas, arXiv:2310.03722.
@@ -57,6 +59,10 @@ SCATTERS = (
 )
 # By how much the second of two is slower, where it is.
 SLOWER = 0.03
+# Share of rounds that are disturbed in the table of bursts, and the factor by which their figures are then larger.
+BURST = (0.15, 100.0)
+# Rounds of each experiment in that table.
+BURST_ROUNDS = (3, 5, 10)
 # Variance of the prior on the effect size.
 _PRIOR = 100.0
 
@@ -111,7 +117,10 @@ def rules(least: int, most: int) -> list[Rule]:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Experiments, by number of rounds: mean rates and their deviations, experiment × system × rounds."""
+    """Experiments, by number of rounds: mean logarithms of rates, and their deviations, experiment × system × rounds.
+
+    :ivar true: logarithms of the true rates
+    """
 
     true: Floats
     means: Floats
@@ -124,29 +133,35 @@ def simulate(
     most: int,
     true: Floats,
     scatters: Sequence[float],
+    *,
+    bursts: bool = False,
 ) -> Simulated:
-    """Experiments with systems of these true rates, whose rounds scatter so much."""
+    """Experiments with systems of these true rates, whose rounds scatter so much.
+
+    :param bursts: some rounds are disturbed by as much as `BURST` says
+    """
     noise = generator.normal(0, 1, (count, len(scatters), most)) * np.array(scatters)[None, :, None]
-    # Mean 1 whatever the scatter.
-    rates = true[None, :, None] * np.exp(noise - np.array(scatters)[None, :, None] ** 2 / 2)
+    if bursts:
+        noise += (generator.random(noise.shape) < BURST[0]) * math.log(BURST[1])
+    logs = np.log(true)[None, :, None] + noise
     rounds = np.arange(1, most + 1)
-    means = np.cumsum(rates, 2) / rounds
-    squares = np.cumsum(rates**2, 2) - rounds * means**2
-    return Simulated(true, means, np.sqrt(np.maximum(0, squares) / np.maximum(1, rounds - 1)))
+    means = np.cumsum(logs, 2) / rounds
+    squares = np.cumsum(logs**2, 2) - rounds * means**2
+    return Simulated(np.log(true), means, np.sqrt(np.maximum(0, squares) / np.maximum(1, rounds - 1)))
 
 
 def ended(rule: Rule, of: Simulated, precision: float, least: int) -> Whole:
     """Rounds of each experiment."""
     count, _, most = of.means.shape
     if rule.name == "Stein":
-        first = of.deviations[:, :, least - 1] / of.means[:, :, least - 1]
-        wanted = np.ceil((student_t(least - 1) * first / precision) ** 2).max(1)
+        first = of.deviations[:, :, least - 1]
+        wanted = np.ceil((student_t(least - 1) * first / math.log1p(precision)) ** 2).max(1)
         stein: Whole = np.clip(wanted, least, most).astype(np.int64)
         return stein
     rounds = np.arange(1, most + 1)
     with np.errstate(invalid="ignore"):
-        halves = rule.factors[1:] * of.deviations / np.sqrt(rounds) / of.means
-    reached: Truths = np.all(halves <= precision, axis=1)
+        halves = rule.factors[1:] * of.deviations / np.sqrt(rounds)
+    reached: Truths = np.all(halves <= math.log1p(precision), axis=1)
     reached[:, : least - 1] = False
     reached[:, -1] = True
     if rule.name.startswith("always"):
@@ -178,21 +193,26 @@ def wrong(rule: Rule, of: Simulated, rounds: Whole, least: int) -> float:
     freedom = (least if rule.name == "Stein" else rounds) - 1
     if rule.name in ("Stein", "mixture"):
         # Neither has degrees of freedom to be put together: both intervals apart.
-        distance = np.log(means[:, 1] / means[:, 0])
-        half = (halves / means).sum(1)
+        half = halves.sum(1)
     else:
-        relative = halves / means
         t = factors(least, of.means.shape[2], rule.confidences)[rounds][:, None]
-        errors = (relative / t) ** 2
+        errors = (halves / t) ** 2
         joint = errors.sum(1) ** 2 / (errors**2 / np.asarray(freedom)[:, None]).sum(1)
         # To a tenth of a degree, so that t is computed some hundred times only.
         looked = np.where(rounds > least, rule.confidences[1], rule.confidences[0])
         pairs = list(zip(np.round(joint, 1), looked, strict=True))
         known = {each: student_t(max(1.0, float(each[0])), float(each[1])) for each in set(pairs)}
         half = np.array([known[each] for each in pairs]) * np.sqrt(errors.sum(1))
-        distance = np.log(means[:, 1] / means[:, 0])
+    distance = means[:, 1] - means[:, 0]
     equal = of.true[0] == of.true[1]
     return float((np.abs(distance) > half).mean() if equal else (distance > half).mean())
+
+
+def disturbed(generator: np.random.Generator, count: int, rounds: int) -> float:
+    """Share of experiments that call two equal systems different, if rounds are disturbed as `BURST` says."""
+    rule = rules(rounds, rounds)[0]
+    of = simulate(generator, count, rounds, np.ones(2), (0.02, 0.02), bursts=True)
+    return wrong(rule, of, np.full(count, rounds), rounds)
 
 
 def systems(scatters: Sequence[float]) -> str:
@@ -236,7 +256,7 @@ def main() -> None:
             rounds = ended(rule, of, options.precision, options.least)
             means, halves = halves_in_the_end(rule, of, rounds, options.least)
             held = (np.abs(means - of.true) <= halves).mean(0).min()
-            worst = float(100 * np.median(halves / means, 0).max())
+            worst = float(100 * np.expm1(np.median(halves, 0)).max())
             lines[rule.name].append(f"{100 * held:.1f} · {rounds.mean():.1f} · {worst:.1f}")
             if unequal is not None:
                 lost = wrong(
@@ -254,6 +274,10 @@ def main() -> None:
     named = [name for name, scatters in zip(named, SCATTERS, strict=True) if scatters in pairs]
     print(line("", named), line("---", ["---"] * len(named)), sep="\n")
     print("\n".join(line(name, cells) for name, cells in wrongly.items()))
+    share, factor = BURST
+    print(f"\nOf two equal ones called different in %, if {share:.0%} of the rounds are {factor:.0f}-fold\n")
+    print(line("rounds", list(map(str, BURST_ROUNDS))), line("---", ["---"] * len(BURST_ROUNDS)), sep="\n")
+    print(line("ours", [f"{100 * disturbed(generator, options.experiments, rounds):.1f}" for rounds in BURST_ROUNDS]))
 
 
 if __name__ == "__main__":

@@ -268,8 +268,9 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
     dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
 
-    Exit code: 0 all is within the margin or better; 1 something has no valid numbers; 2 bad input, or nothing is in
-    both; 3 a regression; 4 not comparable; 5 inconclusive. docs/method.md#two-experiments says when.
+    Exit code: 0 all is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad input,
+    or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
+    docs/method.md#two-experiments says when.
     """
     try:
         return comparing.compare(before, after, margin / 100, format_, force=force)

@@ -104,12 +104,14 @@ class Row:
     )
     ops_per_second: float | None = _rate(
         "op/s",
-        "operations of all clients / measured seconds of the client that took longest, per repeat; then the mean of the"
-        " repeats, with several rounds of the rounds",
+        "operations of all clients / measured seconds of the client that took longest, per repeat; then the geometric"
+        " mean of the repeats, with several rounds of the rounds",
     )
     ops_per_second_stddev: float | None = _of("sample standard deviation of the samples; null for a single run", "1/s")
     ops_per_second_low: float | None = _of(
-        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null for a single run", "1/s"
+        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null for a single run, and if a"
+        " sample is 0",
+        "1/s",
     )
     ops_per_second_high: float | None = _of("upper end of that interval", "1/s")
     records_per_second: float | None = _rate(
@@ -125,9 +127,14 @@ class Row:
         "each sample, in the order of time; not in summary.csv", "1/s", default_factory=list
     )
     records_per_second_samples: list[float] = _as("not in summary.csv", "1/s", default_factory=list)
-    p99_ms_samples: list[float] = _as(
-        "the p99 of each round or run alone; empty for a single run, and if one of them is not known; not in"
+    p50_ms_samples: list[float] = _as(
+        "the p50 of each round or run by itself; empty for a single run, and if one of them is not known; not in"
         " summary.csv",
+        "ms",
+        default_factory=list,
+    )
+    p99_ms_samples: list[float] = _as(
+        "the same of the p99",
         "ms",
         default_factory=list,
     )
@@ -147,8 +154,9 @@ class Row:
     p95_ms: float | None = _percentile(95)
     p99_ms: float | None = _percentile(99)
     p99_ms_low: float | None = _of(
-        "lower end of the 95 % confidence interval of the p99 over the rounds, or the runs of one round; at least as"
-        " wide as a bucket of the histogram; null where there are fewer than two, or one p99 is not known",
+        "lower end of the 95 % confidence interval of the p99 of a round, or of the runs of one round; it includes"
+        " `p99_ms` and is at least as wide as a bucket of the histogram; null where there are fewer than two, or one"
+        " p99 is not known",
         "ms",
     )
     p99_ms_high: float | None = _of("upper end of that interval", "ms")
@@ -170,9 +178,10 @@ class Row:
 
     def blur(self, figure: str) -> float:
         """Resolution of a figure as a share of it, however alike the samples are."""
-        if figure != "p99_ms":
+        if METRICS[figure].percentile is None:
             return self.resolution
-        return max(_BUCKET, _MICROSECOND_MS / self.p99_ms) if self.p99_ms else 0.0
+        value = getattr(self, figure)
+        return max(_BUCKET, _MICROSECOND_MS / value) if value else 0.0
 
 
 _KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]": "list of numbers"}

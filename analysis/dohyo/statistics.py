@@ -1,4 +1,4 @@
-"""How exactly a mean is known, and a ratio of two. Lists of numbers alone: it knows nothing of trials and runs.
+"""How exactly a geometric mean is known, and a ratio of two. It knows lists of numbers, and nothing of trials and runs.
 
 docs/method.md#statistics has the formulas and where they are from. The standard library has means and deviations, but
 no Student's t; SciPy has it, and would bring itself and NumPy, 100 MB, for that one function.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from statistics import fmean, stdev
+from statistics import fmean, geometric_mean, stdev
 from typing import TypeVar
 
 Number = TypeVar("Number", int, float)
@@ -24,13 +24,15 @@ LATER_LOOK = 0.985
 MOST_MORE = 100
 # Probability with which that many samples are to decide.
 _POWER = 0.9
+# Level of the test for an outlier, and the factor within which a sample is none: that of a steady throughput.
+_OUTLIER, _NEAR = 0.01, 1.2
 # Of a shorter series a third is too few samples to tell a trend from chance.
 TREND_LEAST = 15
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, and how exactly it is known.
+    """A mean of logarithms, and how exactly it is known.
 
     :ivar n: samples
     :ivar error: standard error of the mean
@@ -45,24 +47,19 @@ class Estimate:
     confidence: float = CONFIDENCE
 
     @property
-    def half(self) -> float:
-        """Half of the interval: the mean is known to ± that."""
-        return student_t(self.freedom, self.confidence) * self.error
+    def centre(self) -> float:
+        """The geometric mean of the samples."""
+        return math.exp(self.mean)
 
     @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-        return self.mean - self.half
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-        return self.mean + self.half
+    def factor(self) -> float:
+        """The interval of the geometric mean reaches from centre / factor to centre · factor."""
+        return _exp(student_t(self.freedom, self.confidence) * self.error)
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of two means, with its interval."""
+    """A ratio of two geometric means, with its interval."""
 
     value: float
     low: float
@@ -80,38 +77,73 @@ def total(values: Sequence[Number | None]) -> Number | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def independent(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
-    """Of independent samples, such as repeats; None for fewer than two."""
-    if len(samples) < 2:
+def geometric(samples: Sequence[float]) -> float:
+    """The geometric mean; the arithmetic one if a sample has no logarithm, as 0.
+
+    :raises statistics.StatisticsError: without samples
+    """
+    if min(samples, default=1) <= 0:
+        return fmean(samples)
+    # Rounding must not move the mean of equal samples.
+    return min(max(geometric_mean(samples), min(samples)), max(samples))
+
+
+def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
+    """The mean of the logarithms of independent samples, such as rounds.
+
+    None for fewer than two samples, and if one of them has none. The samples' own logarithms show an outlier at its
+    full size, which the delta method does not: it takes s / m as their deviation, which never exceeds √n.
+    """
+    if len(samples) < 2 or min(samples) <= 0:
         return None
-    error = stdev(samples) / math.sqrt(len(samples))
-    return Estimate(len(samples), fmean(samples), error, len(samples) - 1, confidence)
+    logs = [math.log(each) for each in samples]
+    return Estimate(len(logs), fmean(logs), stdev(logs) / math.sqrt(len(logs)), len(logs) - 1, confidence)
+
+
+def outlier(samples: Sequence[float]) -> int | None:
+    """The position of the sample that is no part of the scatter of the others; None if there is none.
+
+    Grubbs's test of the logarithms (Grubbs 1969: Procedures for detecting outlying observations in samples), at a level
+    of `_OUTLIER`. A sample within `_NEAR` of the mean of the others is none, however alike these are.
+    """
+    if len(samples) < 3 or min(samples) <= 0:
+        return None
+    logs = [math.log(each) for each in samples]
+    n, mean, deviation = len(logs), fmean(logs), stdev(logs)
+    furthest = max(range(n), key=lambda position: abs(logs[position] - mean))
+    # Its distance from the mean of the others is n / (n - 1) times that from the mean of all.
+    distance = abs(logs[furthest] - mean)
+    t = student_t(n - 2, 1 - _OUTLIER / n)
+    critical = (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))
+    is_far = distance * n / (n - 1) > math.log(_NEAR) and distance > critical * deviation
+    return furthest if is_far else None
 
 
 def more(samples: Sequence[float], half: float) -> int | None:
     """About how many more samples it takes until half of the interval is that share of the mean, if they scatter like
     these; None if that is not known, or more than `MOST_MORE`.
     """
-    if len(samples) < 2 or not (mean := fmean(samples)):
+    of = logarithms(samples)
+    if of is None:
         return None
-    deviation, n = stdev(samples) / mean, len(samples)
+    n, deviation = of.n, of.error * math.sqrt(of.n)
     counts = range(1, MOST_MORE + 1)
     halves = (student_t(n + count - 1, LATER_LOOK) * deviation / math.sqrt(n + count) for count in counts)
-    return next((count for count, reached in zip(counts, halves, strict=True) if reached <= half), None)
+    return next((count for count, reached in zip(counts, halves, strict=True) if reached <= math.log1p(half)), None)
 
 
-def deciding(
-    above: Sequence[float], below: Sequence[float], distance: float, confidence: float = CONFIDENCE
-) -> int | None:
+def deciding(above: Estimate, below: Estimate, distance: float) -> int | None:
     """How many samples each of two means needs for the interval of their ratio to keep off a bound in 9 of 10 cases, if
     they scatter as they did; None of more than `MOST_MORE`.
 
     (t + t') √((v + w) / n) is at most the distance (Julious 2004): t is that of the interval, t' the 90 % quantile, v
     and w are the variances of the logarithms.
 
+    :param above: `logarithms` of the samples of one, `below`: of the other
     :param distance: from the logarithm of the ratio to that of the bound
     """
-    parts = [(stdev(samples) / fmean(samples)) ** 2 for samples in (above, below)]
+    parts = [each.error**2 * each.n for each in (above, below)]
+    confidence = max(above.confidence, below.confidence)
 
     def decide(n: int) -> bool:
         freedom = (n - 1) * sum(parts) ** 2 / sum(part**2 for part in parts)
@@ -139,13 +171,8 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
     return last / first if first and last else None
 
 
-def logarithm(of: Estimate) -> Estimate | None:
-    """Of the logarithm, to first order (delta method); None where there is none."""
-    return replace(of, mean=math.log(of.mean), error=of.error / of.mean) if of.mean > 0 else None
-
-
 def ratio(above: Estimate, below: Estimate, least: float = 1.0) -> Ratio:
-    """Of two quantities, of whose logarithms these are: Welch's interval of the difference, taken back.
+    """The ratio of two geometric means: Welch's interval of the difference of the logarithms, taken back.
 
     :param least: factor by which the interval reaches at least to either side
     """
@@ -156,7 +183,7 @@ def ratio(above: Estimate, below: Estimate, least: float = 1.0) -> Ratio:
     confidence = max(above.confidence, below.confidence)
     half = max(math.log(least), student_t(error**4 / weights, confidence) * error if weights else 0.0)
     difference = above.mean - below.mean
-    return Ratio(math.exp(difference), _exp(difference - half), _exp(difference + half))
+    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half))
 
 
 @lru_cache(maxsize=1024)

@@ -75,9 +75,13 @@ def trial(
     repeats: int = 2,
     hosts: tuple[str, ...] = ("node1",),
     phases: tuple[str, ...] = ("run",),
+    target: float = 0,
     **settings: Any,
 ) -> Path:
-    """A trial that went well; the tests then break it. `settings`: what else its trial.json holds."""
+    """A trial that went well; the tests then break it. `settings`: what else its trial.json holds.
+
+    :param target: operations per second asked of each client; 0: as fast as possible
+    """
     point = "".join(f"-{key}={value}" for key, value in settings.get("trial_point", {}).items())
     folder = experiment / "raw" / f"{number:02d}-{system}{point}"
     folder.mkdir(parents=True)
@@ -101,7 +105,11 @@ def trial(
         shutil.copytree(DATA / "dohyo/load", folder / "load" / host)
         for run in range(1, repeats + 1):
             for phase in phases:
-                shutil.copytree(DATA / "dohyo/run", folder / f"{phase}-{run}" / host)
+                client = folder / f"{phase}-{run}" / host
+                shutil.copytree(DATA / "dohyo/run", client)
+                report = (client / "client.json").read_text("utf-8")
+                report = report.replace('"target" : 2000.0', f'"target" : {target}')
+                (client / "client.json").write_text(report, "utf-8")
     return folder
 
 

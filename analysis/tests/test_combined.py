@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_each_phase_has_rows_of_its_own_in_the_order_of_the_trial(tmp_path: Path
     assert (of.status, of.reason) == ("ok", None)
     assert list(dict.fromkeys(each.phase for each in of.rows)) == ["update", "read", "load"]
     assert row(of, "update").ops_per_second == pytest.approx(2000)
-    assert row(of, "read").ops_per_second == pytest.approx((3000 + 2000) / 2)
+    assert row(of, "read").ops_per_second == pytest.approx(math.sqrt(3000 * 2000))
     assert row(of, "read").repeats == 2
     text = rendered(summarise(tmp_path))
     heads = [line.split("  ")[0] for line in text.splitlines() if line.startswith("[")]
@@ -98,7 +99,7 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     slower(folder, "update-2", 2.0)
     of = only(tmp_path)
     assert row(of, "update").repeats == 2
-    assert row(of, "update").ops_per_second == pytest.approx((3000 + 2000) / 2)
+    assert row(of, "update").ops_per_second == pytest.approx(math.sqrt(3000 * 2000))
     assert row(of, "update").operations == 12_000
     aside = row(of, "update", discarded=True)
     assert (aside.repeats, aside.operations) == (1, 6000)
@@ -202,12 +203,12 @@ def test_rounds_are_merged(tmp_path: Path) -> None:
     assert (cassandra.name, cassandra.status, cassandra.round) == ("cassandra", "ok", None)
     overall = row(cassandra, "run")
     assert (overall.repeats, overall.operations) == (4, 24_000)
-    assert overall.ops_per_second == pytest.approx((2000 + 2000 + 3000 + 3000) / 4)
+    assert overall.ops_per_second == pytest.approx(math.sqrt(2000 * 3000))
     # Two rounds, of 2,000 and of 3,000: runs of one round are not independent of each other.
     assert overall.sampled == "rounds"
     assert overall.ops_per_second_samples == pytest.approx([2000, 3000])
     assert overall.ops_per_second_stddev == pytest.approx(1000 / 2**0.5)
-    assert overall.ops_per_second_high == pytest.approx(2500 + 12.706 * 500, rel=1e-4)
+    assert overall.ops_per_second_high == pytest.approx(math.sqrt(2000 * 3000) * 1.5 ** (12.706 / 2), rel=1e-3)
     assert row(hbase, "run").ops_per_second == pytest.approx(2000)
     # From the histograms of all rounds.
     assert row(cassandra, "run", "READ").operations == 4 * 2990

@@ -456,6 +456,44 @@ def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() 
     assert changed([ill(4)] * 4, [three] * 4, "lost") == ("regression", "there was none before")
 
 
+def unread() -> Trial:
+    """A round whose records were not read back."""
+    (run,) = ill(4).faults
+    account = accounting.together([AccountingReport(read_back=False)])
+    return replace(ill(4), faults=[replace(run, accounting=account)])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        # A loss is known whatever the rounds before; it does not take four of them.
+        ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "none is known before")),
+        ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "none is known before")),
+        ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there was none before")),
+        ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in a round before")),
+        # As much was lost before.
+        ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3, ("inconclusive", "3 and 3 rounds; 4 each would tell")),
+        ([ill(4, lost=500)] * 4, [ill(4, lost=900)] * 4, ("regression", None)),
+        ([ill(4, lost=500)] * 5, [unread(), *[ill(4, lost=500)] * 4], ("inconclusive", "not known in all rounds")),
+        # Nobody knows.
+        ([ill(4)] * 4, [unread()] * 4, ("inconclusive", "not known after")),
+        ([unread()] * 4, [ill(4)] * 4, ("inconclusive", "not known before")),
+    ],
+)  # fmt: skip
+def test_a_loss_is_a_regression_unless_as_much_was_lost_before(
+    before: list[Trial], after: list[Trial], expected: tuple[str, str | None]
+) -> None:
+    assert changed(before, after, "lost") == expected
+
+
+def test_a_fault_that_only_one_has_is_inconclusive() -> None:
+    without = replace(ill(4), faults=[])
+    for before, after, when in ((ill(4), without, "after"), (without, ill(4), "before")):
+        found = [each for each in fault_changes([before] * 4, [after] * 4, 0.05) if each.verdict]
+        assert {each.figure for each in found} >= {"no success s", "fault to 90 % s", "lost", "stale"}
+        assert {(each.verdict, each.reason) for each in found} == {("inconclusive", f"not known {when}")}
+
+
 def healing(count: int, end: float | None, *, without: bool = False) -> Trial:
     """A round whose server has recovered so often, the last time until then; None: it had not finished.
 
@@ -481,7 +519,11 @@ def test_what_servers_did_to_heal_is_compared_by_its_times_and_not_by_how_much_i
     assert found["recovery: last s"].words[1] == "not finished [10.0, not finished]"
     # How much there is to heal follows from how much was written.
     assert not [each for each in fault_changes(short, long, 0.05, ("run",)) if each.figure.startswith("recovery")]
-    assert not [each for each in fault_changes(short, [ill(4)] * 4, 0.05) if each.figure.startswith("recovery")]
+    # Without logs nobody knows; a server that had nothing to recover from has no times.
+    assert changed(short, [ill(4)] * 4, "recovery: last s") == ("inconclusive", "not known after")
+    idle = [healing(0, 0, without=True)] * 4
+    found = {each.figure: each for each in fault_changes(short, idle, 0.05) if each.figure.startswith("recovery")}
+    assert set(found) == {"recovery: times", "recovery: amount"}
 
 
 def test_what_did_not_finish_or_was_not_done_in_each_round_is_no_improvement() -> None:

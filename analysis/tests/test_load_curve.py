@@ -3,10 +3,12 @@
 import csv
 import io
 import json
+import math
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from evidence import DATA, clients_json, edit_json, lasted, trial, write_json
@@ -51,7 +53,7 @@ def took(client: Path, counts: list[int]) -> None:
     lasted(client, float(len(counts)))
 
 
-def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: object) -> Path:
+def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: Any) -> Path:
     """A trial whose load is what is measured."""
     return trial(experiment, number, system, repeats=1, hosts=hosts, phases=(), **settings)
 
@@ -213,7 +215,7 @@ def test_rounds_give_mean_and_spread_of_the_load(tmp_path: Path) -> None:
     (merged,) = summary.merged
     insert = next(row for row in merged.rows if row.operation == "INSERT")
     assert (insert.repeats, insert.records) == (2, 2 * TOTAL)
-    assert insert.records_per_second == pytest.approx((250 + 200) / 2)
+    assert insert.records_per_second == pytest.approx(math.sqrt(250 * 200))
     assert insert.records_per_second_stddev == pytest.approx(50 / 2**0.5)
     assert (merged.load, merged.conditions.measured_seconds) == (None, 22.5)
     text = rendered(summary)

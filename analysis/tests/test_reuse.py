@@ -143,7 +143,7 @@ class Host:
         for disk in self.data:
             (disk / "dohyo/mysql/ycsb").mkdir(parents=True)
             (disk / "dohyo/mysql/ycsb/table").write_text(f"rows of {disk.name}")
-            (disk / "dohyo/mysql/.dohyo").write_text("{}")
+            (disk / "dohyo/mysql/.dohyo").write_text(json.dumps({"deployment": OWN, "experiment": "/r"}))
 
     def wipe(self) -> None:
         for disk in self.data:
@@ -227,7 +227,7 @@ def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -
     host.wipe()
     # Not even root can copy into a folder that is there as a file.
     for disk in host.data:
-        (disk / "dohyo/mysql/.dohyo").write_text(json.dumps({"deployment": OWN}))
+        (disk / "dohyo/mysql/.dohyo").write_text(json.dumps({"deployment": OWN, "experiment": "/r"}))
     (host.data[1] / "dohyo/mysql/ycsb").write_text("")
     answer = host.ask("placed")
     assert answer["found"]

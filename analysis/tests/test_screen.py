@@ -222,7 +222,7 @@ def test_colours_say_how_bad_it_is(tmp_path: Path) -> None:
     text = on_screen(summarise(tmp_path), color="standard")
     assert "\x1b[31m- The conditions are not equal: durability (cassandra memory, hbase disk).\x1b[0m" in text
     assert "\x1b[33m- Small data: " in text
-    assert "\x1b[1;31mdo not use: unequal durability\x1b[0m" in " ".join(text.split())
+    assert "\x1b[1;31mdo not use: unequal" in text
     console = Console(width=120, force_terminal=True, color_system="standard", file=io.StringIO())
     table.render(summarise(tmp_path), console)
     assert isinstance(console.file, io.StringIO)
@@ -238,7 +238,8 @@ def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None
             reads(folder / "run-1/node1", [rate] * 10)
     text = on_screen(summarise(tmp_path))
     assert text.count("cannot tell") == 3  # of both rates, and of their ratio
-    assert "Cannot tell: " in text
+    said = "Cannot tell cassandra from hbase: 1.00× [0.00, 1,103]. do not use: too noisy to tell."
+    assert said in text.replace("\n", "")
     assert "do not use" in text
     assert "cannot tell" in rendered(summarise(tmp_path))
 

@@ -31,37 +31,69 @@ def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
 def test_the_interval_of_independent_samples() -> None:
     """NIST/SEMATECH e-Handbook 1.3.5.2: 195 flows of heat, mean 9.261460, standard deviation 0.02278881."""
     mean, deviation = 9.261460, 0.02278881
-    # 194 values that far from the mean and one at it have just these two.
-    of = statistics.independent([mean + deviation, mean - deviation] * 97 + [mean])
-    assert of is not None
+    # 194 values that far from the mean and one at it have just these two; here they are the logarithms.
+    of = log([math.exp(each) for each in [mean + deviation, mean - deviation] * 97 + [mean]])
     assert (of.n, of.freedom) == (195, 194)
-    assert [of.low, of.high] == pytest.approx([9.258242, 9.264679], abs=1e-6)
-    two = statistics.independent([90, 110])
-    assert two is not None
-    assert [two.mean, two.low, two.high] == pytest.approx([100, -27.06, 227.06], abs=0.01)
+    ends = [math.log(of.centre / of.factor), math.log(of.centre * of.factor)]
+    assert ends == pytest.approx([9.258242, 9.264679], abs=1e-6)
+    two = log([90, 110])
+    assert [two.centre, two.factor] == pytest.approx([99.499, (110 / 90) ** (12.706 / 2)], rel=1e-4)
 
 
-def test_one_sample_says_nothing_of_the_next() -> None:
-    assert statistics.independent([5.0]) is statistics.independent([]) is None
+def test_one_sample_says_nothing_of_the_next_and_zero_has_no_logarithm() -> None:
+    assert statistics.logarithms([5.0]) is statistics.logarithms([]) is statistics.logarithms([5.0, 0.0]) is None
+    assert statistics.geometric([4.0, 9.0]) == pytest.approx(6)
+    assert statistics.geometric([1000.1] * 3) == 1000.1  # to the last digit
+    assert statistics.geometric([4.0, 0.0]) == 2
 
 
 def log(samples: Sequence[float]) -> Estimate:
-    """Of the logarithm of their mean."""
-    mean = statistics.independent(samples)
-    assert mean is not None
-    of = statistics.logarithm(mean)
+    of = statistics.logarithms(samples)
     assert of is not None
     return of
 
 
 def test_samples_without_any_deviation() -> None:
-    of = statistics.independent([3.0, 3.0])
-    assert of is not None
-    assert (of.low, of.high) == (3, 3)
     logs = log([3.0, 3.0])
+    assert logs.factor == 1
     assert statistics.ratio(logs, logs) == Ratio(1, 1, 1)
     least = statistics.ratio(logs, logs, 1.02)
     assert [least.low, least.high] == pytest.approx([1 / 1.02, 1.02])
+
+
+@pytest.mark.parametrize(
+    ("samples", "position"),
+    [
+        ((10, 10, 10, 10, 20000), 4),
+        ((10, 10, 30000), 2),
+        ((1000, 3, 1001, 999), 1),
+        ((44.4, 44.2, 36.0), None),  # of three, two are often close together
+        ((1000, 1000, 1000, 1100), None),  # alike, and the other one is near
+        ((100, 900, 500), None),
+        ((1, 1000), None),
+        ((10, 10, 0), None),
+    ],
+)
+def test_an_outlier_is_no_part_of_the_scatter_of_the_others(samples: tuple[float, ...], position: int | None) -> None:
+    assert statistics.outlier(samples) == position
+
+
+def test_grubbs_critical_values() -> None:
+    """Grubbs 1969, table 1, two-sided 1 %: n = 10 has 2.482."""
+    others = [-1.0, 1.0] * 4 + [0.0]
+
+    def found(g: float) -> int | None:
+        # One value x beside these nine lies G deviations from the mean of all ten.
+        low, high = 0.0, 1e6
+        for _ in range(200):
+            x = (low + high) / 2
+            every = [*others, x]
+            mean = sum(every) / 10
+            deviation = math.sqrt(sum((each - mean) ** 2 for each in every) / 9)
+            low, high = (x, high) if (x - mean) / deviation < g else (low, x)
+        return statistics.outlier([math.exp(each) for each in [*others, low]])
+
+    assert (found(2.480), found(2.485)) == (None, 9)
 
 
 def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
@@ -92,10 +124,8 @@ def test_welch() -> None:
     """Welch 1947 as on the page "Welch's t-test" of Wikipedia, example 1: t = -2.46, 25.0 degrees of freedom."""
     one = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
     two = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4]
-    first, second = statistics.independent(one), statistics.independent(two)
-    assert first is not None
-    assert second is not None
-    found = statistics.ratio(first, second)  # as if these were logarithms
+    first, second = (log([math.exp(each) for each in samples]) for samples in (one, two))
+    found = statistics.ratio(first, second)
     difference, half = math.log(found.value), math.log(found.high / found.value)
     error = math.hypot(first.error, second.error)
     assert difference / error == pytest.approx(-2.46, abs=0.005)
@@ -115,11 +145,16 @@ def test_a_ratio_is_a_tie_where_its_interval_holds_one() -> None:
     assert [back.low, back.high] == pytest.approx([1 / clear.high, 1 / clear.low])
 
 
-def test_the_logarithm_of_a_mean() -> None:
-    of = statistics.logarithm(Estimate(20, 100.0, 2.0, 19))
-    assert of is not None
-    assert [of.mean, of.error, of.freedom] == pytest.approx([math.log(100), 0.02, 19])
-    assert statistics.logarithm(Estimate(20, 0.0, 2.0, 19)) is None
+def test_one_sample_far_from_the_others_widens_the_interval_by_its_whole_distance() -> None:
+    """The delta method took s / m for the deviation, at most √n: 10, 10, 30000 against 100 was [1.36, 7363]."""
+    steady = [100.0] * 3
+    found = statistics.ratio(log([10, 10, 30000]), log(steady))
+    assert found.is_tie
+    assert found.value == pytest.approx(1.44, abs=0.01)
+    assert statistics.ratio(log([10, 10, 10, 10, 20000]), log([100.0] * 5)).is_tie
+
+
+def test_an_interval_whose_ends_overflow() -> None:
     wide = statistics.ratio(Estimate(2, 0.0, 1000.0, 1), Estimate(2, 0.0, 1000.0, 1))
     assert wide.low == 0
     assert 1e300 < wide.high < math.inf

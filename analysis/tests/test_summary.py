@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 import shutil
 from dataclasses import fields
@@ -51,7 +52,7 @@ def test_counts_add_up_over_clients_and_repeats_and_rates_are_per_repeat(tmp_pat
     overall = row(of, "OVERALL")
     assert (overall.operations, overall.records, overall.repeats) == (4 * 6000, 4 * 6000, 2)
     # 12,000 operations in 3 s, then in the 2.5 s of the slower client
-    assert overall.ops_per_second == pytest.approx((4000 + 4800) / 2)
+    assert overall.ops_per_second == pytest.approx(math.sqrt(4000 * 4800))
     assert overall.ops_per_second_stddev == pytest.approx(800 / 2**0.5)
     assert row(of, "READ").operations == 4 * 2990
     assert row(of, "READ").errors == row(of, "READ").not_found == 0
@@ -475,7 +476,7 @@ def test_the_table_has_every_number_at_120_and_at_80_columns(tmp_path: Path) -> 
     assert "[LOAD]" not in text
     loads = text.partition("Loads before the runs")[2].split()
     assert loads[:6] == ["system", "records", "rec/s", "errors", "cassandra", "5,000"]
-    assert "1 client × 2 threads · batch 1 · in flight 1 · target 2,000 op/s per client · measured 3.0 s after 1 s" in (
+    assert "1 client × 2 threads · batch 1 · in flight 1 · measured 3.0 s after 1 s" in (
         " ".join(rendered(summary, 80).split())
     )
 

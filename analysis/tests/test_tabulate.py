@@ -173,14 +173,14 @@ def test_formats(fmt: Format, capsys: pytest.CaptureFixture[str]) -> None:
     elif fmt == "csv":
         assert {line["trial"] for line in csv.DictReader(io.StringIO(out))} == {"text", "hdr"}
     else:
-        assert re.search(r"^ *1 text +[0-9,]+ ", out, re.MULTILINE)
+        assert re.search(r"^ *– text +[0-9,]+ ", out, re.MULTILINE)
         assert ("OVERALL" in out) == (fmt == "md")
 
 
 def test_details_come_before_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert tabulate([STOCK / "text", STOCK / "hdr"], details=True) == 0
     out, _ = capsys.readouterr()
-    assert out.index("OVERALL") < out.index("1 text ")
+    assert out.index("OVERALL") < out.index("– text ")
 
 
 def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

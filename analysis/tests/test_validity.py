@@ -129,8 +129,7 @@ def test_a_discarded_run_may_collapse(tmp_path: Path) -> None:
 @pytest.mark.parametrize("measured", [True, False])
 def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: bool) -> None:
     """How a load goes on is a result; that it slows down must not hide it."""
-    phases = {"phases": ()} if measured else {}
-    folder = trial(tmp_path, 1, "cassandra", repeats=1, **phases)
+    folder = trial(tmp_path, 1, "cassandra", repeats=1, phases=() if measured else ("run",))
     load = folder / "load/node1"
     reads(load, [count // 100 for count in [36055] * 23 + PUBLISHED_COLLAPSE for _ in range(3)])
     for file in ("result.txt", "client.json"):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean, stdev
+from statistics import stdev
 from typing import Any
 
 from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
 from dohyo.metrics import PERCENTILES, Row, Samples
-from dohyo.operations import OVERALL, is_call, order
-from dohyo.statistics import Estimate, total
+from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, is_not_found, order
+from dohyo.statistics import total
 
 # "load", or the name of a phase after it: "run" where a scenario names none.
 Phase = str
@@ -27,7 +27,7 @@ PROBE = "probe"
 class Run:
     """One repetition: what one client or all clients together did in it.
 
-    :ivar p99_ms: of this run alone, by operation type; empty where that is not known, as of a single client
+    :ivar percentiles_ms: of this run, by name (p50_ms, p99_ms) and operation type, as far as they are known
     """
 
     seconds: float | None = None  # of the client that took longest
@@ -36,7 +36,7 @@ class Run:
     server_cpu_seconds: float | None = None  # user and system, in the measured window
     client_cpu_seconds: float | None = None
     by_operation: dict[str, Operation] = field(default_factory=dict)
-    p99_ms: dict[str, float] = field(default_factory=dict)
+    percentiles_ms: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def returns(self) -> dict[str, int]:
@@ -112,9 +112,9 @@ def rows(
 ) -> list[Row]:
     """One row per operation type, [OVERALL] first.
 
-    Rates are operations of all clients / measured seconds, per repeat, then their mean, with its interval over the
-    repeats. Latencies are those of `latencies` (merged over all clients and repeats) if these have every operation
-    that the result lines count; else those that the log states, as far as `merge` leaves any.
+    Rates are operations of all clients / measured seconds, per repeat, then their geometric mean, with its interval
+    over the repeats. Latencies are those of `latencies` (merged over all clients and repeats) if these have every
+    operation that the result lines count; else those that the log states, as far as `merge` leaves any.
     """
     names = sorted({name for run in runs for name in run.by_operation} | set(latencies), key=order)
     result = [_overall(phase, runs)]
@@ -155,55 +155,86 @@ def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
     return _of_runs(row, runs, ops, records)
 
 
-def sampled(row: Row, by: Samples, ops: Sequence[float], records: Sequence[float], p99_ms: Sequence[float]) -> Row:
-    """A row with the means, and how exactly they are known, of several rounds or runs.
+def sampled(
+    row: Row,
+    by: Samples,
+    ops: Sequence[float],
+    records: Sequence[float],
+    p99_ms: Sequence[float] = (),
+    p50_ms: Sequence[float] = (),
+) -> Row:
+    """A row with the geometric means of several rounds or runs, and how exactly they are known.
 
     :param ops: operations per second of each
     :param records: records per second of each
     :param p99_ms: the p99 of each; nothing where one of them is not known
+    :param p50_ms: the same of their p50
     """
     several = len(ops) > 1
-    wide = 1 + row.resolution
-    of_ops, of_records = (statistics.independent(rates, row.confidence) for rates in (ops, records))
-    p99_ms = p99_ms if several and len(p99_ms) == len(ops) else []
-    low, high = _p99_interval(row, p99_ms)
+    p50_ms, p99_ms = (each if several and len(each) == len(ops) else [] for each in (p50_ms, p99_ms))
+    (ops_low, ops_high), (records_low, records_high) = (
+        interval(rates, row.confidence, 1 + row.resolution) for rates in (ops, records)
+    )
+    low, high = interval(p99_ms, row.confidence, 1 + row.blur("p99_ms"), row.p99_ms)
     return replace(
         row,
-        ops_per_second=fmean(ops) if ops else None,
+        ops_per_second=statistics.geometric(ops) if ops else None,
         ops_per_second_stddev=stdev(ops) if several else None,
-        ops_per_second_low=min(_low(of_ops), of_ops.mean / wide) if of_ops else None,
-        ops_per_second_high=max(of_ops.high, of_ops.mean * wide) if of_ops else None,
-        records_per_second=fmean(records) if records else None,
+        ops_per_second_low=ops_low,
+        ops_per_second_high=ops_high,
+        records_per_second=statistics.geometric(records) if records else None,
         records_per_second_stddev=stdev(records) if len(records) > 1 else None,
-        records_per_second_low=_low(of_records) if of_records else None,
-        records_per_second_high=of_records.high if of_records else None,
+        records_per_second_low=records_low,
+        records_per_second_high=records_high,
         sampled=by if several else None,
         ops_per_second_samples=list(ops) if several else [],
         records_per_second_samples=list(records) if len(records) > 1 else [],
+        p50_ms_samples=list(p50_ms),
         p99_ms_samples=list(p99_ms),
         p99_ms_low=low,
         p99_ms_high=high,
     )
 
 
-def _p99_interval(row: Row, samples: Sequence[float]) -> tuple[float | None, float | None]:
-    """Of the p99 that is shown: that of all together, which is not the mean of the samples; never within a bucket."""
-    of = statistics.independent(samples, row.confidence)
-    if of is None or not of.mean or not row.p99_ms:
+def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
+    """Operations per second without those that found nothing: of all runs together, then of each one.
+
+    :param rows: of all operation types
+    :param overall: of all operations together
+    """
+    rates = [overall.ops_per_second or 0.0, *overall.ops_per_second_samples]
+    for row in rows:
+        # The READ of a READ-MODIFY-WRITE says what it found.
+        is_one = is_call(row.operation) and not row.operation.startswith(READ_MODIFY_WRITE)
+        if (row.phase, row.discarded) == (overall.phase, overall.discarded) and is_one and is_not_found(row.operation):
+            found_nothing = [row.ops_per_second or 0.0, *row.ops_per_second_samples]
+            rates = [max(0.0, rate - each) for rate, each in zip(rates, found_nothing, strict=False)]
+    return rates
+
+
+def interval(
+    samples: Sequence[float], confidence: float, least: float, shown: float | None = None
+) -> tuple[float | None, float | None]:
+    """The interval of the geometric mean of the samples; (None, None) where there is none.
+
+    :param least: factor by which it reaches at least to either side
+    :param shown: a value that is shown beside it, and is always within it: the percentile of all samples together
+    """
+    of = statistics.logarithms(samples, confidence)
+    if of is None:
         return None, None
-    half, wide = of.half / of.mean, 1 + row.blur("p99_ms")
-    return row.p99_ms * max(0.0, min(1 - half, 1 / wide)), row.p99_ms * max(1 + half, wide)
+    factor = max(of.factor, least)
+    centre = of.centre if shown is None else shown
+    return min(of.centre / factor, centre / least), max(of.centre * factor, centre * least)
 
 
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
-    """A row with the rates of its runs."""
-    p99_ms = [run.p99_ms[row.operation] for run in runs if row.operation in run.p99_ms]
-    return sampled(row, "runs", ops, records, p99_ms)
-
-
-def _low(of: Estimate) -> float:
-    """No rate is below 0."""
-    return max(0.0, of.low)
+    """A row with the rates and percentiles of its runs."""
+    p50_ms, p99_ms = (
+        [of[row.operation] for run in runs if row.operation in (of := run.percentiles_ms.get(name, {}))]
+        for name in ("p50_ms", "p99_ms")
+    )
+    return sampled(row, "runs", ops, records, p99_ms, p50_ms)
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:

@@ -179,7 +179,7 @@ def _comparisons(material: Material) -> list[tuple[str, Grid]]:
     """All comparisons, those of rates and those of latencies apart, each with what its intervals are over."""
     pairs = material.summary.comparisons
     found = []
-    for title, of_latency in (("Rates compared", False), ("p99 compared: less is better", True)):
+    for title, of_latency in (("Rates compared", False), ("Latencies compared: less is better", True)):
         shown = [pair for pair in pairs if METRICS[pair.figure].less_is_better == of_latency]
         grids = comparison_table.grids(replace(material.summary, comparisons=shown), material.label)
         found += [(grid.title, replace(grid, title=f"{title} ({len(shown)})")) for grid in grids]

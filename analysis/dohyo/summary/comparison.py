@@ -7,19 +7,19 @@ from dataclasses import asdict, replace
 from statistics import fmean
 
 from dohyo import statistics
-from dohyo.evidence.rows import PROBE, sampled
+from dohyo.evidence.rows import PROBE, sampled, succeeded
 from dohyo.evidence.under_fault import FULL_SHARE
 from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario.phases import AT_RATE, MAX, OWN
-from dohyo.statistics import Estimate
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Pair, Trial
 
 # Phase, operation and figure.
 Key = tuple[str, str, Figure]
+_PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
 # In the order of how much a mean of such samples says about the next experiment, the most first.
 _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
@@ -41,11 +41,23 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
     """The operations per second of all clients at which latencies of these trials may be ranked: all were asked for
     it in the phase, and reached it in every round, to `knee.TOLERANCE`. None: each ran at a rate of its own.
     """
-    found = [(trial, row) for trial in trials for row in _overall(trial, phase)]
-    targets = {target_of(trial, phase) for trial, _ in found}
+    found = [trial for trial in trials if _overall(trial, phase)]
+    targets = {target_of(trial, phase) for trial in found}
     target = targets.pop() if len(targets) == 1 else None
-    rates = [each for _, row in found for each in _rates(row)]
-    return target if target and all(each >= target * (1 - TOLERANCE) for each in rates) else None
+    return target if target and not behind(found, phase) else None
+
+
+def is_paced(trials: Sequence[Trial], phase: str) -> bool:
+    """Whether any of the trials had a target rate in a phase: then their rates do not tell which system is faster."""
+    return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in trials))
+
+
+def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
+    """The rate by which these trials are ranked in a phase: records, as batches may differ; operations where the
+    records of one of them are not known. Units are never mixed.
+    """
+    known = all(row.records_per_second is not None for trial in trials for row in _overall(trial, phase))
+    return "records_per_second" if known else "ops_per_second"
 
 
 def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
@@ -77,7 +89,7 @@ def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]
     """The systems that did not reach the rate that they were asked for in every round, with that rate and the lowest
     that they had.
     """
-    lowest = [(trial, min(_rates(row))) for trial in trials for row in _overall(trial, phase)]
+    lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in _overall(trial, phase)]
     asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
     return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
 
@@ -88,7 +100,7 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
     With faults that is the rate before the first one, which is full from the same share on as after it.
     """
     faulted = [run.before_ops_per_second for run in trial.faults if run.phase == OWN]
-    reached = faulted or [row.ops_per_second or 0.0 for row in _overall(trial, OWN)]
+    reached = faulted or [succeeded(trial.rows, row)[0] for row in _overall(trial, OWN)]
     known = [each for each in reached if each is not None]
     target = target_of(trial, OWN)
     if not known or not target:
@@ -146,11 +158,6 @@ def same_target(before: Trial, after: Trial, phase: str) -> bool:
     return min(one, other) >= max(one, other) * (1 - TOLERANCE)
 
 
-def _rates(row: Row) -> list[float]:
-    """Of all together and of each round or run."""
-    return [row.ops_per_second or 0.0, *row.ops_per_second_samples]
-
-
 def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
     if phase == PROBE:
         return bool(trials)
@@ -159,30 +166,42 @@ def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
 
 
 def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
-    """At each point and for each figure the best of the trials against each other one: of p99s at an equal rate alone.
+    """At each point and for each figure the best of the trials against each other one: rates where there was no target,
+    latencies at an equal rate only; the p50 of an operation where the p99 of one of them is not known in every round.
+    A rate of 0 has no ratio to another one.
 
     :param rounds: where `trials` are merged, what they are merged of: the searches are there
     """
     result = []
     for together in at_points([trial for trial in trials if trial.rows]):
-        of = {trial.name: figures(trial) | maximum(trial, rounds or trials) for trial in together}
+        of = {trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together}
         for key in dict.fromkeys(key for found in of.values() for key in found):
-            if METRICS[key[2]].unit == "ms" and equal_rate(together, key[0]) is None:
+            if key[2] == "p50_ms" and all((*key[:2], "p99_ms") in found for found in of.values() if key in found):
+                continue
+            is_latency = METRICS[key[2]].unit == "ms"
+            if equal_rate(together, key[0]) is None if is_latency else is_paced(together, key[0]):
                 continue
             known = {name: found[key] for name, found in of.items() if key in found}
-            values = {name: getattr(row, key[2]) for name, row in known.items()}
-            best = (min if METRICS[key[2]].less_is_better else max)(values, key=lambda name: values[name])
-            result += [pair(key, best, other, known) for other in known if other != best]
+            values = {name: value for name, row in known.items() if (value := centre(row, key[2]))}
+            if values:
+                best = (min if METRICS[key[2]].less_is_better else max)(values, key=lambda name: values[name])
+                result += [pair(key, best, other, known) for other in values if other != best]
     return result
 
 
-def figures(trial: Trial) -> dict[Key, Row]:
-    """The figures of a trial that are compared: in each phase the rate of all operations, and the p99 of each
+def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
+    """The figures of a trial that are compared: in each phase the rate of all operations, and percentiles of each
     operation.
+
+    :param among: the trials with which it is compared; the unit of the rate depends on them
     """
     measured = [row for row in trial.rows if not trial.is_aside(row)]
     names = {(row.phase, row.operation) for row in measured}
-    return {key: row for row in measured for key in _figures(row, names)}
+    return {
+        key: row
+        for row in measured
+        for key in _figures(row, names, rate_figure([trial, *among], row.phase), percentiles)
+    }
 
 
 def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
@@ -212,30 +231,30 @@ def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
     return [each.search for each in rounds if (each.system, each.point, each.status) == place and each.search]
 
 
-def _figures(row: Row, names: set[tuple[str, str]]) -> Iterator[Key]:
+def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: Sequence[Figure]) -> Iterator[Key]:
     if row.operation == OVERALL:
         # A rate that all were asked for does not tell which is faster.
-        if row.phase not in AT_RATE and (row.records_per_second or row.ops_per_second):
-            yield row.phase, row.operation, "records_per_second" if row.records_per_second else "ops_per_second"
+        if row.phase not in AT_RATE and getattr(row, unit) is not None:
+            yield row.phase, row.operation, unit
         return
     plain = row.operation.removeprefix(INTENDED)
     # With a target rate the latency that a user sees counts.
     superseded = row.operation == plain and (row.phase, INTENDED + plain) in names
-    if row.p99_ms and row.p99_ms_samples and is_success(plain) and not superseded:
-        yield row.phase, row.operation, "p99_ms"
+    if is_success(plain) and not superseded:
+        yield from ((row.phase, row.operation, name) for name in percentiles if samples(row, name))
 
 
 def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
-    """A figure of one trial by that of another one. Where either has a single run there is no interval: its seconds say
-    nothing of the next run (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
+    """A figure of one trial by that of another one, both above 0. Where either has a single run there is no interval:
+    its seconds say nothing of the next run (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
     """
     above, below = rows[of], rows[to]
-    logarithms = [_logarithm(row, key[2]) for row in (above, below)]
+    logarithms = [statistics.logarithms(samples(row, key[2]), row.confidence) for row in (above, below)]
     result = Pair(
         *key,
         of=of,
         to=to,
-        ratio=getattr(above, key[2]) / getattr(below, key[2]),
+        ratio=centre(above, key[2]) / centre(below, key[2]),
         sampled=max((above.sampled, below.sampled), key=_STRENGTH.index),
         samples=min(len(samples(row, key[2])) for row in (above, below)),
     )
@@ -251,10 +270,10 @@ def samples(row: Row, figure: Figure) -> list[float]:
     return found
 
 
-def _logarithm(row: Row, figure: Figure) -> Estimate | None:
-    """Of the figure as it is shown, which is above 0: the ratio of two figures is that of what the tables say."""
-    of, shown = statistics.independent(samples(row, figure), row.confidence), getattr(row, figure)
-    if of is None or not of.mean or not shown:
-        return None
-    # The p99 of all rounds together is not the mean of theirs.
-    return statistics.logarithm(replace(of, mean=shown, error=of.error / of.mean * shown))
+def centre(row: Row, figure: Figure) -> float:
+    """The value that ratios are made from: the geometric mean of the rounds or runs, or the value of a single one.
+
+    The p99 of all rounds together, which tables show, is not the mean of theirs: one bad round can decide it.
+    """
+    of = samples(row, figure)
+    return statistics.geometric(of) if of else getattr(row, figure) or 0.0

@@ -65,7 +65,7 @@ class Phase:
             return own
 
         client = client_folder.read(self.folder / host, own, partial(self.timeline.add, host), warn)
-        client.run.p99_ms = _p99_ms(own, client.run)
+        client.run.percentiles_ms = _percentiles_ms(own, client.run)
         self.clients.append(client)
         add_all(self.latencies, own)
         return own
@@ -84,7 +84,7 @@ class Phase:
         return replace(
             run,
             server_cpu_seconds=self.conducted.server_cpu_seconds(),
-            p99_ms=_p99_ms(self.latencies, run),
+            percentiles_ms=_percentiles_ms(self.latencies, run),
         )
 
     @property
@@ -157,7 +157,7 @@ class Phase:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
         return client.problems
 
-    def broken(
+    def facts(
         self,
         warmup: float,
         timed: bool,
@@ -167,8 +167,8 @@ class Phase:
         *,
         strong: bool = False,
         faults: str | None = None,
-    ) -> list[str]:
-        """The other reasons that make a run invalid; docs/method.md#when-a-run-is-invalid.
+    ) -> validity.RunFacts:
+        """What decides whether it is valid besides its clients' own reports; docs/method.md#when-a-run-is-invalid.
 
         :param timed: its window begins and ends at agreed times, not with the first operation and the last answer
         :param target: of all clients, in operations/s
@@ -197,7 +197,7 @@ class Phase:
             strong=strong,
             asked_faults=faults,
             faults=self.faults,
-        ).problems(self.name)
+        )
 
     @property
     def system_failed(self) -> bool:
@@ -266,13 +266,13 @@ def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> N
         into.setdefault(name, Latencies()).add_all(merged)
 
 
-def _p99_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, float]:
-    """By operation type, if the histograms have every operation that the run counts, and enough of them."""
+def _percentiles_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, dict[str, float]]:
+    """By name and operation type, if the histograms have every operation that the run counts, and enough of them."""
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
+    whole = {name: merged for name, merged in latencies.items() if merged.count == counts.get(name)}
     return {
-        name: merged.percentiles_ms([99])[99]
-        for name, merged in latencies.items()
-        if merged.count == counts.get(name) and is_known(99, merged.count)
+        f"p{at}_ms": {name: of.percentiles_ms([at])[at] for name, of in whole.items() if is_known(at, of.count)}
+        for at in (50, 99)
     }
 
 

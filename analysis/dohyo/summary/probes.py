@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dohyo.evidence.rows import succeeded
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario import slo
@@ -88,7 +89,8 @@ class MeasuredProbe:
     @property
     def rate(self) -> float | None:
         """Operations per second that succeeded."""
-        return next((row.ops_per_second for row in self.rows if row.operation == OVERALL), None)
+        overall = next((row for row in self.rows if row.operation == OVERALL), None)
+        return succeeded(self.rows, overall)[0] if overall and overall.ops_per_second is not None else None
 
 
 def result(settings: Settings, runs: MeasuredProbe, probes: Sequence[MeasuredProbe]) -> Search:

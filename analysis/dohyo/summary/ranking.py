@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dohyo.evidence.rows import PROBE
@@ -9,12 +11,42 @@ from dohyo.figures import rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE
-from dohyo.summary.comparison import Key, figures, maximum, samples
+from dohyo.summary.comparison import Key, figures, is_paced, maximum, samples
 from dohyo.summary.results import Figure, Pair, Summary, Trial
 
-UNITS: dict[Figure, str] = {"records_per_second": "records/s", "ops_per_second": "operations/s"}
-# The best system in one phase at one point against each other system, the nearest first.
-Contest = list[Pair]
+UNITS: dict[Figure, str] = {
+    "records_per_second": "records/s", "ops_per_second": "operations/s", "p50_ms": "ms", "p99_ms": "ms",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The best system in one figure at one point against each other system, the nearest first.
+
+    :ivar pairs: at least one
+    """
+
+    pairs: list[Pair]
+
+    @property
+    def nearest(self) -> Pair:
+        """The best against the one that is nearest to it."""
+        return self.pairs[0]
+
+    @property
+    def is_won(self) -> bool:
+        """Whether the best is better than every other one by more than noise."""
+        return all(pair.tie is False for pair in self.pairs)
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether nobody can tell the best from one of the others."""
+        return any(pair.is_unclear for pair in self.pairs)
+
+    @property
+    def is_preliminary(self) -> bool:
+        """Whether no pair has an interval."""
+        return all(pair.tie is None for pair in self.pairs)
 
 
 @dataclass(frozen=True)
@@ -63,7 +95,8 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
     """The mean rate of a trial in a phase; None where it has no valid numbers."""
     if not _is_valid(summary, trial):
         return None
-    return next((Rate(row, key[2]) for key, row in figures(trial).items() if key[:2] == (phase, OVERALL)), None)
+    found = figures(trial, summary.compared)
+    return next((Rate(row, key[2]) for key, row in found.items() if key[:2] == (phase, OVERALL)), None)
 
 
 def phases_of(summary: Summary) -> list[str]:
@@ -82,27 +115,36 @@ def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
     """The rates of a trial that decide."""
     if not _is_valid(summary, trial):
         return {}
-    found = figures(trial) | maximum(trial, summary.trials)
+    found = figures(trial, summary.compared) | maximum(trial, summary.trials)
     phases = decisive_phases(summary, trial)
     return {key: Rate(row, key[2]) for key, row in found.items() if key[0] in phases and key[1] == OVERALL}
 
 
 def contests(summary: Summary) -> list[Contest]:
-    """All phases and points at which at least two systems have numbers. Of variants of a system its best counts."""
+    """All phases and points at which at least two systems have numbers: their rates or, if every phase had a target
+    rate, their latencies at it. Of variants of a system its best counts.
+    """
+    found = _contests(summary, [pair for pair in summary.comparisons if pair.operation == OVERALL])
+    if not found and all(is_paced(summary.compared, phase) for phase in phases_of(summary)):
+        found = _contests(summary, [pair for pair in summary.comparisons if pair.operation != OVERALL])
+    return found
+
+
+def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
     system = {trial.name: trial.system for trial in summary.compared}
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
-    nearest: dict[tuple[str, Figure, str], dict[str, Pair]] = {}
-    for pair in summary.comparisons:
-        if pair.phase in phases[pair.of] and pair.operation == OVERALL and system[pair.of] != system[pair.to]:
-            others = nearest.setdefault((pair.phase, pair.figure, pair.of), {})
+    nearest: dict[tuple[str, str, Figure, str], dict[str, Pair]] = {}
+    for pair in pairs:
+        if pair.phase in phases[pair.of] and system[pair.of] != system[pair.to]:
+            others = nearest.setdefault((pair.phase, pair.operation, pair.figure, pair.of), {})
             known = others.setdefault(system[pair.to], pair)
-            others[system[pair.to]] = min(known, pair, key=ratio)
-    return [sorted(others.values(), key=ratio) for others in nearest.values()]
+            others[system[pair.to]] = min(known, pair, key=distance)
+    return [Contest(sorted(others.values(), key=distance)) for others in nearest.values()]
 
 
-def ratio(pair: Pair) -> float:
-    """Of the best by the other one: sort key."""
-    return pair.ratio
+def distance(pair: Pair) -> float:
+    """How far apart the two are: sort key."""
+    return abs(math.log(pair.ratio))
 
 
 def rounds_of(summary: Summary, trial: Trial) -> list[Trial]:

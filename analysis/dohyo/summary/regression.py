@@ -12,23 +12,29 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from dohyo import statistics
-from dohyo.figures import percent, point_name
+from dohyo.evidence.rows import PROBE
+from dohyo.figures import UNKNOWN, percent, point_name, rate
 from dohyo.metrics import METRICS, Row
+from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE, EQUAL
 from dohyo.scenario.properties import plain
+from dohyo.summary import cautions
+from dohyo.summary.cautions import Caution
 from dohyo.summary.comparison import (
     Key,
+    centre,
     different_rates,
-    equal_rate,
     figures,
     maximum,
     pair,
     same_target,
     samples,
     searches_of,
+    target_of,
 )
 from dohyo.summary.fault_changes import FaultChange, fault_changes
-from dohyo.summary.results import ChangeVerdict, Conditions, Pair, Summary, Trial
+from dohyo.summary.findings import Finding, findings
+from dohyo.summary.results import ChangeVerdict, Conditions, Figure, Pair, Summary, Trial
 from dohyo.summary.summary import FAIR
 
 BEFORE, AFTER = "before", "after"
@@ -41,6 +47,9 @@ MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies
 _FIGURES = ("connections", "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
 # A rate that follows from what was measured may be another one each time: then its latencies are not compared.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
+# What tells how far a rate that was asked for was reached.
+_ASKED: Figure = "ops_per_second"
+_ENOUGH = "a p99 takes 1,000 operations"
 _Place = TypeVar("_Place", bound=Hashable)
 
 
@@ -52,7 +61,7 @@ class Change:
     :ivar verdict: within: the whole interval lies within the margin; regression, improvement: all of it lies beyond, on
         the worse or the better side; inconclusive: neither, or there are no several rounds of both
     :ivar rounds: with so many of each it is likely to be decided; None also where no number of them is known
-    :ivar reason: why it is inconclusive, in words
+    :ivar reason: why it is inconclusive, in words; of a p99 also in how many rounds it is not known
     :ivar at_rates: of a latency, operations per second before and after, where they are not the same
     """
 
@@ -93,8 +102,10 @@ class Changes:
     :ivar forced: compared all the same
     :ivar changes: none of experiments that cannot be compared
     :ivar faults: what faults cost, in the same way
-    :ivar problems: trials with nothing to compare, and why
-    :ivar single: what is in one of the two experiments alone, or cannot be compared
+    :ivar findings: shares and losses, and figures that one of the two does not know
+    :ivar cautions: what puts figures in doubt
+    :ivar problems: trials with nothing to compare, or that are missing afterwards, and why
+    :ivar single: what is in one of the two experiments alone, and does not matter
     """
 
     before: str
@@ -103,6 +114,8 @@ class Changes:
     forced: bool = False
     changes: list[Change] = field(default_factory=list)
     faults: list[FaultChange] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    cautions: list[Caution] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     single: list[str] = field(default_factory=list)
@@ -115,7 +128,9 @@ class Changes:
     @property
     def exit_code(self) -> int:
         """As in docs/method.md#two-experiments: what comes first there outranks the others."""
-        verdicts = {change.verdict for change in self.changes} | {change.verdict for change in self.faults} - {None}
+        parts: Sequence[Change | FaultChange | Finding | Caution]
+        parts = [*self.changes, *self.faults, *self.findings, *self.cautions]
+        verdicts = {each.verdict for each in parts} - {None}
         if not self.comparable:
             return 4
         if "regression" in verdicts:
@@ -137,28 +152,24 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     """
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
-    for name, places, others in ((before.name, left, right), (after.name, right, left)):
-        result.single.extend(f"{_name(trial)} is in {name} alone" for at, trial in places.items() if at not in others)
-    for first, second in ((trial, right[at]) for at, trial in left.items() if at in right):
-        if first.status == second.status == "skipped":
-            result.single.append(f"{_name(first)} was skipped in both: {second.reason}")
+    both = [at for at in left if at in right]
+    # Where nothing is in both, these are other experiments, and nothing is missing.
+    missing = result.problems if both else result.single
+    missing.extend(f"{_name(trial)} is in {before.name} alone" for at, trial in left.items() if at not in right)
+    result.single.extend(f"{_name(trial)} is in {after.name} alone" for at, trial in right.items() if at not in left)
+    for first, second in ((left[at], right[at]) for at in both):
+        if first.status == "skipped" and second.status in ("skipped", "ok"):
+            where = "both" if second.status == "skipped" else before.name
+            result.single.append(f"{_name(first)} was skipped in {where}: {first.reason}")
             continue
-        of = {
-            BEFORE: figures(first) | maximum(first, before.trials),
-            AFTER: figures(second) | maximum(second, after.trials),
-        }
-        common = [key for key in of[BEFORE] if key in of[AFTER]]
-        for phase in AT_RATE:
-            if any(key[0] == phase for key in common) and equal_rate((first, second), phase) is None:
-                why = "they were not at the same rate before and after, or it was not reached"
-                result.single.append(f"{_name(first)}: latencies of {phase} are not compared: {why}")
-                common = [key for key in common if key[0] != phase]
-        for key in common:
-            rates = different_rates(first, second, key[0]) if METRICS[key[2]].unit == "ms" else None
-            result.changes.append(replace(_change(first, key, of, margin), at_rates=rates))
         rounds = _rounds(first, before), _rounds(second, after)
+        compared = len(result.changes) + len(result.findings)
+        _compare(result, _Side(first, before, rounds[0]), _Side(second, after, rounds[1]))
+        if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
+            result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
         result.faults.extend(fault_changes(*rounds, margin, other_rates))
+        result.findings.extend(findings(_all_rounds(first, before), _all_rounds(second, after), margin, other_rates))
         result.differences.extend(_differences(first, rounds[0], second, rounds[1]))
         for summary, trial in ((before, first), (after, second)):
             where = f"{_name(trial)} in {summary.name}"
@@ -166,9 +177,173 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
                 result.problems.append(f"{where}: {trial.status}: {trial.reason or 'no results'}")
             futile = (each for each in searches_of(trial, summary.trials) if not each.maximum)
             result.problems.extend(f"{where}: {search.conclusion}" for search in futile)
-        if first.status == second.status == "ok" and not common:
-            result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
-    return result if result.comparable else replace(result, changes=[], faults=[])
+    return result if result.comparable else replace(result, changes=[], faults=[], findings=[], cautions=[])
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A system at a point in one of the two experiments.
+
+    :ivar rounds: those with numbers
+    """
+
+    trial: Trial
+    summary: Summary
+    rounds: Sequence[Trial]
+
+    def figures(self, other: Trial) -> dict[Key, Row]:
+        """What is known of it, and the rates that were asked for and reached.
+
+        :param other: what it is compared with
+        """
+        asked = {(row.phase, OVERALL, _ASKED): row for row in self._measured() if row.operation == OVERALL}
+        reached = {key: row for key, row in asked.items() if key[0] in AT_RATE and row.ops_per_second is not None}
+        return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
+
+    def due(self) -> dict[Key, Row]:
+        """What would be known if each round had operations enough for a p99."""
+        rows = [
+            replace(row, p99_ms=row.p99_ms or 1.0, p99_ms_samples=row.p99_ms_samples or [1.0])
+            if row.sampled == "rounds"
+            else row
+            for row in self.trial.rows
+        ]
+        return figures(replace(self.trial, rows=rows))
+
+    def p99(self, key: Key) -> tuple[Row | None, str]:
+        """The p99s of the rounds that know it, and in how many it is not known; of a single round its only one.
+
+        None: fewer than two rounds know it.
+        """
+        rows = [row for row in self._measured() if (row.phase, row.operation) == key[:2] and row.p99_ms]
+        if not rows or rows[0].sampled != "rounds":
+            return (rows[0] if rows else None), ""
+        of = [row for each in self.rounds for row in each.rows if (row.phase, row.operation) == key[:2]]
+        of = [row for row in of if not row.discarded]
+        known = [row.p99_ms for row in of if row.p99_ms]
+        said = f"in {len(of) - len(known)} of {len(of)} rounds" if len(known) < len(of) else ""
+        return (replace(rows[0], p99_ms_samples=known) if len(known) > 1 else None), said
+
+    def _measured(self) -> list[Row]:
+        return [row for row in self.trial.rows if not self.trial.is_aside(row)]
+
+
+def _compare(result: Changes, first: _Side, second: _Side) -> None:
+    """Adds what is known of a system at a point in both, and what only one of the two knows."""
+    # Rounds that are valid say nothing of a system that has failed in another one.
+    if not first.rounds or not second.rounds or "failed" in (first.trial.status, second.trial.status):
+        return
+    of = {BEFORE: first.figures(second.trial), AFTER: second.figures(first.trial)}
+    told, computed = cautions.of_hosts(first.rounds, second.rounds)
+    result.cautions.extend(cautions.of_reasons(first.summary, first.trial, second.summary, second.trial))
+    result.cautions.extend(told)
+    keys = [*(of[BEFORE] | of[AFTER] | first.due() | second.due())]
+    phases = list(dict.fromkeys(key[0] for key in keys))
+    for key in sorted(keys, key=lambda each: (phases.index(each[0]), each[2] == "p99_ms")):
+        rows = {name: known[key] for name, known in of.items() if key in known}
+        gaps: dict[str, str] = {}
+        if len(rows) < 2 and key[2] == "p99_ms":
+            for name, side in ((BEFORE, first), (AFTER, second)):
+                row, gap = side.p99(key)
+                rows |= {name: row} if row else {}
+                gaps |= {name: gap} if gap else {}
+        if len(rows) == 2 and not all(centre(row, key[2]) for row in rows.values()):
+            result.findings.append(_zero(first.trial, key, rows))
+            continue
+        if len(rows) == 2:
+            if key[0] in AT_RATE and key[2] == _ASKED:
+                rows = _of_the_same_rate(first.trial, second.trial, key[0], rows)
+            change = _at_rates(_change(first.trial, key, rows, result.margin), first.trial, second.trial, result.margin)
+            if gaps:
+                # Slow rounds have fewer operations: those that know a p99 may be the better ones.
+                reason = f"not known {' and '.join(f'{gap} {name}' for name, gap in gaps.items())}: {_ENOUGH}"
+                change = replace(change, verdict="inconclusive", rounds=None, reason=reason)
+            has_target = key[2] != "p99_ms" and target_of(second.trial, key[0]) is not None
+            result.changes.append(_beside_hosts(change, computed, result.margin, has_target=has_target))
+            continue
+        lacking = [side for name, side in ((BEFORE, first), (AFTER, second)) if name not in rows]
+        # A search that has found nothing is a problem of its trial.
+        if key[0] != PROBE or not all(searches_of(side.trial, side.summary.trials) for side in lacking):
+            result.findings.append(_unknown(first.trial, key, rows, gaps))
+
+
+def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str, str]) -> Finding:
+    """A figure that one of the two experiments does not know, or neither in each round."""
+    phase, operation, figure = key
+    metric = METRICS[figure]
+    values = [getattr(rows[name], figure) if name in rows else None for name in (BEFORE, AFTER)]
+    unit = " ms" if metric.unit == "ms" else ""
+    words = [UNKNOWN if value is None else f"{metric.write(value)}{unit}" for value in values]
+    sides = [name if name not in gaps else f"{gaps[name]} {name}" for name in (BEFORE, AFTER) if name not in rows]
+    reason = f"not known {' and '.join(sides)}{f': {_ENOUGH}' if figure == 'p99_ms' else ''}"
+    samples = [[value] if value is not None else [] for value in values]
+    name = metric.head if operation == OVERALL else f"{operation} {metric.head}"
+    return Finding(
+        trial.system, trial.point, phase, name, samples[0], samples[1], (words[0], words[1]), "inconclusive", reason
+    )
+
+
+def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
+    """A rate that is 0 before, after or both: it has no ratio."""
+    values = [centre(rows[name], key[2]) for name in (BEFORE, AFTER)]
+    verdict: ChangeVerdict = "within" if not any(values) else "improvement" if values[1] else "regression"
+    words = (rate(values[0]), rate(values[1]))
+    return Finding(trial.system, trial.point, key[0], METRICS[key[2]].head, values[:1], values[1:], words, verdict)
+
+
+def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str, Row]) -> dict[str, Row]:
+    """How far both reached the lower of the rates that they were asked for."""
+    lowest = min((target for each in (first, second) if (target := target_of(each, phase))), default=math.inf)
+
+    def reached(row: Row) -> Row:
+        samples = [min(each, lowest) for each in row.ops_per_second_samples]
+        return replace(
+            row,
+            ops_per_second=statistics.geometric(samples) if samples else min(row.ops_per_second or 0.0, lowest),
+            ops_per_second_samples=samples,
+        )
+
+    return {name: reached(row) for name, row in rows.items()}
+
+
+def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Change:
+    """A latency with the rates at which it was measured, where they are not the same.
+
+    In the phases at a rate they follow from other figures. A latency rises with the rate: so only what is worse at a
+    lower rate, or not worse at a higher one, is known of the system itself.
+    """
+    of = change.pair
+    rates = different_rates(first, second, of.phase) if METRICS[of.figure].unit == "ms" else None
+    change = replace(change, at_rates=rates)
+    if rates is None or of.phase not in AT_RATE or min(rates) >= max(rates) * (1 - margin):
+        return change
+    if (change.verdict == "regression") == (rates[1] < rates[0]):
+        return change
+    reason = f"the rate was {'lower' if rates[1] < rates[0] else 'higher'} than before"
+    return replace(change, verdict="inconclusive", rounds=None, reason=reason)
+
+
+_RANKS: tuple[ChangeVerdict, ...] = ("regression", "inconclusive", "within", "improvement")
+
+
+def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, has_target: bool) -> Change:
+    """A change, inconclusive where hosts that compute faster or slower may be all of it.
+
+    :param computed: how fast hosts computed after by before
+    :param has_target: of a rate: it was asked for, and so does not rise with the hosts
+    """
+    of = change.pair
+    for factor in computed:
+        if of.low is None or of.high is None or change.verdict == "inconclusive":
+            break
+        scale = factor if METRICS[of.figure].less_is_better else 1 / factor
+        with_same_hosts = verdict(replace(of, low=of.low * scale, high=of.high * scale), margin)
+        better, worse = (_RANKS.index(each) for each in (with_same_hosts, change.verdict))
+        explained = better > worse if change.verdict == "regression" else better < worse and not has_target
+        if explained:
+            reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} of before"
+            return replace(change, verdict="inconclusive", rounds=None, reason=reason)
+    return change
 
 
 def verdict(of: Pair, margin: float) -> ChangeVerdict:
@@ -207,8 +382,10 @@ def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Chang
             None,
             f"no number of rounds decides, as figures are known to {percent(known_to / 2)} at best",
         )
-    of_rounds = [samples(rows[name], key[2]) for name in (AFTER, BEFORE)]
-    rounds = statistics.deciding(of_rounds[0], of_rounds[1], distance, max(row.confidence for row in rows.values()))
+    above, below = (
+        statistics.logarithms(samples(rows[name], key[2]), rows[name].confidence) for name in (AFTER, BEFORE)
+    )
+    rounds = statistics.deciding(above, below, distance) if above and below else None
     if rounds is None:
         return ratio, found, None, f"more than {statistics.MOST_MORE} rounds each would decide"
     return ratio, found, rounds, f"about {rounds} rounds each would decide"
@@ -222,14 +399,16 @@ def _name(trial: Trial) -> str:
     return f"{trial.system} {point_name(trial.point)}".rstrip()
 
 
+def _all_rounds(trial: Trial, summary: Summary) -> list[Trial]:
+    return [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
+
+
 def _rounds(trial: Trial, summary: Summary) -> list[Trial]:
     """Those of its rounds that have numbers: what is compared is what all of them were."""
-    place = (trial.system, trial.point, "ok")
-    return [each for each in summary.trials if (each.system, each.point, each.status) == place]
+    return [each for each in _all_rounds(trial, summary) if each.status == "ok"]
 
 
-def _change(trial: Trial, key: Key, of: Mapping[str, Mapping[Key, Row]], margin: float) -> Change:
-    rows = {name: found[key] for name, found in of.items()}
+def _change(trial: Trial, key: Key, rows: Mapping[str, Row], margin: float) -> Change:
     before, after = (getattr(rows[name], key[2]) for name in (BEFORE, AFTER))
     return Change(trial.system, trial.point, before, after, *judge(key, rows, margin))
 

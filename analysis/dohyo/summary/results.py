@@ -33,7 +33,7 @@ Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skippe
 # What a figure of two experiments comes to (docs/method.md#two-experiments).
 ChangeVerdict = Literal["regression", "improvement", "within", "inconclusive"]
 # The compared rate: records, because systems may have different batches; operations if records are not known.
-Figure = Literal["records_per_second", "ops_per_second", "p99_ms"]
+Figure = Literal["records_per_second", "ops_per_second", "p50_ms", "p99_ms"]
 # The conditions that the running server has stated, in its own words.
 READ_BACK = (
     "version", "attached", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
@@ -188,8 +188,10 @@ class Pair:
         return replace(self, of=self.to, to=self.of, ratio=1 / self.ratio, low=low, high=high)
 
 
-def single(pairs: Sequence[Pair]) -> str:
-    """Why pairs have no interval, in words: each side is a single run, or after a search a single search."""
+def without_interval(pairs: Sequence[Pair]) -> str:
+    """Which of their sides has no interval, in words."""
+    if any(pair.samples > 1 for pair in pairs):
+        return "a round at a rate of 0"
     return "a single search" if all(pair.phase == PROBE for pair in pairs) else "a single run"
 
 

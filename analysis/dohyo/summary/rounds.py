@@ -138,7 +138,7 @@ class Rounds:
         return {phase: max(trends, key=lambda each: abs(log(each))) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
-        """A row of all rounds: its rates are means of the rounds, which are independent, as runs of one round are not.
+        """A row of all rounds: its rates are geometric means of the independent rounds.
 
         What only one round has stays as it is, with an interval over its runs.
         """
@@ -148,12 +148,14 @@ class Rounds:
         ]
         ops = [each.ops_per_second for each in of_rounds if each.ops_per_second is not None]
         records = [each.records_per_second for each in of_rounds if each.records_per_second is not None]
-        p99_ms = [each.p99_ms for each in of_rounds if each.p99_ms is not None]
+        p50_ms, p99_ms = (
+            [found for each in of_rounds if (found := getattr(each, name)) is not None] for name in ("p50_ms", "p99_ms")
+        )
         if len(ops) < 2 or len(ops) < len(of_rounds):
             return row
         looked_again = self.planned is not None and any((trial.round or 1) > self.planned for trial in self.trials)
         row = replace(row, confidence=LATER_LOOK if looked_again else CONFIDENCE)
-        return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms)
+        return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms, p50_ms)
 
 
 def _of_all(values: Iterable[str | None]) -> str | None:

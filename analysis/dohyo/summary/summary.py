@@ -141,7 +141,7 @@ def summarise(
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         unequal=unequal(merged or trials),
-        notes=_notes(merged or trials, trials),
+        notes=notes_of(merged or trials, trials),
         warnings=warnings,
         canary=canary.compare({trial.name: trial.canary for trial in trials}),
         published=reference,
@@ -258,7 +258,7 @@ def _stated(trial: Trial, name: str) -> str:
     return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)
 
 
-def _notes(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
+def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
     """What a reader must know of the experiment as a whole."""
     steady = [*_collapsed(compared), *_unsteady(compared, trials), *_on_levels(compared), *_cold(trials)]
     return [*_stricter(compared), *steady, *_without_equal(trials), *_of_a_part(trials)]
@@ -654,15 +654,15 @@ class _Evidence:
         found = [
             problem
             for phase in counted
-            for problem in phase.broken(
+            for problem in phase.facts(
                 self._warmup(phase),
                 self._is_timed(phase),
                 self._properties_of(phase.kind).target,
-                self._most_not_found(phase),
+                self._most_not_found(phase.kind),
                 cpus,
                 strong=strong,
                 faults=self._faults_of(phase.kind),
-            )
+            ).problems(phase.name)
         ]
         found += [problem for phase in counted for problem in self._disturbed(phase, taken)]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
@@ -685,9 +685,9 @@ class _Evidence:
             for why in validity.taken(each, limit)
         ]
 
-    def _most_not_found(self, phase: Phase) -> float:
+    def _most_not_found(self, kind: str) -> float:
         """The scenario's limit for a phase; for experiments from before that property its default."""
-        stated, known = self._settings_of(phase.kind).maxnotfoundrate, find_property("maxnotfoundrate")
+        stated, known = self._settings_of(kind).maxnotfoundrate, find_property("maxnotfoundrate")
         return stated if stated is not None else float((known and known.default) or 0)
 
     def _row_count(self) -> str | None:
@@ -929,8 +929,11 @@ class _Evidence:
             known = [target for target in targets if target is not None]
             # Each client was given its share of it.
             target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
-            doubts = [*phase.broken(self._warmup(phase), True, None, 1.0, {}), *self._disturbed(phase, taken)]
-            tried.append(probes.MeasuredProbe(measured, phase.problems, phase.number or 0, target, doubts))
+            # Probes do what the last phase does. What is not found makes a system faster, so it is no mere doubt.
+            facts = phase.facts(self._warmup(phase), True, None, self._most_not_found((self._planned or [RUN])[-1]), {})
+            problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(facts))]
+            doubts = [*facts.problems(phase.name), *self._disturbed(phase, taken)]
+            tried.append(probes.MeasuredProbe(measured, problems, phase.number or 0, target, doubts))
         before = probes.MeasuredProbe(
             rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
         )

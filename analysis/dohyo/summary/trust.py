@@ -7,15 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dohyo import statistics
 from dohyo.evidence.accounting import Accounting, together
 from dohyo.evidence.canary import Drift
+from dohyo.evidence.hdr_log import BEYOND
 from dohyo.evidence.host_metrics import NOTED, busy
+from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import percent, point_name, rate
-from dohyo.scenario.phases import EQUAL
-from dohyo.summary.comparison import at_points, behind, behind_own, is_equal, searches_of
+from dohyo.scenario.phases import AT_RATE, EQUAL
+from dohyo.summary.comparison import (
+    at_points,
+    behind,
+    behind_own,
+    equal_rate,
+    is_equal,
+    is_paced,
+    samples,
+    searches_of,
+)
 from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
-from dohyo.summary.results import Pair, Summary, single
+from dohyo.summary.results import Pair, Summary, without_interval
 
 Mark = Literal["solid", "caution", "do not use"]
 # With two rounds the interval of a mean has t = 12.7, with three 4.3.
@@ -25,6 +37,9 @@ _COMPUTING = ("cpu_one", "cpu_all")
 # How a note of a system's administration begins (CassandraAdmin.settle).
 UNSETTLED = "not settled: "
 _MOST_DRIFTS = 2
+_MOST_UNCLEAR = 3
+# Rows per scan that differ by less are alike: lengths are drawn at random, and the last scans reach the end of a table.
+_ROWS_ALIKE = 1.05
 _MOST_SHORT = 4
 _MOST_BEHIND = 4
 
@@ -63,15 +78,18 @@ class Trust:
 def judged(summary: Summary) -> Trust:
     """How far the verdict of an experiment, or of logs from elsewhere, can be trusted."""
     held = contests(summary)
-    pairs = [pair for contest in held for pair in contest]
-    nearest = [contest[0] for contest in held]
-    hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, nearest))
-    few = rounds or any(pair.tie is None for pair in nearest)
+    pairs = [pair for contest in held for pair in contest.pairs]
+    nearest = [contest.nearest for contest in held]
+    hosts, rounds = list(_hosts(summary, nearest, pairs)), list(_rounds(summary, pairs))
+    few = rounds or any(pair.tie is None for pair in pairs)
     found = [
         *_unequal(summary),
         *_without_numbers(summary),
         *_faulted(summary),
-        *_noise(nearest),
+        *_noise(summary, pairs),
+        *_outliers(summary),
+        *_empty(summary),
+        *_scans(summary),
         # A drift before one trial of several is in their interval.
         *(hosts if few else ()),
         *rounds,
@@ -136,31 +154,80 @@ def _searched_in_vain(summary: Summary, name: str) -> bool:
     return all(search.in_vain for search in searches_of(trial, summary.trials))
 
 
-def _noise(nearest: Sequence[Pair]) -> Iterator[Reason]:
-    unclear = [pair for pair in nearest if pair.is_unclear]
+def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
+    """Systems that nobody can tell from the best one."""
+    unclear = [pair for pair in pairs if pair.is_unclear]
     if unclear:
-        which = "The noise is" if len(nearest) == 1 else f"In {len(unclear)} of {len(nearest)} comparisons the noise is"
+        system = {trial.name: trial.system for trial in summary.compared}
+        named = list(dict.fromkeys(f"{system[pair.of]} from {system[pair.to]}" for pair in unclear))
+        more = f" and {len(named) - _MOST_UNCLEAR} more" if len(named) > _MOST_UNCLEAR else ""
         yield Reason(
-            f"{which} so large that nobody can tell which system is faster: measure more rounds, or longer.",
+            f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: measure more rounds, or longer.",
             "too noisy to tell",
-            fatal=len(unclear) == len(nearest),
+            fatal=len(unclear) == len(pairs),
         )
-    unknown = [pair for pair in nearest if pair.tie is None]
+    unknown = [pair for pair in pairs if pair.tie is None]
     if unknown:
-        every = len(unknown) == len(nearest)
-        some = f"{len(unknown)} of {len(nearest)} comparisons {'is' if len(unknown) == 1 else 'are'}"
+        every = len(unknown) == len(pairs)
+        some = f"{len(unknown)} of {len(pairs)} comparisons {'is' if len(unknown) == 1 else 'are'}"
         yield Reason(
-            f"{'The ranking is' if every else some} preliminary: {single(unknown)} has no interval, so that nobody can"
-            f" tell a difference from noise; measure {LEAST_ROUNDS} rounds or more.",
+            f"{'The ranking is' if every else some} preliminary: {without_interval(unknown)} has no interval, so that"
+            f" nobody can tell a difference from noise; measure {LEAST_ROUNDS} rounds or more.",
             "a preliminary ranking" if every else "preliminary in part",
             fatal=every,
         )
 
 
-def _rounds(summary: Summary, nearest: Sequence[Pair]) -> Iterator[Reason]:
+def _outliers(summary: Summary) -> Iterator[Reason]:
+    """Rates that one round decides."""
+    said = []
+    for trial in summary.compared:
+        for (phase, _, figure), mean in decisive(summary, trial).items():
+            of = samples(mean.row, figure)
+            if (at := statistics.outlier(of)) is not None:
+                others = statistics.geometric([each for place, each in enumerate(of) if place != at])
+                where = trial.name if phase in (RUN, PROBE) else f"{trial.name} {phase}"
+                said.append(
+                    f"{where} had {rate(of[at])} in one of {len(of)} and {rate(others)} {mean.unit} in the others"
+                )
+    if said:
+        yield Reason(f"One round decides: {'; '.join(said)}.", "one round decides")
+
+
+def _empty(summary: Summary) -> Iterator[Reason]:
+    """Systems that have done operations and not found or written one record."""
+    rates = {trial.system: decisive(summary, trial).values() for trial in summary.compared}
+    found = [system for system, of in rates.items() if any(not each.mean for each in of)]
+    if found:
+        text = f"The rate is 0, as not one record was found or written: {', '.join(found)}."
+        yield Reason(text, f"no records of {_few(found)}")
+
+
+def _scans(summary: Summary) -> Iterator[Reason]:
+    """Scans that returned other numbers of rows: neither rows nor scans per second compare them."""
+    for at_point in at_points(summary.compared):
+        rows = {
+            (trial.name, row.phase): row.records / row.operations
+            for trial in at_point
+            for row in trial.rows
+            if row.operation == "SCAN" and not trial.is_aside(row) and row.operations and row.records is not None
+        }
+        for phase in phases_of(summary):
+            of_phase = {name: each for (name, of), each in rows.items() if of == phase}
+            if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
+                said = ", ".join(f"{name} {each:.3g}" for name, each in of_phase.items())
+                yield Reason(
+                    f"Scans returned other numbers of rows ({said} per scan): no rate compares them.",
+                    "unequal rows per scan",
+                    fatal=True,
+                )
+                return
+
+
+def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Comparisons with an interval that have fewer rounds than a verdict needs."""
-    rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in nearest if pair.tie is not None]
-    if not nearest:
+    rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in pairs if pair.tie is not None]
+    if not pairs:
         rates = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
         rounds = [n if sampled == "rounds" else 1 for sampled, n in (rate.sampled for rate in rates)]
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
@@ -286,10 +353,13 @@ def _faulted(summary: Summary) -> Iterator[Reason]:
 
 
 def _limited(summary: Summary) -> Iterator[Reason]:
-    if any(trial.conditions.target for trial in summary.compared):
-        equal = is_equal(summary.compared, phases_of(summary))
+    phases = [phase for phase in phases_of(summary) if phase not in AT_RATE and is_paced(summary.compared, phase)]
+    if phases:
+        where = "" if len(phases) == len(phases_of(summary)) else f" in {', '.join(phases)}"
+        equal = is_equal(summary.compared, phases)
         compare = "compare latencies, not throughput" if equal else "not all had the same and reached it: rank nothing"
-        yield Reason(f"A target rate was set: {compare}.", "a target rate was set")
+        yield Reason(f"A target rate was set{where}: {compare}.", "a target rate was set")
+    yield from _unknown_percentiles(summary)
     late = [each for together in at_points(summary.compared) for each in behind(together, EQUAL)]
     if late:
         reached = [f"{name} {rate(lowest)} of {rate(target)} op/s" for name, target, lowest in late]
@@ -310,6 +380,21 @@ def _limited(summary: Summary) -> Iterator[Reason]:
         said += [f"{trial.system}: {text}" for text in busy(trial.hosts, servers, clients)]
     if said:
         yield Reason(f"{said[0]}.", "a client's host was busy")
+
+
+def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
+    """Percentiles at an equal rate that are shown and cannot be compared."""
+    found = {
+        (row.operation, trial.system): None
+        for at_point in at_points(summary.compared)
+        for trial in at_point
+        for row in trial.rows
+        if row.sampled and row.p99_ms and not row.p99_ms_samples and equal_rate(at_point, row.phase) is not None
+    }
+    if found:
+        which = ", ".join(f"{operation} of {system}" for operation, system in found)
+        least = f"a round has fewer than {100 * BEYOND:,} operations"
+        yield Reason(f"The p99 of {which} has no interval and is not compared: {least}.", "p99 not compared")
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from dohyo.evidence.rows import RUN
 from dohyo.figures import percent, point_name, rate
 from dohyo.metrics import METRICS
+from dohyo.summary.cautions import Caution
 from dohyo.summary.fault_changes import FaultChange
+from dohyo.summary.findings import Finding
 from dohyo.summary.regression import Change, Changes, Difference
 from dohyo.summary.results import Figure
 from dohyo.tables import comparison_table, grid
@@ -26,6 +29,10 @@ def render(changes: Changes, console: Console) -> None:
         grid.write(_grid(changes.changes), console, console.width)
     if changes.faults:
         grid.write(_faults(changes.faults), console, console.width)
+    if changes.findings:
+        grid.write(_findings(changes.findings), console, console.width)
+    for caution in changes.cautions:
+        say(console, Text(_caution(caution), style="yellow"))
     for difference in changes.differences:
         say(console, Text(_different(difference), style="bold red" if difference.must_be_equal else "yellow"))
     for text in changes.problems:
@@ -67,7 +74,32 @@ def _faults(changes: Sequence[FaultChange]) -> Grid:
     )
 
 
-def _verdict(change: Change | FaultChange) -> str:
+def _findings(findings: Sequence[Finding]) -> Grid:
+    return Grid(
+        "",
+        ["system", "figure", "before", "after", ""],
+        [
+            [
+                f"{each.system} {point_name(each.point)}".rstrip(),
+                f"{comparison_table.phase(each.phase or RUN)}{each.figure}",
+                *each.words,
+                _verdict(each),
+            ]
+            for each in findings
+        ],
+        texts=1,
+        gap=2,
+        styles={at: _STYLES[each.verdict] for at, each in enumerate(findings)},
+    )
+
+
+def _caution(of: Caution) -> str:
+    where = f"{of.system} {point_name(of.point)}".rstrip()
+    holds = {"both": ", before and after", "between": ""}.get(of.holds, f", {of.holds} alone")
+    return f"{where}{holds}: {of.text}{' (inconclusive)' if of.verdict else ''}"
+
+
+def _verdict(change: Change | FaultChange | Finding) -> str:
     verdict = "within the margin" if change.verdict == "within" else change.verdict or ""
     return f"{verdict}: {change.reason}" if change.reason else verdict
 

@@ -8,7 +8,7 @@ from dohyo.evidence.rows import LOAD, PROBE, RUN
 from dohyo.figures import UNKNOWN
 from dohyo.metrics import METRICS, Samples
 from dohyo.operations import OVERALL
-from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, single
+from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, without_interval
 from dohyo.tables.grid import Grid
 
 _UNCLEAR = f", cannot tell: it also reaches beyond {WIDEST_TIE:g} or 1/{WIDEST_TIE:g}"
@@ -28,9 +28,13 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 def figure(pair: Pair) -> str:
     """Such as "[update] rec/s", of all operations, "READ p99", or "[under SLO] op/s" of the maxima of searches."""
-    phase = {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(pair.phase, f"[{pair.phase}] ")
     operation = "" if pair.operation == OVERALL else f"{pair.operation} "
-    return f"{phase}{operation}{METRICS[pair.figure].head}"
+    return f"{phase(pair.phase)}{operation}{METRICS[pair.figure].head}"
+
+
+def phase(name: str) -> str:
+    """A phase before a figure of it: "[update] "; empty for the one that has no name."""
+    return {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(name, f"[{name}] ")
 
 
 def ratio(pair: Pair) -> str:
@@ -55,7 +59,7 @@ def over(pairs: Sequence[Pair]) -> str:
     if known:
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
         return f"intervals over {samples_words(known)}; tie: the interval includes 1{unclear}"
-    return f"no intervals, as {single(pairs)} has none: so nothing is a tie or a difference"
+    return f"no intervals, as {without_interval(pairs)} has none: so nothing is a tie or a difference"
 
 
 def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:

@@ -21,7 +21,7 @@ from dohyo.figures import UNKNOWN, formatted, half_interval, point_name, rate, s
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
 from dohyo.scenario.phases import AT_RATE
-from dohyo.summary.comparison import at_points, latencies_at, searches_of
+from dohyo.summary.comparison import at_points, is_paced, latencies_at, searches_of
 from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary, Trial
@@ -60,11 +60,13 @@ class _Section:
     """Places that are compared with each other, the best first.
 
     :ivar ranked: else its places are the best of one point each
+    :ivar paced: a target rate was set: nobody is ahead
     """
 
     title: str
     places: list[_Place]
     ranked: bool = True
+    paced: bool = False
 
     @property
     def lead(self) -> float:
@@ -218,9 +220,10 @@ def _table(sections: Sequence[_Section], columns: Sequence[_Group]) -> Table:
             table.add_row(Text(_cut(section.title, _LONGEST_NAME), style="bold"))
         for number, place in enumerate(section.places, start=1):
             at += 1
-            rank = f"{number:>{len(str(len(section.places)))}} {_cut(place.name, _LONGEST_NAME)}"
-            name = rank if section.ranked else _cut(place.name, _LONGEST_POINT)
-            best = section.ranked and number == 1
+            rank = UNKNOWN if section.paced else str(number)
+            ranked = f"{rank:>{len(str(len(section.places)))}} {_cut(place.name, _LONGEST_NAME)}"
+            name = ranked if section.ranked else _cut(place.name, _LONGEST_POINT)
+            best = section.ranked and not section.paced and number == 1
             table.add_row(Text(name), *(Text(lines[at]) for lines in cells), style="bold" if best else "")
     return table
 
@@ -353,7 +356,7 @@ def _sections(summary: Summary) -> list[_Section]:
             of_phase = phase if len(phases) > 1 else ""
             title = " \N{MIDDLE DOT} ".join(filter(None, (of_phase, point)))
             if places := _ranked(summary, together, phase, shared):
-                found.append(_Section(title, places))
+                found.append(_Section(title, places, paced=is_paced(together, phase)))
     return found
 
 
@@ -442,9 +445,10 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
 
 
 def _alone(section: _Section) -> _Place:
-    """The best of a section, by the second of it."""
-    best = section.places[0]
-    pair = section.places[1].pair if len(section.places) > 1 else None
+    """The best of a section, by the second of it, or by the first that it cannot be told from."""
+    best, *others = section.places
+    pairs = [place.pair for place in others if place.pair]
+    pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))
     return replace(best, name=f"{section.title}  {best.name}".strip(), pair=pair and pair.inverse)
 
 

@@ -69,8 +69,9 @@ def _of_metric(metric: Metric, part: Part) -> _Column:
 
 def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
     def cell(row: Row, _: Trial) -> str | None:
-        high: float | None = getattr(row, f"{mean}_high")
-        return half_interval(getattr(row, mean), high) if high is not None and getattr(row, mean) else None
+        shown, low, high = getattr(row, mean), getattr(row, f"{mean}_low"), getattr(row, f"{mean}_high")
+        # The p99 of all rounds together may lie at either end of the interval.
+        return half_interval(shown, max(high, shown**2 / low)) if low and high and shown else None
 
     return cell
 
@@ -501,11 +502,11 @@ def legend(summary: Summary) -> str:
     if not repeats or repeats == [1]:
         return known + discarded
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str)]
-    spread = f" \N{PLUS-MINUS SIGN} half of their 95 % interval over {' or '.join(over)}" if over else ""
+    spread = f" \N{PLUS-MINUS SIGN} the upper part of their 95 % interval over {' or '.join(over)}" if over else ""
     if any(row.p99_ms_high is not None for row, _ in rows):
         spread += f"; {_P99_INTERVAL.head} is that of the p99"
     counts = " or ".join(map(str, repeats))
-    return f"{known} Rates are means of {counts} repeats{spread}; counts are sums.{discarded}"
+    return f"{known} Rates are geometric means of {counts} repeats{spread}; counts are sums.{discarded}"
 
 
 def _words(name: str) -> str:

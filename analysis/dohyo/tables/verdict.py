@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dohyo.evidence.rows import PROBE
-from dohyo.summary.comparison import Key
-from dohyo.summary.ranking import UNITS, Contest, contests, decisive, ratio
-from dohyo.summary.results import Pair, Summary, single
+from dohyo.figures import milliseconds, rate
+from dohyo.metrics import METRICS
+from dohyo.summary.comparison import Key, figures, is_paced
+from dohyo.summary.ranking import UNITS, Contest, contests, decisive, distance, phases_of
+from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Trust, judged
-from dohyo.tables.comparison_table import samples_words, times
+from dohyo.tables.comparison_table import figure, samples_words, times
 
 
 @dataclass(frozen=True)
@@ -33,72 +35,116 @@ def verdict(summary: Summary) -> Verdict:
     if not found:
         brief = sentence = _nothing_to_compare(summary)
     elif len(found) == 1:
-        brief, sentence = _shortened(summary, found[0]), _one(summary, found[0])
+        words = _Words(summary, found[0])
+        brief, sentence = words.brief, f"{words.full} ({words.numbers}{_over(found)})."
     else:
         brief = _several(summary, found)
-        units = " or ".join(dict.fromkeys(_unit(summary, _key(nearest)) for nearest, *_ in found))
+        units = " or ".join(dict.fromkeys(_unit(summary, _key(contest.nearest)) for contest in found))
         sentence = f"{brief} ({units}{_over(found)})."
     return Verdict(sentence, brief.rstrip("."), judged(summary))
 
 
-def _shortened(summary: Summary, contest: Contest) -> str:
-    """Of the best and the second alone."""
-    system = {trial.name: trial.system for trial in summary.compared}
-    first = contest[0]
-    return f"{_tied(contest)}{system[first.of]} was {times(first)} as fast as {system[first.to]}{_noise(contest)}"
+class _Words:
+    """The answer of one contest in words: who won or, if nobody did, who cannot be told apart."""
 
+    def __init__(self, summary: Summary, contest: Contest) -> None:
+        self.summary = summary
+        self.contest = contest
+        self.systems = {trial.name: trial.system for trial in summary.compared}
+        self.key = _key(contest.nearest)
+        self.best = self.systems[contest.nearest.of]
+        self.is_latency = METRICS[contest.nearest.figure].less_is_better
 
-def _tied(contest: Contest) -> str:
-    """That there is no winner, where there is none: nobody can tell who it is, or yet, or all are alike."""
-    if contest[0].is_unclear:
-        return "Cannot tell: "
-    if contest[0].tie is None:
-        return "Preliminary: "
-    return "A tie: " if all(pair.tie for pair in contest) else ""
+    @property
+    def brief(self) -> str:
+        """Without numbers other than ratios; of a winner against the second only."""
+        return self._won(self.contest.pairs[:1]) if self._has_winner else self._open
 
+    @property
+    def full(self) -> str:
+        """Against all others."""
+        return self._won(self.contest.pairs) if self._has_winner else self._open
 
-def _one(summary: Summary, contest: Contest) -> str:
-    trials = {trial.name: trial for trial in summary.compared}
-    key = _key(contest[0])
-    rates = {
-        trials[name].system: decisive(summary, trials[name])[key]
-        for name in [contest[0].of, *(pair.to for pair in contest)]
-    }
-    tied = _tied(contest)
-    said = [
-        f"{times(pair)}{f' ({_inside(pair)})' if pair.tie and not tied else ''} as fast as {trials[pair.to].system}"
-        for pair in contest
-    ]
-    best, *_ = rates
-    numbers = ", ".join(f"{system} {each}" for system, each in rates.items())
-    sentence = f"{tied}{best} was {_listed(said)}{_noise(contest)}"
-    return f"{sentence} ({numbers} {_unit(summary, key)}{_over([contest])})."
+    @property
+    def numbers(self) -> str:
+        """Such as "cassandra 1,200, hbase 1,000 records/s"."""
+        trials = {trial.name: trial for trial in self.summary.compared}
+        names = [self.contest.nearest.of, *(pair.to for pair in self.contest.pairs)]
+        if self.is_latency:
+            key = self.key
+            values = [milliseconds(getattr(figures(trials[name], percentiles=[key[2]])[key], key[2])) for name in names]
+        else:
+            values = [str(decisive(self.summary, trials[name])[self.key]) for name in names]
+        said = ", ".join(f"{self.systems[name]} {each}" for name, each in zip(names, values, strict=True))
+        return f"{said} {_unit(self.summary, self.key)}"
 
+    @property
+    def _has_winner(self) -> bool:
+        return self.contest.is_won or self.contest.is_preliminary
 
-def _inside(pair: Pair) -> str:
-    return "cannot tell" if pair.is_unclear else "a tie"
+    def _won(self, pairs: Sequence[Pair]) -> str:
+        head = "Preliminary: " if self.contest.is_preliminary else ""
+        if self.is_latency:
+            ratios = [f"{times(pair)} that of {self.systems[pair.to]}" for pair in pairs]
+            return f"{head}{figure(self.contest.nearest)} of {self.best} was {_listed(ratios)}{_noise(pairs)}"
+        ratios = [f"{times(pair)} as fast as {self.systems[pair.to]}" for pair in pairs]
+        return f"{head}{self.best} was {_listed(ratios)}{_noise(pairs)}"
+
+    @property
+    def _open(self) -> str:
+        """No winner: the systems that cannot be told apart, then the others with the ratio of theirs to the best."""
+        of = f" in {figure(self.contest.nearest)}" if self.is_latency else ""
+        unclear, alike = (
+            [pair for pair in self.contest.pairs if pair.tie and pair.is_unclear == wide] for wide in (True, False)
+        )
+        parts = []
+        if unclear:
+            parts.append(f"Cannot tell {self.best} from {self._names(unclear)}{of}: {self._ratios(unclear)}")
+        if alike:
+            names = _listed([self.best, *(self.systems[pair.to] for pair in alike)])
+            parts.append(f"{'No' if not parts else 'no'} difference between {names}{of}: {self._ratios(alike)}, a tie")
+        for tie, words in ((False, "higher" if self.is_latency else "slower"), (None, "preliminary")):
+            if pairs := [pair.inverse for pair in self.contest.pairs if pair.tie is tie]:
+                be = "was" if len(pairs) == 1 else "were"
+                systems, ratios = [self.systems[pair.of] for pair in pairs], [times(pair) for pair in pairs]
+                said = f"{_listed(systems)} {be} {words}: {_listed(ratios)}"
+                parts.append(f"{said}, as {without_interval(pairs)} has no interval" if tie is None else said)
+        return "; ".join(parts)
+
+    def _names(self, pairs: Sequence[Pair]) -> str:
+        return " or ".join(self.systems[pair.to] for pair in pairs)
+
+    def _ratios(self, pairs: Sequence[Pair]) -> str:
+        return ", ".join(times(pair) for pair in pairs)
 
 
 def _several(summary: Summary, found: Sequence[Contest]) -> str:
     system = {trial.name: trial.system for trial in summary.compared}
+    preliminary = [contest.nearest for contest in found if contest.is_preliminary]
+    every = len(preliminary) == len(found)
     won: dict[str, list[Pair]] = {}
-    preliminary = [nearest for nearest, *_ in found if nearest.tie is None]
-    for nearest, *_ in found:
-        if nearest.tie is False or len(preliminary) == len(found):
-            won.setdefault(system[nearest.of], []).append(nearest)
+    for contest in found:
+        if contest.is_won or every:
+            won.setdefault(system[contest.nearest.of], []).append(contest.nearest)
+    latencies = any(METRICS[contest.nearest.figure].less_is_better for contest in found)
+    best = "had the lowest latency" if latencies else "was the fastest"
     parts = []
     for name, pairs in sorted(won.items(), key=lambda item: -len(item[1])):
-        ratios = " to ".join(dict.fromkeys(times(pair) for pair in (min(pairs, key=ratio), max(pairs, key=ratio))))
-        parts.append(f"{name} was the fastest in {len(pairs)} of {len(found)} comparisons, {ratios} the second")
-    unclear = sum(nearest.is_unclear for nearest, *_ in found)
-    if ties := sum(nearest.tie is True for nearest, *_ in found) - unclear:
-        parts.append(f"{ties} of {len(found)} {'was a tie' if ties == 1 else 'were ties'}")
+        ends = (min(pairs, key=distance), max(pairs, key=distance))
+        ratios = " to ".join(dict.fromkeys(times(pair) for pair in ends))
+        parts.append(f"{name} {best} in {len(pairs)} of {len(found)} comparisons, {ratios} the second")
+    unclear = sum(contest.is_unclear for contest in found)
+    ties = sum(not contest.is_won and not contest.is_unclear and not contest.is_preliminary for contest in found)
+    if ties:
+        parts.append(f"no difference in {ties} of {len(found)} (ties)")
     if unclear:
         parts.append(f"{unclear} of {len(found)} cannot be told")
-    if len(preliminary) == len(found):
+    if every:
         return f"Preliminary: {'; '.join(parts)}{_noise(preliminary)}"
     if preliminary:
-        parts.append(f"{len(preliminary)} of {len(found)} preliminary, as {single(preliminary)} has no interval")
+        parts.append(
+            f"{len(preliminary)} of {len(found)} preliminary, as {without_interval(preliminary)} has no interval"
+        )
     return "; ".join(parts)
 
 
@@ -106,7 +152,7 @@ def _noise(pairs: Sequence[Pair]) -> str:
     """A sentence on comparisons without an interval."""
     unknown = [pair for pair in pairs if pair.tie is None]
     which = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
-    return f"; {single(unknown)} has no interval{which}" if unknown else ""
+    return f"; {without_interval(unknown)} has no interval{which}" if unknown else ""
 
 
 def _key(pair: Pair) -> Key:
@@ -121,7 +167,7 @@ def _unit(summary: Summary, key: Key) -> str:
 
 def _over(contests: Sequence[Contest]) -> str:
     """The samples of the intervals, if there are any."""
-    pairs = [pair for contest in contests for pair in contest if pair.low is not None]
+    pairs = [pair for contest in contests for pair in contest.pairs if pair.low is not None]
     return (
         f"; 95\N{NO-BREAK SPACE}% intervals over {samples_words((pair.sampled, pair.samples) for pair in pairs)}"
         if pairs
@@ -142,6 +188,13 @@ def _nothing_to_compare(summary: Summary) -> str:
     if not measured:
         return "No system has valid numbers: there is no winner."
     systems = list(dict.fromkeys(system for system, _, _ in measured))
+    targets = [phase for phase in phases_of(summary) if is_paced(summary.compared, phase)]
+    empty = {system for system, each, _ in measured if not each.mean}
+    if len(systems) > 1 and len(empty) + 1 >= len(systems):
+        return f"{_listed(sorted(empty))} found and wrote not one record: there is nothing to compare."
+    if len(systems) > 1 and targets:
+        said = ", ".join(f"{system} {rate(each.mean)} {unit}" for system, each, unit in measured)
+        return f"A target rate was set, and not all systems reached the same one: nothing is ranked ({said})."
     if len(systems) > 1:
         return f"{', '.join(systems)} were not measured at the same point: there is nothing to compare."
     ordered = sorted((each for _, each, _ in measured), key=lambda each: each.mean)

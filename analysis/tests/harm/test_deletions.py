@@ -22,7 +22,7 @@ DELETIONS = re.compile(
 # By file the lines that may match, each with a part of it, and why.
 PLACES = {
     # It checks the mark.
-    "ansible/plugins/module_utils/ours.py": ["os.rmdir(folder)", "shutil.rmtree(path)"],
+    "ansible/plugins/module_utils/ours.py": ["os.rmdir(at)", "shutil.rmtree(path)"],
     # Devices that module host_devices calls empty, or ours.
     "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
     "ansible/roles/host/tasks/release.yml": [
@@ -42,10 +42,10 @@ PLACES = {
         'blkdiscard -z "$part"',
         'wipefs --all --quiet "$device"',
     ],
-    # Folders of their own below .dohyo of the checkout.
-    "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$to.part"'],
-    "ansible/systems/hbase/tasks/install.yml": ["rm -r jar"],
-    "ansible/systems/aerospike/tasks/install.yml": ['rm -rf -- "$FOLDER/unpacked"'],
+    # Folders of mktemp below .dohyo of the checkout.
+    "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$part"', 'rm -rf -- "$unpacked"'],
+    "ansible/systems/hbase/tasks/install.yml": ['rm -rf -- "$jar"'],
+    "ansible/systems/aerospike/tasks/install.yml": ['rm -rf -- "$unpacked"'],
     # If it is empty.
     "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
     # Folders of mktemp.
@@ -56,15 +56,15 @@ PLACES = {
     # The testbed's own folder in the checkout.
     "ansible/testbed/image.sh": ['-- "$image"', '-- "$image.tmp"'],
     "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
-    # After a look at the mark; what Maven made, and what it makes again; a folder of its own in .setup.
+    # After a look at the mark; what Maven made, and what it makes again; a folder of mktemp in .setup.
     "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
     # Accounts of servers that were just made.
     "ansible/systems/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java": ["DROP ROLE IF EXISTS"],
     # Names that would end a statement, for the contract.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
-    # Below dohyo_home, once what a trial has made on an attached system is gone.
-    "ansible/tasks/detach.yml": ['rm -rf -- "${script%/remove}"'],
+    # Below dohyo_home, once what a trial has made on an attached system is gone; if it is empty.
+    "ansible/tasks/detach.yml": ['rmdir --ignore-fail-on-non-empty -- "$folder"'],
     # A trial's own place on an attached system, after a look at the mark of each table in it.
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/AttachedCql.java": ["DROP KEYSPACE"],
     "ycsb-bindings/hbase/src/main/java/dohyo/hbase/admin/AttachedHBase.java": [
@@ -74,8 +74,8 @@ PLACES = {
     ],
     "ycsb-bindings/mysql/src/main/java/dohyo/mysql/admin/AttachedMysql.java": ["DROP DATABASE"],
     "ycsb-bindings/postgresql/src/main/java/dohyo/postgresql/admin/AttachedPostgresql.java": ["DROP DATABASE"],
-    # What it has noted of a run's faults, below dohyo_home/run. A folder of systemd's in /run, if it is empty.
-    "ansible/roles/service/files/fault": ["shutil.rmtree(folder)", "folder.rmdir()"],
+    # What it has noted of a run's faults, below dohyo_home/run, and a folder of systemd's in /run; if they are empty.
+    "ansible/roles/service/files/fault": ["folder.rmdir()"],
     # A new folder, while it is empty.
     "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }

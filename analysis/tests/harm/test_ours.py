@@ -178,7 +178,7 @@ def test_what_was_made_goes_and_what_was_there_stays(tmp_path: Path) -> None:
     assert list((tmp_path / "disk").iterdir()) == []
     assert not ours.remove(data, MINE)
     # One that was there and empty is emptied, and stays.
-    assert ours.claim(str(tmp_path / "disk"), mark(), MINE)
+    assert ours.claim(str(tmp_path / "disk"), mark(experiment="/r/raw/01"), MINE)
     (tmp_path / "disk" / "x").mkdir()
     assert ours.remove(str(tmp_path / "disk"), MINE)
     assert list((tmp_path / "disk").iterdir()) == []
@@ -192,7 +192,7 @@ def test_parents_with_something_of_others_stay(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["theirs"]
 
 
-def test_links_in_ours_go_and_what_they_name_stays(tmp_path: Path) -> None:
+def test_links_in_ours_go_others_stay_and_so_does_what_they_name(tmp_path: Path) -> None:
     theirs = shop(tmp_path / "theirs")
     mine = tmp_path / "mine"
     ours.claim(str(mine), mark(), MINE)
@@ -204,14 +204,15 @@ def test_links_in_ours_go_and_what_they_name_stays(tmp_path: Path) -> None:
     before = digest(theirs)
     with pytest.raises(ours.NotOursError, match="is a symbolic link"):
         ours.remove_inside(str(mine), "secret/shop", MINE)
-    assert sorted(ours.remove_inside(str(mine), "run/mysql*", MINE)) == [
-        str(mine / "run/mysql"),
-        str(mine / "run/mysql-1"),
-    ]
+    with pytest.raises(ours.NotOursError, match=f"{mine}/run/mysql was not made by Dohyo"):
+        ours.remove_inside(str(mine), "run/mysql*", MINE)
+    assert ours.remove_inside(str(mine), "run/mysql-*", MINE) == [str(mine / "run/mysql-1")]
     assert digest(theirs) == before
-    ours.remove(str(mine), MINE)
+    stayed: list[str] = []
+    ours.remove(str(mine), MINE, foreign=stayed)
     assert digest(theirs) == before
-    assert not mine.exists()
+    assert sorted(digest(mine)) == [mine / "run", mine / "run/mysql", mine / "secret"]
+    assert [reason.partition(" ")[0] for reason in stayed] == [f"{mine}/run/mysql", f"{mine}/secret"]
 
 
 def test_the_named_folder_may_be_reached_through_a_link(tmp_path: Path) -> None:

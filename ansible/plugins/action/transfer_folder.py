@@ -27,8 +27,8 @@ from ansible.errors import AnsibleActionFail
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from in_process import InProcess
 
-# In every archive: its contents, as `sha256sum` writes and checks it. Its own digest is that of the folder.
-MANIFEST = ".sha256"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "module_utils"))
+from ours import MANIFEST
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -36,7 +36,7 @@ def files_of(folder: Path) -> list[Path]:
 
     :raises AnsibleActionFail: for a link out of the folder, as a JDK's archive may have one to a file of this machine
     """
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     whole = folder.resolve()
     for path in found:
         if path.is_symlink() and not path.resolve().is_relative_to(whole):
@@ -53,6 +53,18 @@ def manifest_of(folder: Path) -> str:
         with path.open("rb") as file:
             lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.relative_to(folder)}\n")
     return "".join(lines)
+
+
+def seal(folder: Path) -> None:
+    """Writes a new folder's manifest into it, by which its removal tells our files from others that are put there."""
+    if not (folder / MANIFEST).exists():
+        new = folder / f"{MANIFEST}.{os.getpid()}"
+        # Of a link, which may lead to a folder or nowhere, nobody verifies the contents.
+        links = [path for path in sorted(folder.rglob("*")) if path.is_symlink() and not path.is_file()]
+        new.write_text(
+            manifest_of(folder) + "".join(f"{'0' * 64}  {path.relative_to(folder)}\n" for path in links), "utf-8"
+        )
+        new.rename(folder / MANIFEST)
 
 
 def state_of(folder: Path) -> str:
@@ -125,10 +137,12 @@ class ActionModule(InProcess):
             if self._task.check_mode:  # an earlier task would have made it
                 return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which is not there yet\n"}]}
             raise AnsibleActionFail(f"{src}: no such folder on the control machine")
+        control = self._templar.template(task_vars["dohyo_control"])
+        if not self._task.check_mode and source.resolve().is_relative_to(Path(control).resolve()):
+            seal(source)
+        archives = Archives(Path(control) / "archives", source)
         if self._connection.transport == "local" and os.path.realpath(src) == os.path.realpath(dest):
             return {"changed": False, "files": 0}
-        control = self._templar.template(task_vars["dohyo_control"])
-        archives = Archives(Path(control) / "archives", source)
         manifest = archives.manifest()
         digest = hashlib.sha256(manifest.encode()).hexdigest()
         there = self._on_host(task_vars, step="look", folder=dest)

@@ -4,6 +4,9 @@ A name proves nothing: a site's own database may lie in a folder that is called 
 or a trial makes, or takes over empty, gets a file ``.dohyo`` that says whose it is. A folder that is not empty and has
 none, or that of another deployment, is never written to and never removed. Symbolic links below the folder that the
 user has named are never followed, and no mount is ever crossed.
+
+A marked folder may hold files of others, too. MADE lists what we make in it. Nothing is removed together with a folder
+that holds anything else, at any depth.
 """
 
 from __future__ import annotations
@@ -26,6 +29,43 @@ PLAYBOOK = "../.venv/bin/ansible-playbook"
 DEPLOYMENT = "[0-9a-f]{12}"
 # A mark or a note has a few hundred bytes; anything larger is not one.
 _LONGEST = 64 * 1024
+# In a folder of copied files: a line for each of them, as `sha256sum` writes and checks it.
+MANIFEST = ".sha256"
+# The folders of ansible/systems.
+ROLES = ("aerospike", "cassandra", "hbase", "mysql", "postgresql", "scylla")
+# What we make in a marked folder, by the kind of the folder. Each word is the path of a file, whose names may be
+# patterns; ROLE is each of ROLES. A path that ends with `/` is a folder alone, one with `/**` a folder in which our
+# programs write what they like, one with `/=` a folder whose MANIFEST lists what is ours. The folders above a path are
+# ours as well. Anything else is somebody's: it stays, and so do the folders that it is in.
+MADE = {
+    "home": """
+        trial-under-way  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
+        bin/agent  bin/fault  bin/host-metrics  bin/service
+        archives/*.lock  archives/*.new  archives/*.sha256  archives/*.zip  packages/ROLE/*/*  tls/*/ca.key  tls/*/*.pem
+        bundle/ROLE/=  bundle/ROLE.new/**  bundle/ROLE.old/**
+        install/maven.log  install/jdk/[0-9]*/=  install/jdk/[0-9]*.new/**  install/jdk/[0-9]*.old/**
+        install/hbase-native/*/.sha256  install/hbase-native/*/jar.*/**  install/hbase-native/*/*/libhadoop.so
+        install/hbase-native/*.new/**  install/hbase-native/*.old/**
+        install/ROLE/*/lib/=  install/ROLE/*/lib.*/**  install/ROLE/*/server/=  install/ROLE/*/server.*/**
+        install/ROLE/*/pom.xml  install/ROLE/*/resolved-*  install/ROLE/*/target/**  install/ROLE/*/jar*/**
+        install/ROLE/*/${project.basedir}/**
+        install/aerospike/*/asd  install/aerospike/*/package  install/aerospike/*/unpacked*/**
+        install/scylla/server/**  install/scylla/unpacked/**  install/scylla/scylla.yaml  install/scylla/[0-9a-f]*
+        attached/ROLE/connection.properties  attached/ROLE/made  attached/ROLE/remove
+        run/secret  run/slice  run/*.properties  run/ROLE/**  run/ROLE-*/**  run/client/**  run/client-*/**
+        run/agent/**  run/host-metrics/**  run/fault-*/**
+        client/hosts/*/host-metrics.log  client/hosts/*/metrics.jsonl.gz  client/load/*/**  client/*-[0-9]*/*/**
+        secret/tls/ca.pem  secret/tls/host.pem  secret/client-*.properties  secret/ROLE/**
+    """,
+    "data": "**",
+    "kept": "ROLE-*.json  ROLE-*/**",
+    "settings": "settings.json  time-services",
+    "inventory": "hosts.yml  known_hosts.txt  group_vars/all.yml  group_vars/database.yml",
+    "evidence": """
+        trial.json  state.json  ansible.log  events.jsonl  canary.json  conditions.json  settled.json  kept.json
+        counted.json  load/**  load-server/**  server/**  hosts/**  *-[0-9]*/**
+    """,
+}
 _SHOWN_ENTRIES = 4
 # By what people know the data folders of databases: name of an entry, and whose it is.
 _TELLTALES = [
@@ -179,7 +219,12 @@ def check(folder: str, deployment: str, beside: Collection[str] = ()) -> None:
 
 
 def claim(
-    folder: str, mark: dict[str, Any], deployment: str, beside: Collection[str] = (), *, dry: bool = False
+    folder: str,
+    mark: dict[str, Any],
+    deployment: str,
+    beside: Collection[str] = (),
+    *,
+    dry: bool = False,
 ) -> bool:
     """Make the folder, with its parents, or take an empty one over, and mark it; returns whether anything changed.
 
@@ -189,7 +234,10 @@ def claim(
     there = read_mark(folder)
     check(folder, deployment, beside)
     # The first folder that is made goes again with the last one; what was there before stays.
-    wanted = {**mark, "made": there.get("made", "") if there else _made_with(folder, deployment)}
+    wanted = {
+        **mark,
+        "made": there.get("made", "") if there else _made_with(folder, deployment),
+    }
     if {**wanted, "at": there.get("at")} == there:
         return False
     around = os.path.dirname(folder)
@@ -236,36 +284,176 @@ def _first_missing(folder: str) -> str:
     return missing
 
 
-def remove(folder: str, deployment: str, *, dry: bool = False) -> bool:
-    """Remove a folder of ours; returns whether there was anything. A folder that was there before us is emptied.
+class Rules:
+    """Tells what in a marked folder is ours."""
 
-    Raises NotOursError if it is somebody else's, or something is mounted in it; OSError if that is impossible.
+    def __init__(self, owner: str, mark: dict[str, Any]) -> None:
+        # Marks of older versions have no kind.
+        kind = mark.get("kind") or ("data" if mark.get("experiment") or mark.get("makes") else "home")
+        words = MADE.get(str(kind), "").split()
+        self._made = [
+            word.replace("ROLE", role).split("/") for word in words for role in (ROLES if "ROLE" in word else ("",))
+        ]
+        self._owner = owner
+        self._listed: dict[str, set[str] | None] = {}
+
+    def __contains__(self, names: tuple[str, ...]) -> bool:
+        """Whether the path of these names below the folder is ours."""
+        folder = stat.S_ISDIR(os.lstat(os.path.join(self._owner, *names)).st_mode)
+        if re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
+            return not folder
+        for *way, last in self._made:
+            if not all(map(fnmatch.fnmatchcase, names, way)):
+                continue
+            if len(names) <= len(way):
+                made = folder
+            elif last == "**":
+                made = True
+            elif last == "=":
+                made = self._lists(names, len(way))
+            else:
+                made = len(names) == len(way) + 1 and not folder and fnmatch.fnmatchcase(names[-1], last)
+            if made:
+                return True
+        return False
+
+    def _lists(self, names: tuple[str, ...], depth: int) -> bool:
+        """Whether the manifest in the folder of that depth lists a path. Without one, an installation is incomplete."""
+        folder = os.path.join(self._owner, *names[:depth])
+        if folder not in self._listed:
+            self._listed[folder] = listed(folder)
+        known = self._listed[folder]
+        return known is None or "/".join(names[depth:]) in known
+
+
+def listed(folder: str) -> set[str] | None:
+    """What is ours by the manifest of a folder, with the manifest and the folders on the way; None without a manifest.
+
+    Raises OSError if it cannot be read.
+    """
+    path = os.path.join(folder, MANIFEST)
+    if os.path.islink(path) or not os.path.isfile(path):
+        return None
+    known = {MANIFEST}
+    with open(path, encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            name = line.rstrip("\n").partition("  ")[2]
+            while name:
+                known.add(name)
+                name = name.rpartition("/")[0]
+    return known
+
+
+class Contents:
+    """What in a marked folder is ours, and what is not."""
+
+    def __init__(self, owner: str, mark: dict[str, Any]) -> None:
+        self.ours: list[str] = []  # paths that hold nothing else; a folder's mark comes last
+        self.foreign: list[str] = []  # by path what is not ours, and why
+        self._rules = Rules(owner, mark)
+        self._deployment = str(mark["deployment"])
+        self._mounts = set(mounts())
+        self._keeps_data = False
+
+    def sort(self, path: str, names: tuple[str, ...], rules: Rules | None = None) -> None:
+        """Sort a path with all that is in it; ``names`` lead there from the marked folder of the rules."""
+        rules = rules or self._rules
+        ours, foreign = len(self.ours), len(self.foreign)
+        try:
+            mark = read_mark(path) if stat.S_ISDIR(os.lstat(path).st_mode) else {}
+            if names and path in self._mounts:
+                self.foreign.append(f"{path} is a mount point, and what is mounted there is not ours; unmount it first")
+            elif mark:
+                self._sort_marked(path, mark, Rules(path, mark) if names else rules)
+            elif names in rules:
+                self._sort_entries(path, names, rules)
+            else:
+                self._sort_unknown(path, names, rules)
+        except OSError as error:
+            self.foreign.append(f"{path} cannot be read: {error.strerror}")
+        if len(self.foreign) == foreign:
+            self.ours[ours:] = [path]
+
+    def _sort_marked(self, path: str, mark: dict[str, Any], rules: Rules) -> None:
+        reason = why_not(path, self._deployment)
+        if not reason and (reason := unexpected(path)):
+            # It is still ours: the mark of the folder around it says by which id it can be removed.
+            self._keeps_data = True
+        if reason:
+            self.foreign.append(reason)
+            return
+        self._sort_entries(path, (), rules)
+        if not self._keeps_data:
+            self.ours.append(os.path.join(path, MARK))
+
+    def _sort_entries(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            for name in sorted(os.listdir(path)):
+                if names or name != MARK:
+                    self.sort(os.path.join(path, name), (*names, name), rules)
+
+    def _sort_unknown(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
+        """Data folders of ours may be in one that the user has named."""
+        made = [str(mark.get("made", "")) for mark in self._marks_below(path)]
+        if not any(first and (path + "/").startswith(first + "/") for first in made):
+            folder = stat.S_ISDIR(os.lstat(path).st_mode)
+            self.foreign.append(
+                (folder and why_not(path, self._deployment)) or f"{path} was not made by Dohyo; move it away"
+            )
+        if made:
+            self._sort_entries(path, names, rules)
+
+    def _marks_below(self, path: str) -> list[dict[str, Any]]:
+        found = []
+        for place, folders, files in os.walk(path):
+            found += [read_mark(place)] if MARK in files and read_mark(place) else []
+            folders[:] = [name for name in folders if os.path.join(place, name) not in self._mounts]
+        return found
+
+
+def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str] | None = None) -> list[str]:
+    """Remove a folder of ours; returns what was removed. A folder that was there before us is emptied.
+
+    What is not ours is added to ``foreign`` and stays, with the folders that it is in. Without such a list, raises
+    NotOursError and removes nothing. Raises that error for a folder that is somebody else's, and OSError if removing
+    is impossible.
     """
     check(folder, deployment)
     mark = read_mark(folder)
     if not mark:
-        return False
-    _refuse_mounts(folder, inside=False)
-    _refuse_below(folder, str(mark["deployment"]))
+        return []
+    contents = Contents(folder, mark)
+    contents.sort(folder, ())
+    _accept(contents, foreign)
     made = str(mark.get("made", ""))
-    if not dry:
-        names = [name for name in os.listdir(folder) if name != MARK]
+    if not dry and contents.ours != [folder]:
+        for path in contents.ours:
+            _delete(path)
+    elif not dry:
         # The mark is removed last, so that after an interruption the rest is still ours.
-        for name in [*names, MARK]:
+        for name in sorted(os.listdir(folder), key=lambda name: name == MARK):
             _delete(os.path.join(folder, name))
-        while made and (folder == made or folder.startswith(made + "/")):
+        at = folder
+        while made and (at == made or at.startswith(made + "/")):
             try:
-                os.rmdir(folder)
+                os.rmdir(at)
             except OSError as error:
                 if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
                     break
                 raise
-            folder = os.path.dirname(folder)
-    return True
+            at = os.path.dirname(at)
+    return contents.ours
 
 
-def remove_inside(owner: str, pattern: str, deployment: str, *, dry: bool = False) -> list[str]:
-    """Remove what matches a pattern, such as ``run/mysql-*``, in a folder of ours; returns the paths.
+def remove_inside(
+    owner: str,
+    pattern: str,
+    deployment: str,
+    *,
+    dry: bool = False,
+    foreign: list[str] | None = None,
+) -> list[str]:
+    """Remove what matches a pattern, such as ``run/mysql-*``, in a folder of ours; returns what was removed.
 
     Only the last part is a pattern. Raises like :func:`remove`, also if the owner carries no mark and is not empty.
     """
@@ -274,14 +462,15 @@ def remove_inside(owner: str, pattern: str, deployment: str, *, dry: bool = Fals
         raise NotOursError(f"{pattern!r} names nothing in {owner}")
     folder = path_of(owner, parent)
     found = [name for name in _names(folder) if fnmatch.fnmatchcase(name, last) and name != MARK]
-    if found:
-        check(os.path.realpath(owner), deployment)
-    paths = [os.path.join(folder, name) for name in found]
-    for path in paths:
-        _refuse_mounts(path, inside=True)
-        if not dry:
-            _delete(path)
-    return paths
+    if not found:
+        return []
+    check(os.path.realpath(owner), deployment)
+    return _remove_in(
+        os.path.realpath(owner),
+        [os.path.join(folder, name) for name in found],
+        foreign,
+        dry=dry,
+    )
 
 
 def remove_path(path: str) -> None:
@@ -291,20 +480,47 @@ def remove_path(path: str) -> None:
         while around != "/" and not os.path.islink(around):
             around = os.path.dirname(around)
             if read_mark(around):
-                _refuse_mounts(path, inside=True)
-                _delete(path)
+                _remove_in(around, [path], None)
                 return
         raise NotOursError(f"{path} is in no folder that carries Dohyo's mark; remove it yourself if nothing needs it")
 
 
-def _refuse_below(folder: str, deployment: str) -> None:
-    """Refuse a folder with one of another deployment in it, or with data that no trial has made."""
-    for place, folders, files in os.walk(folder):
-        if MARK in files:
-            reason = why_not(place, deployment) or unexpected(place)
-            if reason:
-                raise NotOursError(reason)
-        folders[:] = [name for name in folders if not os.path.islink(os.path.join(place, name))]
+def _remove_in(owner: str, paths: list[str], foreign: list[str] | None, *, dry: bool = False) -> list[str]:
+    contents = Contents(owner, read_mark(owner))
+    for path in paths:
+        contents.sort(path, tuple(os.path.relpath(path, owner).split("/")))
+    _accept(contents, foreign)
+    for path in () if dry else contents.ours:
+        _delete(path)
+    return contents.ours
+
+
+def _accept(contents: Contents, foreign: list[str] | None) -> None:
+    if foreign is None and contents.foreign:
+        raise NotOursError("; ".join(contents.foreign))
+    if foreign is not None:
+        foreign += contents.foreign
+
+
+def foreign_in(folder: str, deployment: str) -> list[str]:
+    """What in a folder of ours is not ours, or why the folder is not; empty for an empty folder, and where none is."""
+    found: list[str] = []
+    try:
+        remove(folder, deployment, dry=True, foreign=found)
+    except NotOursError as error:
+        return [str(error)]
+    return found
+
+
+def unlisted(folder: str) -> list[str]:
+    """Why a folder of copied files is not replaced: what in it the manifest does not list."""
+    known = listed(folder) or set()
+    return [
+        f"{os.path.join(place, name)} was not made by Dohyo; move it away"
+        for place, folders, files in os.walk(folder)
+        for name in sorted(folders + files)
+        if os.path.relpath(os.path.join(place, name), folder) not in known
+    ]
 
 
 def unexpected(folder: str) -> str:
@@ -339,12 +555,6 @@ def _delete(path: str) -> None:
         shutil.rmtree(path)  # works on file descriptors: a link that is put in its way is not followed
     else:
         os.unlink(path)
-
-
-def _refuse_mounts(path: str, *, inside: bool) -> None:
-    for place in mounts():
-        if place.startswith(path + "/") or (inside and place == path):
-            raise NotOursError(f"{place} is a mount point, and what is mounted there is not ours; unmount it first")
 
 
 def mounts() -> list[str]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.disks import kind_of, sysfs_of, text
-from ansible.module_utils.ours import NotOursError, decoded, path_of, shown, why_not
+from ansible.module_utils.ours import NotOursError, decoded, foreign_in, path_of, shown
 
 # What md keeps at the begin of a device; Dohyo's arrays have metadata of version 1, which have a name.
 MEMBER = "linux_raid_member"
@@ -364,12 +364,10 @@ def foreign_on(place: str, deployment: str) -> str:
         return f"{place} holds {', '.join(map(shown, others[:4]))}"
     try:
         data = path_of(place, "dohyo")
-        found = [
-            why_not(os.path.join(data, name), deployment) for name in (os.listdir(data) if os.path.isdir(data) else [])
-        ]
+        names = sorted(os.listdir(data)) if os.path.isdir(data) else []
+        return shown("; ".join(each for name in names for each in foreign_in(os.path.join(data, name), deployment)))
     except NotOursError as error:
         return str(error)
-    return shown("; ".join(filter(None, found)))
 
 
 def main() -> None:

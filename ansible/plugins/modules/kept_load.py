@@ -20,6 +20,7 @@ from ansible.module_utils.ours import (
     MARK,
     NotOursError,
     claim,
+    foreign_in,
     free_mb,
     new_mark,
     path_of,
@@ -80,7 +81,7 @@ class Disk:
         if read_mark(self.kept).get("experiment") != self.given["experiment"]:
             self.remove("*")
         mark = new_mark(self.given["deployment"], self.given["controller"])
-        claim(self.kept, {**mark, "experiment": self.given["experiment"]}, self.given["deployment"])
+        claim(self.kept, {**mark, "experiment": self.given["experiment"], "kind": "kept"}, self.given["deployment"])
         for name in os.listdir(self.kept):
             stem = name.removesuffix(".json")
             if name != MARK and not all(
@@ -111,6 +112,8 @@ class Disk:
     def keep(self) -> None:
         """Move the data away. Nothing of it counts before `certify`."""
         self.remove(f"{self.name}*")
+        if foreign := foreign_in(self.own, self.given["deployment"]):
+            raise NotOursError("; ".join(foreign))
         os.rename(self.own, self.load)
         if os.path.lexists(os.path.join(self.load, MARK)):
             os.unlink(os.path.join(self.load, MARK))

@@ -1,9 +1,10 @@
 """Ansible module: checks, marks or removes folders of ours; the only one that removes folders on a host.
 
 A folder is ours if it carries our mark (module_utils/ours.py). A folder that is not empty and has no mark, or that of
-another deployment, is refused: the message has its path, what seems to be in it, and the way out.
+another deployment, is refused: the message has its path, what seems to be in it, and the way out. So is the removal of
+a folder that holds something else than what we make in it.
 
-Returns ``problems`` (why folders are not ours to touch), ``removed`` (what was, or in check mode would be, removed) and
+Returns ``problems`` (what is not ours to touch, and why), ``removed`` (what was, or in check mode would be, removed) and
 ``deployment`` (whose mark it is).
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.ours import (
     DEPLOYMENT,
+    MADE,
     MARK,
     NotOursError,
     claim,
@@ -72,25 +74,28 @@ class Folders:
             raise NotOursError("; ".join(self.problems))
 
     def remove(self) -> None:
-        """Remove what is ours."""
-        for folder in self._folders:
-            try:
-                if not why_not(folder, self.deployment) and remove(folder, self.deployment, dry=self._dry):
-                    self.removed.append(folder)
-            except NotOursError as error:
-                if not self._given["leave"]:
-                    raise
-                self.problems.append(str(error))
-        for pattern in self._given["inside"]:
-            self.removed += remove_inside(self._home, pattern, self.deployment, dry=self._dry)
+        """Remove what is ours; without ``leave`` nothing, where anything else is with it."""
+        if self._dry or not self._given["leave"]:
+            self._remove(dry=True)
+        if not self._dry:
+            self._remove(dry=False)
         self.changed |= bool(self.removed)
+
+    def _remove(self, *, dry: bool) -> None:
+        foreign = self.problems if self._given["leave"] else None
+        self.removed = []
+        for folder in self._folders:
+            if not why_not(folder, self.deployment):
+                self.removed += remove(folder, self.deployment, dry=dry, foreign=foreign)
+        for pattern in self._given["inside"]:
+            self.removed += remove_inside(self._home, pattern, self.deployment, dry=dry, foreign=foreign)
 
     def claim(self) -> None:
         """Make and mark the folders."""
         own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
         self.deployment = self.deployment or own or secrets.token_hex(6)
         mark = new_mark(self.deployment, self._given["controller"])
-        mark |= {"experiment": self._given["experiment"], "makes": self._given["makes"]}
+        mark |= {key: self._given[key] for key in ("experiment", "makes", "kind")}
         for folder in self._folders:
             made = not os.path.lexists(folder)
             changed = claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
@@ -119,7 +124,9 @@ def main() -> None:
             # By path below each folder, patterns of the folders that a trial makes there; of a path that ends with a
             # slash, of files too. Anything else is somebody's data, and the folder is not removed.
             "makes": {"type": "dict", "default": {}},
-            # What is not ours is named in `problems` and left alone instead of failing.
+            # What of MADE (module_utils/ours.py) is in the folders; empty: `data` with an experiment, else `home`.
+            "kind": {"type": "str", "choices": ["", *MADE], "default": ""},
+            # What is not ours is named in `problems` and left alone instead of failing; what is ours beside it goes.
             "leave": {"type": "bool", "default": False},
             "controller": {"type": "dict", "default": {}},  # who marks the folders: the lookup `controller`
             "experiment": {"type": "str", "default": ""},  # the trial's evidence, for which the folders are

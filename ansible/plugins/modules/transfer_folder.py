@@ -7,10 +7,7 @@ import os
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import NotOursError, remove_path
-
-# In a pushed folder: a line for every file, as `sha256sum` writes and checks it.
-MANIFEST = ".sha256"
+from ansible.module_utils.ours import MANIFEST, NotOursError, remove_path, unlisted
 
 
 def read_manifest(folder: str) -> str:
@@ -45,7 +42,12 @@ def verify(folder: str, digest: str) -> None:
 
 
 def unpack(archive: str, folder: str, digest: str) -> int:
-    """Replace the folder by the archive's contents; returns the number of files. Raises ValueError for damage."""
+    """Replace the folder by the archive's contents; returns the number of files.
+
+    Raises ValueError for damage, and NotOursError where the folder holds a file that the last archive has not brought.
+    """
+    if foreign := unlisted(folder):
+        raise NotOursError("; ".join(foreign))
     new, old = f"{folder}.new", f"{folder}.old"
     for leftover in (new, old):
         remove_path(leftover)

@@ -1,0 +1,153 @@
+"""What puts a comparison of two experiments in doubt: reasons that `show` gives of one of them, and hosts that were not
+the same. docs/method.md#two-experiments has the rules.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dohyo.evidence import canary
+from dohyo.evidence.canary import Canary, CanaryFigure
+from dohyo.summary.comparison import target_of
+from dohyo.summary.results import ChangeVerdict, Summary, Trial
+from dohyo.summary.summary import UNSTEADY, notes_of
+from dohyo.summary.trust import judged
+
+# Reasons, by the beginning of their short form, that the comparison weighs in another way: by a figure, by an interval,
+# as a condition that must be equal, or as a trial without numbers.
+_WEIGHED = re.compile(
+    "no valid numbers|no records|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact"
+    "|p99 not compared"
+    "|unequal |too noisy|a preliminary|preliminary|hosts not the same|the hosts favoured|hosts differed"
+    "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
+    "|faults in the|lost or stale under|not read back under|stricter |scale |small data|clients on the servers' host"
+)
+# What the system itself did: that it does so no longer is no doubt.
+_OF_THE_SYSTEM = re.compile(r"collapsed|not steady$|changes of level")
+# Figures of the canary that every operation pays for.
+_COMPUTING = ("cpu_one", "cpu_all")
+_MOST_DRIFTS = 2
+_FIRST, _SECOND = "the first experiment", "the second experiment"
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A reason that holds of one of two experiments or of both, or a difference of their hosts.
+
+    :ivar holds: where: `before` and `after` alone, or in both; of hosts, between the two
+    :ivar verdict: "inconclusive" where figures of the system are in doubt because of it
+    """
+
+    system: str
+    point: dict[str, str]
+    holds: Literal["before", "after", "both", "between"]
+    text: str
+    verdict: ChangeVerdict | None = None
+
+
+def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> Iterator[Caution]:
+    """The reasons of a system at a point that no other part of the comparison weighs, each once."""
+    one, other = (
+        {reason.short: reason.text for reason in judged(_alone(summary, trial)).reasons}
+        for summary, trial in ((before, first), (after, second))
+    )
+    for short in one | other:
+        if _WEIGHED.match(short):
+            continue
+        if short in one and short in other:
+            doubt: ChangeVerdict | None = "inconclusive" if _is_worse(short, first, second) else None
+            yield Caution(first.system, first.point, "both", other[short], doubt)
+        elif short in other:
+            yield Caution(first.system, first.point, "after", other[short], "inconclusive")
+        else:
+            verdict: ChangeVerdict | None = None if _OF_THE_SYSTEM.match(short) else "inconclusive"
+            yield Caution(first.system, first.point, "before", one[short], verdict)
+
+
+def _is_worse(short: str, first: Trial, second: Trial) -> bool:
+    """Whether what a system did itself in both experiments was clearly more in the second one."""
+    if short == "not steady":
+        return any(
+            abs(math.log(trend)) > abs(math.log(first.trends.get(phase, 1.0))) + math.log(UNSTEADY)
+            for phase, trend in second.trends.items()
+            if target_of(second, phase) is None
+        )
+    counts = {"collapsed": lambda of: len(of.collapses), "changes of level": lambda of: len(of.level_changes)}
+    return short in counts and counts[short](second) > counts[short](first)
+
+
+def _alone(summary: Summary, trial: Trial) -> Summary:
+    """An experiment as if it had no other system and no other point."""
+    rounds = [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
+    others = {each.name for each in summary.trials} - {each.name for each in rounds}
+    return replace(
+        summary,
+        trials=rounds,
+        merged=[trial] if summary.merged else [],
+        comparisons=[],
+        unequal={},
+        notes=notes_of([trial], rounds),
+        warnings=[text for text in summary.warnings if not any(f"/{name}/" in text for name in others)],
+        canary=None,
+        precision=None,
+    )
+
+
+def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caution], list[float]]:
+    """Differences of the hosts before the trials of a system at a point, and how fast they computed after by before,
+    where that differs.
+
+    :param before: valid rounds of the one experiment, at least one
+    :param after: those of the other
+    """
+    system, point = before[0].system, before[0].point
+    sides = [[trial.canary for trial in rounds if trial.canary] for rounds in (before, after)]
+    if not any(sides):
+        return [], []
+    if not all(sides):
+        which: Literal["before", "after"] = "after" if sides[0] else "before"
+        text = f"The hosts have no canary {which}, so that nobody can tell whether they were the same."
+        return [Caution(system, point, which, text, "inconclusive")], []
+    found = canary.compare({_FIRST: _usual(sides[0]), _SECOND: _usual(sides[1])})
+    if found is None:
+        text = "No host has a figure of the canary in both experiments: whether they are as fast is not known."
+        return [Caution(system, point, "between", text)], []
+    drifts = sorted(found.drifts, key=lambda drift: drift.figure not in _COMPUTING)
+    said = [f"Hosts were not the same: {drift.what}." for drift in drifts[:_MOST_DRIFTS]]
+    if (more := len(drifts) - _MOST_DRIFTS) > 0:
+        said.append(f"{more} other figures of the hosts were not the same either.")
+    if found.unsteady:
+        which_figures = ", ".join(found.unsteady)
+        said.append(f"Whether the hosts were the same is not known of {which_figures}: too unsteady to tell.")
+    computed = [
+        drift.value / drift.usual if drift.trial == _SECOND else drift.usual / drift.value
+        for drift in drifts
+        if drift.figure in _COMPUTING
+    ]
+    return [Caution(system, point, "between", text) for text in said], computed
+
+
+def _usual(canaries: Sequence[Canary]) -> Canary:
+    """The medians over the trials of one experiment."""
+    figures: dict[tuple[str, str, str | None], list[CanaryFigure]] = {}
+    for each in canaries:
+        for figure in each.figures:
+            figures.setdefault((figure.host, figure.name, figure.of), []).append(figure)
+    return Canary(
+        None,
+        [
+            replace(
+                found[0],
+                median=statistics.median(each.median for each in found),
+                low=statistics.median(each.low for each in found),
+                high=statistics.median(each.high for each in found),
+                slices=min(each.slices for each in found),
+            )
+            for found in figures.values()
+        ],
+    )

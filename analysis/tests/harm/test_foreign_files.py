@@ -1,0 +1,330 @@
+"""Files of others in every folder that we remove: all stay and are named, and what is ours beside them goes."""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dohyo.places import ANSIBLE
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
+sys.path.insert(0, str(ANSIBLE / "plugins"))
+import ansible.module_utils  # type: ignore[import-untyped]
+import ours  # type: ignore[import-not-found]
+from in_process import answer_of  # type: ignore[import-not-found]
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
+ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
+import host_devices  # type: ignore[import-not-found]  # noqa: E402
+
+MINE = "0123456789ab"
+# A value for each pattern that a folder of MADE has in its path.
+PATTERNS = [("*-[0-9]*", "run-1"), ("[0-9a-f]*", "0a1b"), ("[0-9]*", "17"), ("ROLE", "mysql"), ("*", "x")]
+# What playbooks remove in dohyo_home, with the roles' and the systems' names filled in.
+INSIDE = [
+    "client", "client/doctor-*", "run/mysql", "run/mysql-*", "run/mysql-innodb.properties", "secret/mysql",
+    "secret/client-host1.properties", "trial-under-way", "install/mysql/11.4.5", "install/jdk/17",
+    "install/aerospike/1", "install/scylla", "install/scylla/unpacked",
+]  # fmt: skip
+
+
+def sample(name: str) -> str:
+    if name == "**":
+        return name
+    for pattern, value in PATTERNS:
+        name = name.replace(pattern, value)
+    return name
+
+
+def make(owner: Path, kind: str) -> None:
+    """Makes a marked folder with one of everything that we make in one of that kind."""
+    mark = {"deployment": MINE, "kind": kind}
+    ours.claim(str(owner), mark, MINE)
+    for word in ours.MADE[kind].split():
+        *way, last = map(sample, word.split("/"))
+        folder = owner.joinpath(*way)
+        folder.mkdir(parents=True, exist_ok=True)
+        if last == "**":
+            (folder / "any/thing").mkdir(parents=True)
+            (folder / "any/thing/file").write_text("ours")
+        elif last == "=":
+            (folder / "below").mkdir()
+            (folder / "below/file").write_text("ours")
+            (folder / ours.MANIFEST).write_text("0  below/file\n")
+        elif last:
+            (folder / last).write_text("ours")
+    if kind == "home":
+        for role in ours.ROLES:
+            make(owner / "data/dohyo" / role, "data")
+        make(owner / "data/dohyo/kept", "kept")
+
+
+def is_free(owner: Path, folder: Path) -> bool:
+    """Whether our programs write what they like in a folder, by a path with `/**`."""
+    return "any" in folder.relative_to(owner).parts or (folder / "any").exists()
+
+
+def folders(owner: Path) -> list[Path]:
+    """Every folder below one, and itself, in which we know what we make."""
+    found = [owner, *(path for path in sorted(owner.rglob("*")) if path.is_dir())]
+    return [folder for folder in found if not is_free(owner, folder)]
+
+
+def put(folder: Path, kind: str, name: str) -> Path:
+    path = folder / name
+    if kind == "file":
+        path.write_text("precious")
+    elif kind == "link":
+        path.symlink_to("/nowhere")
+    elif folder.name in ("load", "run-1"):  # Any folder there may be that of a host's client.
+        path.write_text("precious")
+    else:
+        (path / "below").mkdir(parents=True)
+        (path / "below/data.db").write_text("precious")
+    return path
+
+
+def everything(owner: Path) -> dict[Path, str]:
+    return {
+        path: path.read_text() if path.is_file() else f"link {path.readlink()}" if path.is_symlink() else "folder"
+        for path in owner.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(ours.MADE))
+def test_one_of_everything_that_we_make_goes_without_a_trace(kind: str, tmp_path: Path) -> None:
+    owner = tmp_path / "owner"
+    make(owner, kind)
+    assert ours.remove(str(owner), MINE) == [str(owner)]
+    assert not owner.exists()
+
+
+@pytest.mark.parametrize("kind", sorted({*ours.MADE} - {"data"}))
+def test_files_of_others_in_every_folder_at_once_all_stay(kind: str, tmp_path: Path) -> None:
+    owner = tmp_path / "owner"
+    make(owner, kind)
+    placed = [put(folder, "folder", "theirs") for folder in folders(owner)]
+    theirs = [path if path.is_file() else path / "below/data.db" for path in placed]
+    assert len(theirs) > (30 if kind == "home" else 0)
+    before = everything(owner)
+    with pytest.raises(ours.NotOursError):
+        ours.remove(str(owner), MINE)
+    assert everything(owner) == before
+    said: list[str] = []
+    ours.remove(str(owner), MINE, foreign=said)
+    assert sorted(path for path in everything(owner) if path.is_file()) == sorted(theirs)
+    assert len(said) == len(theirs)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_is_removed_others_stay_and_are_named(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        owner = Path(made).resolve() / "owner"
+        kind = data.draw(st.sampled_from(["home", "home", "home", "kept", "evidence", "inventory", "settings"]))
+        make(owner, kind)
+        places = folders(owner)
+        theirs = [
+            put(places[at % len(places)], what, f"{name}{number}")
+            for number, (at, what, name) in enumerate(
+                data.draw(
+                    st.lists(
+                        st.tuples(
+                            st.integers(0, 10_000),
+                            st.sampled_from(["file", "link", "folder"]),
+                            st.sampled_from(["notes", ".hidden", "a b", "new\nline", "x.jar ", "mysql.bak", "*"]),
+                        ),
+                        max_size=5,
+                    )
+                )
+            )
+        ]
+        own = everything(owner).keys() - {below for path in theirs for below in [path, *path.rglob("*")]}
+        before = everything(owner)
+        said: list[str] = []
+        leave = data.draw(st.booleans())
+        pattern = data.draw(st.sampled_from(["", *INSIDE])) if kind == "home" else ""
+        try:
+            if pattern:
+                ours.remove_inside(str(owner), pattern, MINE, foreign=said if leave else None)
+            else:
+                ours.remove(str(owner), MINE, foreign=said if leave else None)
+        except ours.NotOursError as error:
+            assert not leave
+            said.append(str(error))
+            assert everything(owner) == before
+        after = everything(owner)
+        # All others are as they were, and each that could have gone along was named.
+        for path in theirs:
+            for each in [path, *(below for below in before if path in below.parents)]:
+                assert after[each] == before[each]
+            if not pattern:
+                assert any(str(path) in reason for reason in said)
+        # What is ours has gone, but for the folders that others are in.
+        if not pattern and (leave or not theirs):
+            assert {path for path in own & after.keys() if not path.is_dir()} == set()
+            assert all(any(path in other.parents for other in theirs) for path in own & after.keys())
+
+
+def test_the_folder_of_the_issue(tmp_path: Path) -> None:
+    home = tmp_path / ".dohyo"
+    make(home, "home")
+    (home / "data/dohyo/cassandra-backup").mkdir()
+    theirs = [home / name for name in ("data/dohyo/cassandra-backup/data.db", "data/foreign/x", "mynotes.txt")]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    said: list[str] = []
+    removed = ours.remove(str(home), MINE, dry=True, foreign=said)
+    assert removed == ours.remove(str(home), MINE, foreign=[])
+    assert str(home / "install") in removed
+    assert sorted(path for path in home.rglob("*") if path.is_file()) == sorted(theirs)
+    assert [re.match(r"\S+", reason)[0] for reason in said] == [  # type: ignore[index]
+        str(home / name) for name in ("data/dohyo/cassandra-backup", "data/foreign", "mynotes.txt")
+    ]
+
+
+def test_a_database_with_data_of_others_stays_whole_with_the_mark_around_it(tmp_path: Path) -> None:
+    home = tmp_path / ".dohyo"
+    make(home, "home")
+    data = home / "data/dohyo/mysql"
+    mark = json.loads((data / ".dohyo").read_text())
+    (data / ".dohyo").write_text(json.dumps({**mark, "makes": {"any": ["thing"]}}))
+    (data / "any/shop").mkdir()
+    before = everything(data)
+    said: list[str] = []
+    ours.remove(str(home), MINE, foreign=said)
+    assert everything(data) == before
+    assert [data / "any/shop", *said] == [data / "any/shop", *[s for s in said if f"{data}/any/shop was not made" in s]]
+    # By its id what is left can be removed, and nothing more is to be done.
+    assert ours.read_mark(str(home))["deployment"] == MINE
+    assert ours.remove(str(home), MINE, foreign=[]) == []
+
+
+def test_data_folders_that_a_user_has_put_into_ours_go_and_their_parents_stay(tmp_path: Path) -> None:
+    home = tmp_path / ".dohyo"
+    make(home, "home")
+    (home / "disks").mkdir()
+    make(home / "disks/dohyo/mysql", "data")
+    make(home / "made/by/us/dohyo/mysql", "data")
+    said: list[str] = []
+    ours.remove(str(home), MINE, foreign=said)
+    assert [path.name for path in home.rglob("*")] == ["disks"]
+    assert len(said) == 1
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads all")
+    home = tmp_path / "home"
+    make(home, "home")
+    (home / "run/mysql").chmod(0)
+    said: list[str] = []
+    ours.remove(str(home), MINE, foreign=said)
+    (home / "run/mysql").chmod(0o755)
+    assert said == [f"{home}/run/mysql cannot be read: Permission denied"]
+
+
+# ---- The lists name what playbooks make and remove -------------------------------------------------------------------
+
+
+def test_the_roles_are_the_folders_of_the_systems() -> None:
+    assert sorted(path.name for path in (ANSIBLE / "systems").iterdir() if path.is_dir()) == sorted(ours.ROLES)
+
+
+def paths_inside() -> Iterator[tuple[str, str]]:
+    """The paths that playbooks remove in dohyo_home and dohyo_control, with the file that does it."""
+    for file in sorted(ANSIBLE.rglob("*.yml")):
+        text = file.read_text("utf-8")
+        for match in re.finditer(r"inside: \[(.*)\]", text):
+            for word in re.findall(r'"([^"]*)"|([\w./-]+)', match[1]):
+                path = re.sub(r"{{ *(\w*).*?}}", lambda found: FILLED.get(found[1], "mysql"), "".join(word))
+                yield str(file.relative_to(ANSIBLE)), path
+
+
+FILLED = {
+    "inventory_hostname": "host1", "collect_note": "trial-under-way", "system_install": "install/mysql/1",
+    "jdk_major": "17", "service_jars_version": "1",
+}  # fmt: skip
+
+
+def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> None:
+    make(tmp_path / "home", "home")
+    rules = ours.Rules(str(tmp_path / "home"), {"kind": "home"})
+    found = list(paths_inside())
+    assert len(found) > 10
+    for file, path in found:
+        *way, last = path.replace("*", "x-1").split("/")
+        place = (tmp_path / "home").joinpath(*way, last)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.exists():
+            place.touch() if last.endswith(".properties") else place.mkdir()
+        assert (*way, last) in rules, f"{file} removes {path}, which MADE in module_utils/ours.py does not have"
+
+
+# ---- The modules ----------------------------------------------------------------------------------------------------
+
+
+def module(name: str, **arguments: object) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(
+        answer_of(ANSIBLE / f"plugins/modules/{name}.py", {**arguments, "_ansible_check_mode": False})
+    )
+    return answer
+
+
+def test_the_module_refuses_before_it_removes_anything(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    make(home, "home")
+    (home / "client/notes").touch()
+    before = everything(home)
+    answer = module("owned", state="absent", deployment=MINE, home=str(home), inside=["run/mysql", "client"])
+    assert (answer.get("failed"), str(answer["msg"])) == (
+        True,
+        f"{home}/client/notes was not made by Dohyo; move it away",
+    )
+    assert everything(home) == before
+    answer = module("owned", state="absent", deployment=MINE, home=str(home), inside=["client"], leave=True)
+    assert answer["problems"] == [f"{home}/client/notes was not made by Dohyo; move it away"]
+    assert sorted((home / "client").rglob("*")) == [home / "client/notes"]
+
+
+def test_an_installation_with_a_file_of_others_is_not_replaced(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    make(home, "home")
+    lib = home / "install/mysql/x/lib"
+    (lib / "theirs.jar").touch()
+    before = everything(home)
+    answer = module("transfer_folder", step="unpack", folder=str(lib), archive="/nowhere", digest="0")
+    assert (answer.get("failed"), f"{lib}/theirs.jar was not made by Dohyo" in str(answer["msg"])) == (True, True)
+    assert everything(home) == before
+
+
+def test_a_load_is_not_kept_with_data_of_others(tmp_path: Path) -> None:
+    own = tmp_path / "disk/dohyo/mysql"
+    ours.claim(str(own), {"deployment": MINE, "experiment": "/r", "makes": {"data": ["ycsb"]}}, MINE)
+    (own / "data/shop").mkdir(parents=True)
+    asked = {"data": [str(tmp_path / "disk")], "role": "mysql", "load": "0123456789abcdef", "experiment": "/r"}
+    module("kept_load", state="found", deployment=MINE, **asked)
+    answer = module("kept_load", state="kept", deployment=MINE, trial="01-mysql", **asked)
+    assert f"{own}/data/shop was not made by a trial" in str(answer["msg"])
+    assert (own / "data/shop").is_dir()
+    (tmp_path / "disk/dohyo/kept/notes.txt").touch()
+    answer = module("kept_load", state="found", deployment=MINE, **asked)
+    assert f"{tmp_path}/disk/dohyo/kept/notes.txt was not made by Dohyo" in str(answer["msg"])
+    assert (tmp_path / "disk/dohyo/kept/notes.txt").exists()
+
+
+def test_a_file_system_with_files_of_others_is_not_emptied(tmp_path: Path) -> None:
+    make(tmp_path / "dohyo/mysql", "data")
+    mark = json.loads((tmp_path / "dohyo/mysql/.dohyo").read_text())
+    assert host_devices.foreign_on(str(tmp_path), MINE) == ""
+    (tmp_path / "dohyo/mysql/.dohyo").write_text(json.dumps({**mark, "makes": {"any": ["thing"]}}))
+    (tmp_path / "dohyo/mysql/any/shop").mkdir()
+    assert f"{tmp_path}/dohyo/mysql/any/shop was not made by a trial" in host_devices.foreign_on(str(tmp_path), MINE)

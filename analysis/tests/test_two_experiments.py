@@ -1,0 +1,522 @@
+"""What `dohyo compare` weighs beside ratios: what got worse, or is not known, never ends with exit code 0."""
+
+import io
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import edit_json, reads, trial, write_json
+from hdrh.histogram import HdrHistogram
+from rich.console import Console
+from test_search import searched
+
+from dohyo.summary import findings, regression
+from dohyo.summary.summary import summarise
+from dohyo.tables import changes_table
+
+# What a test does with the evidence of a round: its number from 1, its folder and that of its client.
+Change = Callable[[int, Path, Path], None]
+ROUNDS = (1, 2, 3)
+
+
+def made(
+    folder: Path,
+    change: Change | None = None,
+    phase: str = "run",
+    systems: Sequence[str] = ("cassandra",),
+    **about: Any,
+) -> Path:
+    """An experiment of three rounds with 1,000 reads in each second of 20."""
+    for number in ROUNDS:
+        for position, system in enumerate(systems, start=1):
+            at = len(systems) * (number - 1) + position
+            one = trial(folder, at, system, repeats=1, phases=(phase,), trial_round=number, trial_rounds=3, **about)
+            client = one / f"{phase}-1/node1"
+            reads(client, [1000] * 20)
+            edit_json(client / "client.json", target=0)
+            if change:
+                change(number, one, client)
+    write_json(folder / "experiment.json", {"id": folder.name, "scenario": "workloadA"})
+    return folder
+
+
+def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:
+    return regression.compare(summarise(before), summarise(after), margin)
+
+
+def said(changes: regression.Changes) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    changes_table.render(changes, console)
+    assert isinstance(console.file, io.StringIO)
+    return " ".join(console.file.getvalue().split())
+
+
+# ---- Figures that one side does not know -----------------------------------------------------------------------------
+
+
+def few(counts: Sequence[int], latency_us: int = 500, target: float = 50.0) -> Change:
+    def change(number: int, _: Path, client: Path) -> None:
+        each, more = divmod(counts[number - 1], 20)
+        reads(client, [each + (second < more) for second in range(20)], latency_us)
+        edit_json(client / "client.json", target=target)
+
+    return change
+
+
+MANY, SHORT, ONE_SHORT = [1001] * 3, [999] * 3, [1001, 999, 1001]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "latency_us", "code", "words"),
+    [
+        (MANY, SHORT, 90_000, 5, "READ p99 0.500 ms – inconclusive: not known in 3 of 3 rounds after"),
+        (SHORT, MANY, 90_000, 5, "READ p99 – 90.0 ms inconclusive: not known in 3 of 3 rounds before"),
+        (SHORT, SHORT, 90_000, 5, "inconclusive: not known in 3 of 3 rounds before and in 3 of 3 rounds after"),
+        (MANY, [999, 1001, 999], 90_000, 5, "inconclusive: not known in 2 of 3 rounds after"),
+        # Slow rounds have fewer operations: those that know a p99 may be the better ones.
+        (MANY, ONE_SHORT, 90_000, 5, "inconclusive: not known in 1 of 3 rounds after"),
+        (ONE_SHORT, MANY, 90_000, 5, "inconclusive: not known in 1 of 3 rounds before"),
+        (MANY, ONE_SHORT, 500, 5, "1.00× [1.00, 1.00] inconclusive: not known in 1 of 3 rounds after"),
+        (MANY, ONE_SHORT, 100, 5, "inconclusive: not known in 1 of 3 rounds after: a p99 takes 1,000 operations"),
+        (MANY, MANY, 500, 0, "within the margin"),
+    ],
+)
+def test_a_p99_that_is_not_known_everywhere_is_named(
+    tmp_path: Path, before: list[int], after: list[int], latency_us: int, code: int, words: str
+) -> None:
+    found = compared(made(tmp_path / "a", few(before)), made(tmp_path / "b", few(after, latency_us)))
+    assert found.exit_code == code
+    assert words in said(found)
+
+
+def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None:
+    both = tmp_path / "a"
+    for number in ROUNDS:
+        one = trial(both, number, "cassandra", repeats=1, phases=("read", "update"), trial_round=number, trial_rounds=3)
+        for phase in ("read", "update"):
+            reads(one / f"{phase}-1/node1", [1000] * 20)
+            edit_json(one / f"{phase}-1/node1/client.json", target=0)
+    one_phase = made(tmp_path / "b", phase="read", trial_phases=[{"name": "read"}])
+    for before, after, when in ((both, one_phase, "after"), (one_phase, both, "before")):
+        assert compared(before, after).exit_code == 4
+        found = regression.compare(summarise(before), summarise(after), force=True)
+        assert found.exit_code == 5
+        assert [(each.phase, each.figure, each.reason) for each in found.findings] == [
+            ("update", "rec/s", f"not known {when}"),
+            ("update", "READ p99", f"not known {when}: a p99 takes 1,000 operations"),
+        ]
+    searches = tmp_path / "c"
+    for number in ROUNDS:
+        about = {"trial_system": "cassandra", "trial_round": number, "trial_rounds": 3}
+        searched(searches, (1000, 1000), *[(1020, 1000)] * 2, number=number, of=about)
+    found = regression.compare(summarise(searches), summarise(made(tmp_path / "d")), force=True)
+    assert [(each.figure, each.reason) for each in found.findings if each.phase == "probe"] == [
+        ("op/s", "not known after")
+    ]
+
+
+# ---- Rates that were asked for ---------------------------------------------------------------------------------------
+
+
+def at_equal(target: float, rate: int, latency_us: int = 500) -> Change:
+    def change(_: int, folder: Path, __: Path) -> None:
+        shutil.copytree(folder / "max-1", folder / "equal-1")
+        reads(folder / "equal-1/node1", [rate] * 20, latency_us)
+        edit_json(folder / "equal-1/node1/client.json", target=target)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdicts", "code"),
+    [
+        ((700, 700), (700, 700), ("within", "within"), 0),
+        ((700, 700), (700, 300, 900_000), ("regression", "regression"), 3),
+        ((700, 700), (700, 300), ("regression", "inconclusive"), 3),
+        ((700, 300, 900_000), (700, 700), ("improvement", "improvement"), 0),
+        # The rate follows from each experiment's own: what both were asked for counts.
+        ((700, 700), (714, 714), ("within", "within"), 0),
+        ((700, 700), (1400, 1300), ("within", "within"), 0),
+        ((700, 700), (1400, 500), ("regression", "inconclusive"), 3),
+        # A latency rises with the rate: at a lower one only that it is worse is known, at a higher one the opposite.
+        ((700, 700), (500, 500), ("within", "inconclusive"), 5),
+        ((700, 700), (500, 500, 900), ("within", "regression"), 3),
+        ((700, 700), (1400, 1400, 900), ("within", "inconclusive"), 5),
+        ((700, 700), (1400, 1400, 200), ("within", "improvement"), 0),
+    ],
+)
+def test_the_rate_that_was_asked_for_is_a_figure(
+    tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...], verdicts: tuple[str, str], code: int
+) -> None:
+    one, other = (
+        made(tmp_path / name, at_equal(*of), "max", trial_phases=[{"name": "max"}, {"name": "equal"}])
+        for name, of in (("a", before), ("b", after))
+    )
+    found = compared(one, other)
+    assert [(each.pair.figure, each.verdict) for each in found.changes if each.pair.phase == "equal"] == [
+        ("ops_per_second", verdicts[0]), ("p99_ms", verdicts[1])
+    ]  # fmt: skip
+    assert found.exit_code == code
+
+
+# ---- Systems that are missing ----------------------------------------------------------------------------------------
+
+
+def test_a_system_or_a_point_that_is_missing_afterwards_is_a_problem(tmp_path: Path) -> None:
+    both, one = made(tmp_path / "a", systems=("cassandra", "hbase")), made(tmp_path / "b")
+    found = compared(both, one)
+    assert (found.exit_code, found.problems, found.single) == (1, ["hbase is in a alone"], [])
+    # What is new is no regression.
+    found = compared(one, both)
+    assert (found.exit_code, found.problems, found.single) == (0, [], ["hbase is in a alone"])
+    at_points = tmp_path / "c"
+    for size in (1, 2):
+        for number in ROUNDS:
+            point: dict[str, Any] = {"trial_point": {"batchsize": str(size)}, "trial_round": number, "trial_rounds": 3}
+            reads(trial(at_points, 3 * size + number, "cassandra", repeats=1, **point) / "run-1/node1", [1000] * 20)
+    fewer = summarise(at_points)
+    fewer = replace(fewer, merged=fewer.merged[:1], trials=fewer.trials[:3])
+    found = regression.compare(summarise(at_points), fewer)
+    assert (found.exit_code, found.problems) == (1, ["cassandra batchsize=2 is in c alone"])
+
+
+@pytest.mark.parametrize(("skipped", "code"), [("before", 0), ("after", 1)])
+def test_a_system_that_was_skipped_in_one_of_them(tmp_path: Path, skipped: str, code: int) -> None:
+    folders = {name: made(tmp_path / name, systems=("cassandra", "hbase")) for name in ("before", "after")}
+    for folder in (folders[skipped] / "raw").glob("*-hbase"):
+        write_json(folder / "state.json", {"status": "skipped", "reason": "no server"})
+    found = compared(folders["before"], folders["after"])
+    assert found.exit_code == code
+    assert "no server" in said(found)
+
+
+# ---- Shares ----------------------------------------------------------------------------------------------------------
+
+
+def failing(counts: Sequence[int]) -> Change:
+    """So many reads of each round fail after 9 s."""
+
+    def change(number: int, _: Path, client: Path) -> None:
+        if count := counts[number - 1]:
+            histogram = HdrHistogram(1, 60_000_000, 3)
+            histogram.record_value(9_000_000, count)
+            (client / "READ-FAILED.hdr").write_text(
+                "#[Logging for: READ-FAILED, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
+                f"0.000,1.000,0.500,{histogram.encode().decode()}\n"
+            )
+            with (client / "result.txt").open("a") as result:
+                result.write(f"[READ-FAILED], Operations, {count}\n[READ], Return=TIMEOUT, {count}\n")
+            statuses = {"OK": 20_000, "TIMEOUT": count}
+            about: dict[str, Any] = {"operations_by_type": {"READ": {"statuses": statuses}}, "first_error": "TIMEOUT"}
+            edit_json(client / "client.json", failed_operations=count, **about)
+
+    return change
+
+
+def finding_nothing(share: float) -> Change:
+    def change(_: int, folder: Path, client: Path) -> None:
+        reads(client, [1000] * 20, not_found=[round(1000 * share / (1 - share))] * 20 if share else ())
+        edit_json(client / "client.json", target=0)
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
+
+    return change
+
+
+ACCOUNT: dict[str, Any] = {
+    "sample": 1, "acknowledged": 1000, "maybe": 0, "reads": 20_000, "unknown_reads": 0, "stale_reads": 0,
+    "unwritten_reads": 0, "corrupt_reads": 0, "keys": 1000, "lost": 0, "missing": 0, "unwritten": 0, "corrupt": 0,
+    "unreadable": 0, "read_back": True, "read_back_seconds": 1.0, "by_second": [], "examples": [],
+}  # fmt: skip
+
+
+def accounted(of_rounds: Sequence[dict[str, int] | None], consistency: str = "eventual") -> Change:
+    def change(number: int, folder: Path, client: Path) -> None:
+        account = of_rounds[number - 1]
+        if account is not None:
+            edit_json(client / "client.json", accounting={**ACCOUNT, **account})
+        edit_json(folder / "conditions.json", consistency=consistency)
+
+    return change
+
+
+def stale(*counts: int) -> Change:
+    return accounted([{"stale_reads": count} for count in counts])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "figure", "verdict", "code"),
+    [
+        (failing([0] * 3), failing([15] * 3), "errors", "regression", 3),
+        (failing([15] * 3), failing([0] * 3), "errors", "improvement", 0),
+        (failing([15] * 3), failing([15, 16, 14]), "errors", "inconclusive", 5),
+        # One timeout of 60,000 is no change, 15 in one round of three may be one.
+        (failing([0] * 3), failing([0, 1, 0]), "errors", "within", 0),
+        (failing([0] * 3), failing([15, 0, 0]), "errors", "inconclusive", 5),
+        (finding_nothing(0), finding_nothing(0.9), "not found", "regression", 3),
+        (finding_nothing(0.9), finding_nothing(0), "not found", "improvement", 0),
+        (finding_nothing(0.5), finding_nothing(0.5), "not found", "within", 0),
+        (stale(0, 0, 0), stale(19_000, 19_000, 19_000), "stale reads", "regression", 3),
+        (stale(9_000, 9_100, 9_050), stale(9_020, 9_000, 9_060), "stale reads", "within", 0),
+        (stale(0, 0, 0), stale(0, 19_000, 0), "stale reads", "inconclusive", 5),
+        (stale(0, 0, 0), accounted([{}, {}, None]), "stale reads", "inconclusive", 5),
+        (stale(0, 0, 0), accounted([None] * 3), "stale reads", "inconclusive", 5),
+    ],
+)
+def test_shares_are_compared(
+    tmp_path: Path, before: Change, after: Change, figure: str, verdict: str, code: int
+) -> None:
+    found = compared(made(tmp_path / "a", before), made(tmp_path / "b", after))
+    assert [(each.figure, each.verdict) for each in found.findings] == [(figure, verdict)]
+    assert found.exit_code == code
+    assert f"cassandra {figure} " in said(found)
+
+
+def test_the_share_of_scans_that_fail_is_of_scans_and_not_of_their_rows(tmp_path: Path) -> None:
+    summary = summarise(made(tmp_path))
+    one = summary.trials[0]
+    rows = [
+        replace(row, operation="SCAN", operations=10, records=1000, errors=10)
+        for row in one.rows
+        if (row.phase, row.operation) == ("run", "READ")
+    ]
+    assert findings._records(replace(one, rows=rows), "run", "errors") == (10, 20)
+
+
+def test_scans_of_another_length_are_inconclusive(tmp_path: Path) -> None:
+    (first, *_) = summarise(made(tmp_path)).trials
+    (read,) = (row for row in first.rows if (row.phase, row.operation) == ("run", "READ"))
+
+    def scanning(rows: int) -> list[Any]:
+        return [replace(first, rows=[replace(read, operation="SCAN", operations=1000, records=1000 * rows)])] * 3
+
+    for rows, verdicts in ((100, []), (97, []), (5, ["inconclusive"]), (200, ["inconclusive"])):
+        found = list(findings.findings(scanning(100), scanning(rows), 0.05))
+        assert [(each.verdict) for each in found if each.figure == "rows per scan"] == verdicts
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        ([{}] * 3, [{"lost": 900}] * 3, 3),
+        ([{}] * 3, [{}, {}, {"missing": 1}], 3),
+        ([{"lost": 1}, {}, {}], [{"lost": 900}] * 3, 3),
+        ([{}] * 3, [{"corrupt": 1}] * 3, 3),
+        ([{}] * 3, [{"unwritten_reads": 1}, {}, {}], 3),
+        # Its rounds are invalid in both, and as much was lost before.
+        ([{"lost": 900}] * 3, [{"lost": 900}] * 3, 1),
+        ([{}] * 3, [{}] * 3, 0),
+    ],
+)
+def test_a_loss_without_faults_is_a_regression_although_the_rounds_are_invalid(
+    tmp_path: Path, before: list[dict[str, int]], after: list[dict[str, int]], code: int
+) -> None:
+    found = compared(made(tmp_path / "a", accounted(before)), made(tmp_path / "b", accounted(after)))
+    assert found.exit_code == code
+    assert {each.verdict for each in found.findings} == ({"regression"} if code == 3 else set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mean", [0.5, 3, 30])
+def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
+    rng = random.Random(37)  # noqa: S311  a simulation
+
+    def drawn() -> list[findings._Counted]:
+        # Of 20,000, as a burst in some rounds.
+        means = [mean * rng.lognormvariate(0, 0.5) for _ in ROUNDS]
+        return [findings._Counted(sum(rng.random() < each / 2000 for _ in range(2000)), 20_000) for each in means]
+
+    verdicts = [findings._judged(drawn(), drawn(), 0.05)[0] for _ in range(300)]
+    assert verdicts.count("regression") <= 0.05 * len(verdicts)
+
+
+# ---- Reasons that `show` gives ---------------------------------------------------------------------------------------
+
+
+def served(*counts: int) -> Change:
+    """So many reads in each second of each round."""
+
+    def change(_: int, __: Path, client: Path) -> None:
+        reads(client, counts)
+        edit_json(client / "client.json", target=0)
+
+    return change
+
+
+def deviating(_: int, folder: Path, __: Path) -> None:
+    edit_json(folder / "conditions.json", differences=["heap: asked for 4g, the server has 1g"])
+
+
+def unsettled(_: int, folder: Path, __: Path) -> None:
+    edit_json(folder / "conditions.json", notes=["not settled: 3 compactions pending"])
+
+
+FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 10)
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "before_alone"),
+    [
+        (FALLS, "Not steady: ", 0),
+        (STANDS, "Collapsed: ", 0),
+        # It is not the system that became better.
+        (deviating, "Not what the scenario asked for: ", 5),
+        (unsettled, "Measured before it had settled: ", 5),
+    ],
+)
+def test_a_reason_of_one_of_them_puts_it_in_doubt(
+    tmp_path: Path, change: Change, words: str, before_alone: int
+) -> None:
+    usual, other = made(tmp_path / "a"), made(tmp_path / "b", change)
+    after = compared(usual, other)
+    assert after.exit_code == 5
+    assert f"cassandra, after alone: {words}" in said(after)
+    before = compared(other, usual)
+    assert before.exit_code == before_alone
+    assert f"cassandra, before alone: {words}" in said(before)
+    both = compared(other, other)
+    assert both.exit_code == 0
+    assert said(both).count(words) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        (served(*[1300] * 10, *[700] * 10), FALLS, 5),
+        (FALLS, served(*[1300] * 10, *[700] * 10), 0),
+        (STANDS, served(*[3333] * 3, *[0] * 10, *[1428] * 7), 0),
+        (served(*[2000] * 20, *[0] * 20), served(*[2000] * 10, *[0] * 10, *[2000] * 10, *[0] * 10), 5),
+    ],
+)
+def test_a_reason_of_both_that_is_clearly_more_afterwards(
+    tmp_path: Path, before: Change, after: Change, code: int
+) -> None:
+    found = compared(made(tmp_path / "a", before), made(tmp_path / "b", after))
+    assert {each.holds for each in found.cautions} >= {"both"}
+    assert max(each.verdict == "inconclusive" for each in found.cautions if each.holds == "both") == (code == 5)
+
+
+def test_a_reason_is_of_a_system(tmp_path: Path) -> None:
+    """One that falls before must not excuse another one that falls afterwards."""
+    names = ("cassandra", "hbase")
+
+    def only(system: str) -> Change:
+        return lambda number, folder, client: FALLS(number, folder, client) if system in folder.name else None
+
+    before, after = (made(tmp_path / name, only(name), systems=names) for name in names)
+    found = compared(before, after)
+    assert [(each.system, each.holds, each.verdict) for each in found.cautions] == [
+        ("cassandra", "before", None), ("hbase", "after", "inconclusive")
+    ]  # fmt: skip
+    assert found.exit_code == 5
+
+
+# ---- Hosts -----------------------------------------------------------------------------------------------------------
+
+
+def on_hosts(
+    speed: float | None,
+    rate: int = 1000,
+    host: str = "node1",
+    figure: str = "cpu_one",
+    step: int = 1,
+    latency_us: int = 500,
+) -> Change:
+    def change(number: int, folder: Path, client: Path) -> None:
+        reads(client, [rate] * 20, latency_us)
+        edit_json(client / "client.json", target=0)
+        if speed is not None:
+            slices = [1000 * speed + step * (each + number) for each in range(7)]
+            reading = {"name": figure, "of": None, "slices": slices, "unit": "1/s"}
+            content = {"at": "2026-11-26T07:11:30Z", "hosts": {host: {"figures": [reading]}}}
+            write_json(folder / "canary.json", content)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict", "code", "words"),
+    [
+        (on_hosts(1), "within", 0, ""),
+        # All of it may be the host.
+        (on_hosts(0.6, 600), "inconclusive", 5, "computing on one thread was 40 % slower before the second experiment"),
+        (on_hosts(0.6, 650), "inconclusive", 5, "inconclusive: the hosts compute at 0.60× of before"),
+        # More than the host.
+        (on_hosts(0.6, 300), "regression", 3, "40 % slower"),
+        # The host hides it.
+        (on_hosts(1.6, 1000), "inconclusive", 5, "the hosts compute at 1.60× of before"),
+        (on_hosts(1.6, 1600), "inconclusive", 5, "the hosts compute at 1.60× of before"),
+        (on_hosts(1.6, 2000, latency_us=200), "improvement", 0, "37 % slower before the first experiment"),
+        # No worse, on a slower host.
+        (on_hosts(0.6, 1000), "within", 0, "40 % slower"),
+        (on_hosts(None), "within", 5, "The hosts have no canary after, so that nobody can tell"),
+        (on_hosts(None, 600), "regression", 3, "The hosts have no canary after"),
+        # Other hosts, other machines: that is what is compared.
+        (on_hosts(0.6, 600, host="node2"), "regression", 3, "No host has a figure of the canary in both"),
+        (on_hosts(0.7, 1000, step=80), "within", 0, "too unsteady to tell"),
+    ],
+)
+def test_hosts_are_compared_across_the_two(tmp_path: Path, after: Change, verdict: str, code: int, words: str) -> None:
+    found = compared(made(tmp_path / "a", on_hosts(1)), made(tmp_path / "b", after))
+    assert [each.verdict for each in found.changes if each.pair.operation == "OVERALL"] == [verdict]
+    assert found.exit_code == code
+    assert words in said(found)
+
+
+def test_a_slower_disk_is_named(tmp_path: Path) -> None:
+    one, other = (
+        made(tmp_path / name, on_hosts(speed, rate, figure="disk_fsync"))
+        for name, speed, rate in (("a", 1, 1000), ("b", 0.5, 600))
+    )
+    found = compared(one, other)
+    assert found.exit_code == 3
+    assert "disk writes with fsync were 50 % slower before the second experiment" in said(found)
+
+
+def test_a_latency_that_the_hosts_explain_is_inconclusive(tmp_path: Path) -> None:
+    found = compared(made(tmp_path / "a", on_hosts(1)), made(tmp_path / "b", on_hosts(0.6, latency_us=800)))
+    assert [each.verdict for each in found.changes] == ["within", "inconclusive"]
+
+
+# ---- One round -------------------------------------------------------------------------------------------------------
+
+
+def test_one_slow_round_of_five_is_no_regression(tmp_path: Path) -> None:
+    def reads_of(slow: Sequence[int]) -> Path:
+        folder = tmp_path / "-".join(map(str, slow))
+        for number, count in enumerate(slow, start=1):
+            one = trial(folder, number, "cassandra", repeats=1, trial_round=number, trial_rounds=len(slow))
+            client = one / "run-1/node1"
+            reads(client, [1000] * 20)
+            edit_json(client / "client.json", target=0)
+            histogram = HdrHistogram(1, 60_000_000, 3)
+            histogram.record_value(500, 20_000 - count)
+            if count:
+                histogram.record_value(60_000, count)
+            head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
+            (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram.encode().decode()}\n")
+        return folder
+
+    found = compared(reads_of([0] * 5), reads_of([0, 0, 1200, 0, 0]))
+    (p99,) = [each for each in found.changes if each.pair.figure == "p99_ms"]
+    assert (p99.verdict, found.exit_code) == ("inconclusive", 5)
+
+
+@pytest.mark.parametrize(("before", "after", "code"), [(1000, 0, 3), (0, 1000, 5), (0, 0, 5)])
+def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, after: int, code: int) -> None:
+    # Without a read that found something there is no p99 either, hence 5.
+    def finding(found: int) -> Change:
+        def change(_: int, folder: Path, client: Path) -> None:
+            reads(client, [found] * 20, not_found=[1000] * 20)
+            edit_json(client / "client.json", target=0)
+            edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
+
+        return change
+
+    changes = compared(made(tmp_path / "a", finding(before)), made(tmp_path / "b", finding(after)))
+    (rates,) = (each for each in changes.findings if each.figure == "rec/s")
+    assert (rates.before, rates.after) == ([before], [after])
+    assert changes.exit_code == code
