@@ -321,6 +321,8 @@ def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> 
          "b.log is of another experiment than a.log: -db other instead of -db basic"),
         ("-db basic -P workloads/workloada -p recordcount=5 -threads 2 -t",
          "recordcount 5 instead of recordcount not given"),
+        ("-db basic -P workloads/workloada -threads 4 -target 100 -t",
+         "another scenario than a.log: -threads 4, -target 100 instead of -threads 2, -target not given"),
     ],
 )  # fmt: skip
 def test_a_client_of_another_scenario_or_experiment_is_named(command: str, reason: str, tmp_path: Path) -> None:

@@ -586,7 +586,9 @@ def _scenario(log: ClientLog) -> dict[str, str]:
     found: dict[str, str] = {}
     for option, value in pairwise(words):
         key, equals, stated = value.partition("=")
-        if option in ("-db", "-P"):
+        if option in ("-threads", "-target"):
+            found[option] = value
+        elif option in ("-db", "-P"):
             found[option] = " ".join(filter(None, [found.get(option), Path(value).name]))
         elif option == "-p" and equals and key in _WORKLOAD:
             found[key] = stated
