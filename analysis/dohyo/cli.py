@@ -21,7 +21,7 @@ from dohyo.ansible.playbook import Interruption, check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.foreign import page as foreign
-from dohyo.foreign.tabulate import Format
+from dohyo.foreign.tabulate import Format, refuse_logs
 from dohyo.foreign.tabulate import tabulate as tabulate_folders
 from dohyo.places import LOCAL_HOME, RESULTS, shown
 from dohyo.planning import sizing
@@ -239,10 +239,13 @@ def doctor_command(
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(get_args(Format)), default="table", show_default=True)
 @click.option("--details", is_flag=True, help="Print all rows and figures, and then the table.")
-def tabulate(folders: tuple[Path, ...], format_: Format, details: bool) -> int:
+@click.option("--records-per-operation", "records_each", metavar="N", type=click.IntRange(1),
+              help="Records that each operation carried, where the logs do not say it.")  # fmt: skip
+@click.option("--repeats", is_flag=True, help="The logs in a folder are repeats, not clients of one run.")
+def tabulate(folders: tuple[Path, ...], format_: Format, details: bool, records_each: int | None, repeats: bool) -> int:
     """Prints the table of an experiment's folder, or for folders of YCSB logs from elsewhere (text or JSON exports,
     status lines, .hdr, gzip)."""
-    return tabulate_folders(folders, format_, details=details)
+    return tabulate_folders(folders, format_, details=details, records_each=records_each, repeats=repeats)
 
 
 @cli.command()
@@ -286,7 +289,11 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
     docs/method.md#two-experiments says when.
     """
-    return comparing.compare(before, after, margin / 100, format_, force=force)
+    try:
+        return comparing.compare(before, after, margin / 100, format_, force=force)
+    except BadInputError:
+        refuse_logs((before, after))
+        raise
 
 
 @cli.command()

@@ -11,6 +11,9 @@ READ_MODIFY_WRITE = "READ-MODIFY-WRITE"
 INTENDED = "Intended-"
 FAILED, NOT_FOUND = "-FAILED", "-NOT_FOUND"
 _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
+# What became of calls that did not succeed: FAILED, NOT_FOUND, or the status by which YCSB's latencytrackederrors and
+# reportlatencyforeacherror tell them apart.
+_OUTCOME = re.compile(rf"(?:{INTENDED})?({READ_MODIFY_WRITE}|{'|'.join(sorted(_CALLS))})-([\w.]+)")
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
 # Metrics of the client itself: disconnecting, its threads, memory and garbage collection.
 _OF_THE_CLIENT = re.compile(
@@ -29,14 +32,25 @@ def operation(metric: str) -> str | None:
     return metric[3:] if re.match(r"Hdr[A-Z]", metric) else metric
 
 
+def plain_name(tag: str) -> str:
+    """YCSB's name of an operation type that somebody wrote in small letters; any other name as it is."""
+    return tag.upper() if tag.upper() in {*_CALLS, READ_MODIFY_WRITE} else tag
+
+
 def is_call(name: str) -> bool:
     """Whether the name stands for calls to the database, succeeded (READ) or failed (READ-FAILED)."""
     return name.partition("-")[0] in _CALLS
 
 
+def outcome(name: str) -> tuple[str, str] | None:
+    """The operation type of calls that did not succeed, and their status; None for other names."""
+    found = _OUTCOME.fullmatch(name)
+    return (found[1], found[2]) if found else None
+
+
 def is_failure(name: str) -> bool:
     """Whether the name stands for operations that ended with an error."""
-    return name.endswith(FAILED)
+    return name.endswith(FAILED) or (outcome(name) is not None and not is_not_found(name))
 
 
 def is_not_found(name: str) -> bool:

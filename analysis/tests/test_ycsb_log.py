@@ -173,11 +173,17 @@ def test_malformed_lines_are_named_and_never_guessed_at(tmp_path: Path) -> None:
         assert warnings[0].startswith(f"{tmp_path / 'log.txt'}:{number}: ")
 
 
-def test_a_contradiction_is_named(tmp_path: Path) -> None:
-    content = (STOCK / "text/result.txt").read_bytes() + b"[READ], Operations, 7\n"
-    (log,), warnings = read_bytes(content, tmp_path)
-    assert log.operations["READ"].operations == only(STOCK / "text/result.txt").operations["READ"].operations
-    assert "was given before with another value" in warnings[0]
+def test_a_contradiction_makes_a_log_doubtful_or_begins_another_run_whose_head_is_cut_off(tmp_path: Path) -> None:
+    content = (STOCK / "text/result.txt").read_bytes()
+    (log, other), warnings = read_bytes(content + b"[READ], Operations, 7\n", tmp_path)
+    assert (log.operations, log.doubts) == (only(STOCK / "text/result.txt").operations, [])
+    assert (other.operations["READ"].operations, other.cut) == (7, "no [OVERALL] run time and throughput")
+    assert len(warnings) == 1
+    middle = content.index(b"[UPDATE]")
+    (log,), warnings = read_bytes(content[:middle] + b"[READ], Operations, 7\n" + content[middle:], tmp_path)
+    assert log.operations == only(STOCK / "text/result.txt").operations
+    assert "was given before with another value: lines of two runs are mixed" in log.doubts[0]
+    assert log.doubts[0].partition(":")[2] in warnings[0]
 
 
 def test_nothing_of_ycsb_and_no_file_at_all(tmp_path: Path) -> None:

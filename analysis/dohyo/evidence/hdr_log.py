@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from pyhdrh import decode as decode_v2
 
 from dohyo.evidence.text_file import Warn, limited, lines
-from dohyo.operations import operation
+from dohyo.operations import operation, plain_name
 
 # Range of every merged histogram, in µs. With one common range, adding is a plain sum of two arrays. A database
 # operation of more than a day is not a latency.
@@ -53,7 +53,7 @@ _STEP = 128  # an array of counters becomes longer by so many at a time
 
 _NUMBER = r"\d+(?:\.\d*)?"
 # A clock that is put back may be before the start.
-_INTERVAL = re.compile(rf"(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
+_INTERVAL = re.compile(rf"(?:Tag=([^,]+),)?(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
 MICROSECONDS = 1000  # in a millisecond
@@ -400,7 +400,8 @@ class LogParser:
         self.start_time: float | None = None  # seconds since the epoch
         self._base_time: float | None = None
         self._unit = "microseconds"
-        self._end: float | None = None  # of the interval before
+        self._untagged = self.operation
+        self._ends: dict[str, float] = {}  # of the interval before, by operation
 
     def parse(self, line: str) -> Interval | None:
         """The interval of a line, or None for comments, the legend and empty lines. Raises ValueError otherwise."""
@@ -415,12 +416,15 @@ class LogParser:
             raise ValueError("not a line of a histogram log, or cut off")
         if self._unit not in _UNITS:
             raise ValueError(f"a histogram of {self._unit}; known are {' and '.join(_UNITS)}")
-        start = self._absolute(float(found[1]))
-        return Interval(start, float(found[2]), decode(found[3], _UNITS[self._unit]), start - (self.start_time or 0.0))
+        # A log of several histograms names each in its lines.
+        self.operation = plain_name(found[1]) if found[1] else self._untagged
+        start = self._absolute(float(found[2]))
+        return Interval(start, float(found[3]), decode(found[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
         """Seconds that the clock jumped between the interval before and this one; 0 for no more than clients pause."""
-        end, self._end = self._end, interval.start + interval.seconds
+        end = self._ends.get(self.operation)
+        self._ends[self.operation] = interval.start + interval.seconds
         return interval.start - end if end is not None and not -1 <= interval.start - end <= _LONGEST_PAUSE else 0.0
 
     def _comment(self, line: str) -> None:
@@ -430,7 +434,7 @@ class LogParser:
             else:
                 self._base_time = float(time[2])
         elif operation := _OPERATION.match(line):
-            self.operation = operation[1]
+            self.operation = self._untagged = operation[1]
             self._unit = operation[2] or self._unit
 
     def _absolute(self, stamp: float) -> float:

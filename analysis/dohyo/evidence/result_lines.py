@@ -9,25 +9,41 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from dohyo.evidence.text_file import Warn, limited, lines
-from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation
+from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
 
 # Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = frozenset({"NOT_FOUND"})
 
+# Operation type, measurement and value.
+RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"
 # A result line, possibly behind another program's prefix (`client-1 | `).
-_RESULT = re.compile(r"(?:^|[\s|])\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$")
+_RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
 _PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
 _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
 _BUCKET = re.compile(r">?\d+")  # of measurementtype=histogram, timeseries, and of verbose histograms
-_COUNT = re.compile(r"(\d{1,18})(?:\.0)?")
-_NUMBER = re.compile(r"\d{1,18}(?:\.\d+)?(?:E-?\d{1,3})?")
+_NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
+_MOST = 10**18
+# The statuses that YCSB itself has; bindings may have others.
+_STATUSES = frozenset(
+    [
+        "FAILED",
+        "ERROR",
+        "NOT_FOUND",
+        "NOT_IMPLEMENTED",
+        "UNEXPECTED_STATE",
+        "BAD_REQUEST",
+        "FORBIDDEN",
+        "SERVICE_UNAVAILABLE",
+    ]
+)
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
 
 # What stock YCSB counts in 32 bits: operations of a client, and what follows from them.
@@ -57,8 +73,9 @@ class ResultLog:
 
     path: Path
     line: int  # where it begins
-    runtime_ms: int | None = None
+    runtime_ms: float | None = None
     throughput: float | None = None  # operations/s, as printed
+    throughput_error: float = 0.0  # by which it may be off: Java prints all digits, others round
     stated_operations: int | None = None  # [OVERALL], Operations: only Dohyo's client prints them
     overall_records: int | None = None  # only Dohyo's client prints them
     operations: dict[str, Operation] = field(default_factory=dict)  # from result lines
@@ -87,6 +104,21 @@ class ResultLog:
             return None
         return round(self.throughput * self.runtime_ms / 1000)
 
+    @property
+    def rounding(self) -> float:
+        """Operations by which `overall_operations` may be off."""
+        return self.throughput_error * (self.runtime_ms or 0) / 1000 + 0.5
+
+    @property
+    def counted(self) -> int:
+        """Operations that were attempted, by the types."""
+        return calls({name: of.operations or 0 for name, of in self.operations.items()})
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the types have all operations."""
+        return self.overall_operations is not None and self.counted >= self.overall_operations - self.rounding
+
 
 Log = TypeVar("Log", bound=ResultLog)
 
@@ -96,8 +128,14 @@ def read_results(path: Path, warn: Warn) -> ResultLog | None:
 
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
-    reader = ResultReader(path, limited(path, warn), ResultLog)
-    for number, line in lines(path, reader.damaged):
+    warn = limited(path, warn)
+    reader = ResultReader(path, warn, ResultLog)
+
+    def damaged(message: str) -> None:
+        warn(message)
+        reader.damaged()
+
+    for number, line in lines(path, damaged):
         reader.read(number, line)
     return next(reversed(reader.finish()), None)
 
@@ -113,16 +151,15 @@ class ResultReader(Generic[Log]):
         self._logs = [new(path, 1)]
         self._number = 0
         self._line = ""
-        self._damage: str | None = None
+        self._is_damaged = False
 
     @property
     def _log(self) -> Log:
         return self._logs[-1]
 
-    def damaged(self, message: str) -> None:
+    def damaged(self) -> None:
         """The file itself cannot be read to its end."""
-        self._damage = message.removeprefix(f"{self._path}:")
-        self._warn(message)
+        self._is_damaged = True
 
     def read(self, number: int, line: str) -> None:
         """Reads the next line."""
@@ -133,7 +170,7 @@ class ResultReader(Generic[Log]):
     def finish(self) -> list[Log]:
         """All runs in the file, in their order."""
         self._end(self._line if not self._line.endswith("\n") else "")
-        if self._damage and not self._log.is_empty:
+        if self._is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
         found = [log for log in self._logs if not log.is_empty]
         for log in found:
@@ -189,13 +226,19 @@ class ResultReader(Generic[Log]):
             self._complain(f"[{metric}], {measurement}: {error}")
 
     def _overall(self, measurement: str, value: str) -> None:
+        log = self._log
         if measurement == "RunTime(ms)":
-            runtime = whole_number(value)
-            if self._log.has_results:
+            runtime = decimal_or_fail(value)
+            # The same line twice is a copy, where an output was collected twice.
+            has_overall = log.runtime_ms is not None and log.throughput is not None
+            if log.operations or has_overall or log.runtime_ms not in (None, runtime):
                 self._next_log()
             self._log.runtime_ms = runtime
         elif measurement == "Throughput(ops/sec)":
-            self._log.throughput = decimal(value)
+            throughput = decimal(value)
+            if log.throughput not in (None, throughput) or (log.throughput is not None and log.operations):
+                self._next_log()
+            self._log.throughput, self._log.throughput_error = throughput, _half_digit(value)
         elif measurement == "Operations":
             self._log.stated_operations = whole_number(value)
         elif measurement == "Records":
@@ -208,24 +251,24 @@ class ResultReader(Generic[Log]):
         _fill(known, measurement, value)
         if known == Operation():
             return  # a measurement that Dohyo has no use for
-        into = self._log.operations.setdefault(name, Operation())
-        if _contradicts(into, known):
-            self._complain(f"[{name}], {measurement} was given before with another value: the first one counts")
-            return
-        _fill(into, measurement, value)
+        if _contradicts(self._log.operations.get(name, known), known):
+            if not self._log.is_whole:
+                self._doubt(f"[{name}], {measurement} was given before with another value: lines of two runs are mixed")
+                return
+            self._next_log()  # its beginning is cut off
+        _fill(self._log.operations.setdefault(name, Operation()), measurement, value)
 
     def _check(self, log: Log) -> None:
         """Results that break off between two lines show only in that the numbers do not add up."""
         if not log.has_results:
             return
+        _leave_out_views(log.operations)
         self._check_values(log)
         why = None
-        expected = log.overall_operations
-        counted = calls({name: of.operations or 0 for name, of in log.operations.items()})
-        if expected is None:
+        if log.overall_operations is None:
             why = "no [OVERALL] run time and throughput"
-        elif counted < expected and all(is_known(name) for name in log.operations):
-            why = f"result lines for {counted:,} of {expected:,} operations"
+        elif not log.is_whole and all(is_known(name) for name in log.operations):
+            why = f"result lines for {log.counted:,} of {log.overall_operations:,} operations"
         for name, of in log.operations.items():
             if not is_call(name) or "-" in name:
                 continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… need not have return codes
@@ -249,10 +292,9 @@ class ResultReader(Generic[Log]):
     def _check_values(self, log: Log) -> None:
         """Numbers that contradict each other."""
         found = []
-        counted = calls({name: of.operations or 0 for name, of in log.operations.items()})
-        if log.overall_operations is not None and counted - log.overall_operations >= 2**31:
+        if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
             found.append(
-                f"[OVERALL] is of {log.overall_operations:,} operations, the others of {counted:,}: {OVERFLOW}"
+                f"[OVERALL] is of {log.overall_operations:,} operations, the others of {log.counted:,}: {OVERFLOW}"
             )
         for name, of in log.operations.items():
             if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:
@@ -263,8 +305,11 @@ class ResultReader(Generic[Log]):
             if at and of.max_us is not None and at[-1][1] > of.max_us + _BUCKET_US:
                 found.append(f"{name}: percentile {at[-1][0]:g}, {at[-1][1]:,.0f} µs, is above the maximum")
         for what in found:
-            log.doubts.append(f"{log.path.name}:{log.line}: {what}")
-            self._warn(f"{log.path}:{log.line}: {what}")
+            self._contradict(log, what)
+
+    def _contradict(self, log: Log, what: str) -> None:
+        log.doubts.append(f"{log.path.name}:{log.line}: {what}")
+        self._warn(f"{log.path}:{log.line}: {what}")
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:
@@ -287,6 +332,14 @@ def _fill(into: Operation, measurement: str, value: str) -> None:
         microseconds = _microseconds(value, percentile[3])
         if microseconds is not None:
             into.percentiles_us[float(decimal_or_fail(percentile[1] or percentile[2]))] = microseconds
+
+
+def _leave_out_views(operations: dict[str, Operation]) -> None:
+    """Leaves out types such as READ-COMB: what is no status of a READ counts its operations once more."""
+    for name in list(operations):
+        of, status = outcome(name) or ("", "FAILED")
+        if status not in _STATUSES and status not in operations.get(of, Operation()).returns:
+            del operations[name]
 
 
 def _breaks_off(operations: dict[str, Operation]) -> str | None:
@@ -323,10 +376,17 @@ def _contradicts(old: Operation, new: Operation) -> bool:
 
 
 def whole_number(value: str) -> int:
-    """A whole number of at most 18 digits; older clients print the run time as `10110.0`."""
-    if not (found := _COUNT.fullmatch(value)):
+    """A whole number of at most 18 digits; older clients print it as Java's doubles, `10110.0` or `1.0E7`."""
+    if not _NUMBER.fullmatch(value) or not (number := Decimal(value)) < _MOST or number != int(number):
         raise ValueError(f"{value[:40]!r} is not a count")
-    return int(found[1])
+    return int(number)
+
+
+def _half_digit(value: str) -> float:
+    """Half of the last digit of a number that was rounded to a few; 0 for one as Java prints it."""
+    _, _, decimals = value.partition(".")
+    is_of_java = len(decimals) > 6 or decimals == "0" or not value.replace(".", "").isdecimal()
+    return 0.0 if is_of_java else 0.5 * 0.1 ** len(decimals)
 
 
 def decimal(value: str) -> float | None:

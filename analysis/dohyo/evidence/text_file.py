@@ -1,8 +1,10 @@
-"""Reading text that other programs wrote: plain or gzip, possibly cut off, possibly not text at all."""
+"""Reading text that other programs wrote: plain or gzip, UTF-8 or UTF-16, possibly cut off or no text at all."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -12,6 +14,10 @@ from pathlib import Path
 Warn = Callable[[str], None]
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+# Neither white space, nor NUL, nor what terminals understand.
+_CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
+_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 # Longer "lines" are not text; they are read in pieces so that memory stays bounded.
 _LINE_LIMIT = 4 * 1024 * 1024
 _BLOCK = 64 * 1024
@@ -29,7 +35,10 @@ def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
 
 
 def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
-    """The same file in blocks of whole lines, each with the number of its first line: for logs of gigabytes."""
+    """Reads the same file in blocks of whole lines, each with the number of its first line: for logs of gigabytes.
+
+    A byte order mark says how the file is encoded; the blocks are UTF-8.
+    """
     number = 1
     try:
         with path.open("rb") as raw:
@@ -37,8 +46,11 @@ def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
             raw.seek(0)
             file = gzip.GzipFile(fileobj=raw) if compressed else raw
             rest = b""
+            decoded: Callable[[bytes], bytes] | None = None
             while data := file.read1(_BLOCK):
-                rest += data
+                if decoded is None:
+                    data, decoded = _without_mark(data)
+                rest += decoded(data)
                 end = rest.rfind(b"\n") + 1
                 if not end and len(rest) >= _LINE_LIMIT:
                     end = len(rest)
@@ -72,7 +84,22 @@ def limited(path: Path, warn: Warn) -> Warn:
 
 
 def is_binary(path: Path) -> bool:
-    """True when the first 4 KiB (unpacked) contain a NUL byte, which no log of YCSB has; False when unreadable."""
-    for _, line in lines(path, lambda _: None):
-        return "\0" in line[:4096]
+    """Returns whether the first 4 KiB (unpacked) contain bytes that no text has; False when unreadable.
+
+    NULs do not count: a log that was emptied while a client wrote to it has a hole of them.
+    """
+    for _, block in blocks(path, lambda _: None):
+        if block.startswith(_TAR_MAGIC, _TAR_MAGIC_AT):
+            return True
+        if text := block.translate(None, b"\0"):
+            return _CONTROL.search(text, 0, 4096) is not None
     return False
+
+
+def _without_mark(data: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
+    """Returns the beginning of a file without its byte order mark, and what makes UTF-8 of it and the rest."""
+    for mark, encoding in _ENCODINGS:
+        if data.startswith(mark):
+            decode = codecs.getincrementaldecoder(encoding)("replace").decode
+            return data[len(mark) :], lambda part, decode=decode: decode(part).encode()
+    return data, bytes

@@ -14,11 +14,12 @@ Which logs belong together:
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -32,14 +33,16 @@ from dohyo.evidence.result_lines import Operation
 from dohyo.evidence.rows import LOAD, RUN, Phase, Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
+from dohyo.foreign import outcomes
 from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
-from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_call, is_failure
+from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.report import page
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import unequal
+from dohyo.tables.table import MIXED
 
 UNKNOWN_CONDITIONS = (
     "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
@@ -51,6 +54,11 @@ _LONGEST_SECONDS = 2_000_000
 _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Status lines tell whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
+_GO_THREADS = 200  # go-ycsb's default, the most of any version
+# Run times of clients of one run, the longest by the shortest.
+_MOST_LONGER = 2.0
+# Difference of the shares of an operation type in two clients' operations, beyond what chance explains.
+_SAME_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class ForeignRun:
     :ivar latencies: by operation type, if histogram logs have every operation
     :ivar throughput: operations in each second since the first client began; empty: not known
     :ivar slots: the same in slots, as long as the logs' intervals, with latencies where there are histogram logs
+    :ivar timed: whether the logs tell when each client ran
     """
 
     trial: Trial
@@ -68,6 +77,8 @@ class ForeignRun:
     latencies: dict[str, Latencies]
     throughput: list[int]
     slots: list[Slot]
+    clients: int
+    timed: bool
 
 
 @dataclass(frozen=True)
@@ -75,16 +86,20 @@ class Collected:
     """The contents of folders.
 
     :ivar folders: of each trial's logs, by its name
+    :ivar passed_over: files with nothing of YCSB
     """
 
     summary: Summary
     runs: list[ForeignRun]
     folders: dict[str, Path]
+    passed_over: list[Path]
 
 
-def collect(tops: Sequence[Path]) -> Collected:
+def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: bool = False) -> Collected:
     """Reads all logs below the folders (a single file counts as a folder with one log).
 
+    :param records_each: records of an operation, where the logs do not say it; None: one
+    :param repeats: the logs of a folder are repeats of one run, not its clients
     :raises BadInputError: for a folder that does not exist, or cannot be looked at
     """
     for top in tops:
@@ -94,16 +109,20 @@ def collect(tops: Sequence[Path]) -> Collected:
     trials: list[Trial] = []
     runs: list[ForeignRun] = []
     folders: dict[str, Path] = {}
+    passed_over: list[Path] = []
     for top in tops:
         for folder, files in _walk(top, warnings.append):
             of_top = folder == top
             name = top.resolve().name if of_top else f"{top.resolve().name}/{folder.relative_to(top)}"
             # A common value says nothing in a table or a chart.
             system = name if of_top or len(tops) > 1 else str(folder.relative_to(top))
-            for trial, of_trial in _Folder(name, system, folder, files, warnings.append).trials():
+            read = _Folder(name, system, folder, files, warnings.append, records_each, repeats=repeats)
+            passed_over += read.passed_over
+            for trial, of_trial in read.trials():
                 trials.append(trial)
                 runs += of_trial
                 folders[trial.name] = folder
+    trials = _comparable(trials)
     # Logs from elsewhere rarely contain the number of threads; that does not make the threads unequal.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
     summary = Summary(
@@ -111,10 +130,37 @@ def collect(tops: Sequence[Path]) -> Collected:
         trials=trials,
         comparisons=comparisons([trial for trial in trials if trial.status == "ok"]),
         unequal=different,
-        notes=[UNKNOWN_CONDITIONS] if trials else [],
+        notes=[*_added_up(runs, repeats=repeats), *_without_target(trials), *[UNKNOWN_CONDITIONS][: len(trials)]],
         warnings=warnings,
     )
-    return Collected(summary, runs, folders)
+    return Collected(summary, runs, folders, passed_over)
+
+
+def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
+    """Logs that were taken for clients of one run, although nothing says that they ran at the same time."""
+    counts = {run.trial.system: run.clients for run in runs if run.clients > 1 and not run.timed}
+    said = ", ".join(f"{count} of {system}" for system, count in counts.items())
+    if repeats or not said:
+        return []
+    return [f"logs were added up as clients of one run: {said}; of repeats use tabulate --repeats"]
+
+
+def _without_target(trials: Sequence[Trial]) -> list[str]:
+    names = [trial.system for trial in trials if trial.rows and not trial.target_is_known]
+    return [f"whether a target rate was set is not known: {', '.join(names)}"] if names else []
+
+
+def _comparable(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials with records per second if all of them have them: systems are ranked by one figure."""
+    valid = [trial for trial in trials if trial.status == "ok"]
+    rates = [row for trial in valid for row in trial.rows if row.operation == OVERALL and not trial.is_aside(row)]
+    if all(row.records_per_second for row in rates):
+        return list(trials)
+
+    def without(row: Row) -> Row:
+        return replace(row, records_per_second=None) if row.operation == OVERALL else row
+
+    return [replace(trial, rows=[without(row) for row in trial.rows]) for trial in trials]
 
 
 def _check(top: Path) -> None:
@@ -157,13 +203,26 @@ _Group = defaultdict[Phase, list[ClientLog]]
 class _Folder:
     """One folder's logs and their sums."""
 
-    def __init__(self, name: str, system: str, folder: Path, files: Sequence[Path], warn: Warn) -> None:
+    def __init__(
+        self,
+        name: str,
+        system: str,
+        folder: Path,
+        files: Sequence[Path],
+        warn: Warn,
+        records_each: int | None,
+        *,
+        repeats: bool,
+    ) -> None:
         self._name = name
+        self._repeats = repeats
+        self._records_each = records_each
         self._system = system
         self._folder = folder
         self._warn = warn
         self._missing: list[str] = []  # clients without results, and files that cannot be read
         self._logs: list[ClientLog] = []
+        self.passed_over: list[Path] = []
         self._latencies: dict[str, Latencies] = {}
         self._timelines: dict[Phase, Timeline] = {}
         histograms = []
@@ -174,8 +233,10 @@ class _Folder:
                 self._missing.append(f"{path.name} is empty")
             elif is_histograms:
                 histograms.append(path)
-            elif not is_binary(path):
-                self._logs += read_log(path, self._unreadable(path))
+            elif logs := [] if is_binary(path) else read_log(path, self._unreadable(path)):
+                self._logs += logs
+            else:
+                self.passed_over.append(path)
         self._groups = self._grouped()
         self._read_histograms(histograms)
         if not self._groups and self._latencies:
@@ -239,14 +300,14 @@ class _Folder:
         broken_off = _pair(with_results, others)
         if with_results:
             for log in broken_off:
-                self._missing.append(f"{log.path.name} has no results ({log.status_operations or 0:,} operations)")
+                self._missing.append(f"{log.name} has no results ({log.status_operations or 0:,} operations)")
         else:
             with_results = broken_off
         groups: list[_Group] = []
-        seen: dict[tuple[Path, bool], int] = {}
+        seen: dict[tuple[Path, str, bool], int] = {}
         for log in with_results:
-            position = seen.get((log.path, log.is_load), 0)
-            seen[log.path, log.is_load] = position + 1
+            position = 0 if self._repeats else seen.get((log.path, log.source, log.is_load), 0)
+            seen[log.path, log.source, log.is_load] = position + 1
             if position == len(groups):
                 groups.append(_Group(list))
             groups[position][LOAD if log.is_load else RUN].append(log)
@@ -255,33 +316,40 @@ class _Folder:
     def _trial(self, group: _Group, number: str, *, only: bool) -> tuple[Trial, list[ForeignRun]]:
         result: list[Row] = []
         notes: list[str] = []
-        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot]]] = []
+        problems: list[str] = []
+        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot], int, bool]] = []
         phases: tuple[Phase, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
             if logs or (phase == RUN and only and not group[LOAD]):
-                run = _run(logs)
+                clients = [_of_client(log, self._records_each) for log in logs]
+                run = together(clients)
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
                 throughput, slots = self._over_time(phase, logs, run, usable)
-                found.append((phase, run, usable, throughput, slots))
-                result += rows(phase, [run], usable)
+                timed = all(log.began is not None for log in logs)
+                found.append((phase, run, usable, throughput, slots, len(logs), timed))
+                result += _with_other_failures(rows(phase, clients if self._repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
+                missing, whole = _missing(phase, logs)
+                problems += [*missing, *outcomes.problems(phase, run, whole=whole)]
         all_logs = [*group[RUN], *group[LOAD]]
-        reasons = [f"{log.path.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
+        reasons = [f"{log.name}: {cut}" for log in all_logs if (cut := _cut(log))] + self._missing
         if not all_logs:
             reasons.append("histogram logs without result lines")
         doubts = [
             *(doubt for log in all_logs for doubt in log.doubts),
-            *(doubt for phase in phases for doubt in [*_apart(group[phase]), *_differences(group[phase])]),
+            *(doubt for phase in phases for doubt in [*_differences(group[phase]), *_other_mix(group[phase])]),
+            *(
+                doubt
+                for phase in phases
+                for doubt in [*_apart(group[phase]), *_longer(group[phase])]
+                if not self._repeats
+            ),
         ]
         for doubt in doubts:
             if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
                 self._warn(f"{self._folder}: {doubt}")
-        failed = [
-            f"{log.path.name}: no operation succeeded: {log.exception or 'no exception is in the log'}"
-            for log in all_logs
-            if log.overall_operations == 0
-        ]
+        failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
         # Of several clients one that did nothing makes the others' sum another scenario's.
         if failed:
             result, found = [], []
@@ -289,14 +357,20 @@ class _Folder:
             name=self._name + number,
             system=self._system + number,
             title=self._system + number,
-            status="failed" if failed else "invalid" if doubts else "incomplete" if reasons else "ok",
-            reason="; ".join([*failed, *doubts, *reasons]) or None,
-            conditions=_conditions(group[RUN] or group[LOAD]),
+            status="failed" if failed else "invalid" if doubts or problems else "incomplete" if reasons else "ok",
+            reason="; ".join([*failed, *problems, *doubts, *reasons]) or None,
+            conditions=_conditions(group[RUN] or group[LOAD], repeats=self._repeats),
+            target_is_known=all(log.target_is_known for log in group[RUN] or group[LOAD]),
             notes=notes,
             rows=[row for row in result if row != Row(row.phase, OVERALL, 1)],
             load_is_measured=bool(group[LOAD]) and not group[RUN],
         )
         return trial, [ForeignRun(trial, *each) for each in found]
+
+    def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
+        """Why logs are not of clients of one run, or no repeats of one."""
+        found = [*_differences(logs), *_other_mix(logs)]
+        return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: Phase, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
@@ -327,6 +401,37 @@ class _Folder:
                     f"lines {stated.operations:,}: they are not used"
                 )
         return result
+
+
+def _why(log: ClientLog) -> str:
+    by = outcomes.operations_by_outcome(log.operations).values()
+    statuses = ", ".join(dict.fromkeys(status for each in by for status in each if each[status] and status != "OK"))
+    return log.exception or statuses or "no exception is in the log"
+
+
+def _missing(phase: Phase, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
+    """What clients were to do and have not done, and whether they did all that they were to do; None: not known."""
+    planned = [log.planned for log in logs]
+    found = []
+    for log, count in zip(logs, planned, strict=True):
+        each = int(log.setting("batch.size") or 1) if log.is_batched else 1
+        done = (log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations) or 0
+        # Older clients give each thread the same number of operations, and leave out the rest.
+        default = _GO_THREADS if log.is_go else 1
+        rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
+        if log.has_results and count is not None and done * each < count - rest:
+            what = "records" if phase == LOAD else "operations"
+            found.append(f"{log.name}: {count - done * each:,} of {count:,} {what} are missing: threads gave up")
+    return found, None if None in planned or not logs else not found
+
+
+def _with_other_failures(result: list[Row], run: Run) -> list[Row]:
+    """Adds to the errors of all operations those of what contains them: of VERIFY, COMMIT, … the most."""
+    others = [outcomes.errors(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
+    most = max(others, default=0)
+    return [
+        replace(row, errors=(row.errors or 0) + most) if most and row.operation == OVERALL else row for row in result
+    ]
 
 
 def _cut(log: ClientLog) -> str | None:
@@ -413,7 +518,7 @@ def _is_empty(path: Path) -> bool:
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:
     """Clients that had ended before others began: adding up their rates gives one that never was."""
-    timed = [(log.began, log.ended, log.path.name) for log in logs if log.began is not None and log.ended is not None]
+    timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
     first = min(timed, key=lambda each: each[1])
@@ -422,8 +527,36 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
         return []
     return [
         f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])}: clients that did "
-        "not run at the same time have no common throughput; give each experiment a folder of its own"
+        "not run at the same time have no common throughput; give each experiment a folder of its own, or add --repeats"
     ]
+
+
+def _longer(logs: Sequence[ClientLog]) -> list[str]:
+    """Clients that ran for much longer than others: for most of the time they were not one load."""
+    timed = sorted((log.runtime_ms / 1000, log.name) for log in logs if log.runtime_ms)
+    if not timed or timed[-1][0] <= _MOST_LONGER * timed[0][0]:
+        return []
+    (least, short), (most, long) = timed[0], timed[-1]
+    return [f"{long} ran for {most:,.1f} s, {short} for {least:,.1f} s: clients of one run end together"]
+
+
+def _other_mix(logs: Sequence[ClientLog]) -> list[str]:
+    """Clients with other types of operations, or in other shares, than chance explains."""
+    counts = [
+        (log.name, {name: sum(by.values()) for name, by in outcomes.operations_by_outcome(log.operations).items()})
+        for log in logs
+        if log.has_all_types
+    ]
+    found = []
+    for name, of in counts[1:]:
+        first, usual = counts[0]
+        for each in dict.fromkeys([*usual, *of]):
+            here, there = (all_of.get(each, 0) / sum(all_of.values()) for all_of in (of, usual))
+            chance = math.sqrt(1 / sum(of.values()) + 1 / sum(usual.values())) / 2
+            if is_call(each) and abs(here - there) > _SAME_SHARE + 5 * chance:
+                found.append(f"{name} has {here:.0%} {each}, {first} {there:.0%}: another mix of operations")
+                break
+    return found
 
 
 def _clock(seconds: float) -> str:
@@ -432,7 +565,7 @@ def _clock(seconds: float) -> str:
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
     """The settings of the clients of one run, and those that not all of them have in common."""
-    told = [(log.path.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
+    told = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
     found = []
     for name, scenario in told[1:]:
         first, usual = told[0]
@@ -453,43 +586,52 @@ def _scenario(log: ClientLog) -> dict[str, str]:
     found: dict[str, str] = {}
     for option, value in pairwise(words):
         key, equals, stated = value.partition("=")
-        if option in ("-db", "-P"):
+        if option in ("-threads", "-target"):
+            found[option] = value
+        elif option in ("-db", "-P"):
             found[option] = " ".join(filter(None, [found.get(option), Path(value).name]))
         elif option == "-p" and equals and key in _WORKLOAD:
             found[key] = stated
     return found
 
 
-def _run(logs: Sequence[ClientLog]) -> Run:
-    run = together([_of_client(log) for log in logs])
-    if run.records is None and _one_record_each(run.by_operation):
-        run.records = run.operations
-    return run
+def _of_client(log: ClientLog, records_each: int | None) -> Run:
+    """What a client did.
 
-
-def _of_client(log: ClientLog) -> Run:
+    :param records_each: records of an operation, where the log does not say it; None: one, or what a scan finds
+    """
     seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
-    if log.has_results:
-        return Run(seconds, log.overall_operations, log.overall_records, by_operation=log.operations)
-    return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
+    if not log.has_results:
+        return Run(seconds, log.status_operations, log.status_records, by_operation=log.intervals)
+    size = log.setting("batch.size") or ""
+    batch = int(size) if size.isdecimal() else None
+    each = 1 if log.overall_records is not None else records_each or (batch if log.is_batched else 1)
+    by_operation = outcomes.with_codes(log.operations, each, known=log.is_go)
+    records = log.overall_records
+    if (
+        records is None
+        and each
+        and log.succeeded is not None
+        and log.has_all_types
+        and _tell(by_operation, records_each)
+    ):
+        records = each * max(0, log.succeeded - outcomes.not_found_calls(log.operations))
+    return Run(seconds, log.succeeded, records, by_operation=by_operation)
 
 
-def _one_record_each(by_operation: Mapping[str, Operation]) -> bool:
-    """Whether operations and records are the same number: no scans, and nothing failed or was not found."""
-    plain = {name: of for name, of in by_operation.items() if is_call(name) and name != READ_MODIFY_WRITE}
-    return bool(plain) and all(
-        not name.startswith("SCAN") and "-" not in name and of.returns.keys() <= {"OK", "0"} and of.returns
-        for name, of in plain.items()
-    )
+def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
+    """Whether the types tell how many records there were: none lacks return codes, and scans find any number."""
+    types = {name: of for name, of in by_operation.items() if is_call(name) and "-" not in name}
+    return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
 
 
-def _conditions(logs: Sequence[ClientLog]) -> Conditions:
+def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
     threads = {log.threads for log in logs}
     value = threads.pop() if len(threads) == 1 else None
-    targets = {log.option("-target") for log in logs}
+    targets = {log.target for log in logs}
     target = targets.pop() if len(targets) == 1 else None
     return Conditions(
-        clients=len(logs) or None,
+        clients=1 if repeats else len(logs) or None,
         threads=int(value) if value and value.isdecimal() else None,
         target=float(target) if target and target.isdecimal() and int(target) else None,
     )
@@ -513,7 +655,6 @@ def _notes(phase: Phase, logs: Sequence[ClientLog], run: Run, result: Sequence[R
         notes.append(
             f"{which}{buffered:,} records returned BATCHED_OK: success reported before the server had answered"
         )
-    failed = any(is_failure(name) for name in run.by_operation)
-    if failed and any(log.stated_operations is None for log in logs):
-        notes.append(f"{which}{OVERALL} includes failed operations, as the stock client counts")
+    if names := list(dict.fromkeys(name for log in logs for name in outcomes.mixed(log.operations))):
+        notes.append(f"{which}{MIXED}: {', '.join(names)} (YCSB before 0.6)")
     return notes

@@ -1,13 +1,14 @@
 """What go-ycsb prints: a line per operation type every ten seconds, each over all of the run so far, and at its end.
 
-The format is that of its `measurement` package: plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`)
-and `outputstyle=json`; which percentiles there are depends on the version. Versions before 2022 have buckets of 1 ms up
-to 1.024 s: their percentiles are the upper ends, and 0 beyond.
+The format is that of its `measurement` package: plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`),
+`outputstyle=json` and `outputstyle=table`; which percentiles there are depends on the version. Versions before 2022
+have buckets of 1 ms up to 1.024 s: their percentiles are the upper ends, and 0 beyond.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,13 +16,14 @@ import msgspec
 from dohyo.evidence.json_values import loads
 from dohyo.operations import FAILED, READ_MODIFY_WRITE
 
-_RESULT = re.compile(r"(?:^|[\s|])([A-Z][A-Z_]*) +- (Takes\(s\): [^\n]*?)\s*$")
+_RESULT = re.compile(r"(?:^|[\s|])([A-Za-z]\w*) +- (Takes\(s\): [^\n]*?)\s*$")
 _FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
 _PROPERTY = re.compile(r'^"([\w.-]{1,100})"="([^"]*)"\s*$')
 _HEADER = re.compile(r"^\*+ properties \*+\s*$")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d*)?)(s|ms|µs|μs|us|ns))?")
 _UNIT_MS = {"s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001, "us": 0.001, "ns": 0.000001}
 _FAILED = "_ERROR"
+BATCH = "BATCH_"
 
 
 def begins(line: str) -> bool:
@@ -45,8 +47,18 @@ def finished_ms(line: str) -> int | None:
     return round(whole + (float(parts[3]) * _UNIT_MS[parts[4]] if parts[3] else 0))
 
 
-def results(line: str) -> list[tuple[str, dict[str, str]]]:
-    """The operation types of a line, with what is said of each. Raises ValueError for half a line."""
+def columns(line: str) -> list[str] | None:
+    """The columns of a table, from the line of its heads; None for all others."""
+    return [each.capitalize() for each in _cells(line)] if line.startswith("| OPERATION ") else None
+
+
+def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, str]]]:
+    """The operation types of a line, with what is said of each. Raises ValueError for half a line.
+
+    :param heads: of the table that is being read
+    """
+    if line.startswith("|"):
+        return [(name, dict(zip(heads[1:], cells, strict=True))) for name, *cells in [_cells(line)]]
     if line.startswith("[{") and '"Takes(s)"' in line:
         rows = msgspec.convert(loads(line), list[dict[str, Any]])
         return [(str(row.pop("Operation", "")), {str(k): str(v) for k, v in row.items()}) for row in rows]
@@ -58,10 +70,14 @@ def results(line: str) -> list[tuple[str, dict[str, str]]]:
     return [(found[1], {name: value for name, _, value in pairs})]
 
 
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
 def operation_type(name: str) -> str | None:
     """YCSB's own name of an operation type; None for the sum of all types."""
     if name == "TOTAL":
         return None
-    plain = name.removesuffix(_FAILED)
+    plain = name.removesuffix(_FAILED).removeprefix(BATCH)
     plain = READ_MODIFY_WRITE if plain == "READ_MODIFY_WRITE" else plain
     return plain + FAILED if name.endswith(_FAILED) else plain

@@ -9,6 +9,7 @@ from pathlib import Path
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.rows import LOAD
 from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, ForeignRun, collect
+from dohyo.foreign.tabulate import name_passed_over
 from dohyo.report.charts import charts
 from dohyo.report.material import Material
 from dohyo.report.measured import Measured, MeasuredRun, curves
@@ -21,13 +22,14 @@ def gather(folder: Path) -> Report:
     :raises BadInputError: if the folder has no YCSB logs
     """
     collected = collect([folder])
+    name_passed_over(collected.passed_over)
     found = collected.summary
     if not found.trials:
         said = "".join(f"; {warning}" for warning in found.warnings)
         raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{said}")
     trials = {
         trial.name: replace(
-            trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial is trial])]
+            trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial.name == trial.name])]
         )
         for trial in found.trials
     }

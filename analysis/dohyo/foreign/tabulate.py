@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.foreign.collecting import collect
 from dohyo.summary.summary import is_experiment, summarise
@@ -15,24 +17,38 @@ from dohyo.tables import screen, table
 from dohyo.terminal import Console, printable, say, warn
 
 Format = Literal["table", "md", "csv", "json"]
+_MOST_NAMED = 8
 
 
-def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = False) -> int:
+def tabulate(
+    folders: Sequence[Path],
+    fmt: Format = "table",
+    *,
+    details: bool = False,
+    records_each: int | None = None,
+    repeats: bool = False,
+) -> int:
     """Prints the contents of the folders' logs to stdout, and a warning per malformed line or file to stderr.
 
     A single folder of an experiment has its own table; among others it is one with logs.
 
     :param details: of the table: all rows and figures before the screen
+    :param records_each: records of an operation, where logs of others do not say it
+    :param repeats: logs of others in one folder are repeats, not clients of one run
 
     Returns the exit code: 0, or 1 when there is no YCSB logs in any folder, or anything of it is missing, broken or
     cannot be true. What is whole is shown all the same.
     Raises BadInputError for a folder that does not exist, or cannot be looked at.
     """
     if len(folders) == 1 and _is_experiment(folders[0]):
+        if records_each or repeats:
+            raise BadInputError("--records-per-operation and --repeats are for logs of others: an experiment says both")
         named = experiment_folder.read(folders[0]).named
         summary = summarise(folders[0])
     else:
-        named, summary = True, collect(folders).summary
+        collected = collect(folders, records_each, repeats=repeats)
+        named, summary = True, collected.summary
+        name_passed_over(collected.passed_over)
     for warning in summary.warnings:
         warn(warning)
     if not summary.trials:
@@ -47,6 +63,24 @@ def tabulate(folders: Sequence[Path], fmt: Format = "table", *, details: bool = 
         write = {"md": lambda: table.markdown(summary), "csv": summary.csv, "json": summary.json}[fmt]
         sys.stdout.write(printable(write()))
     return 0 if summary.is_sound(skipped=not named) else 1
+
+
+def name_passed_over(paths: Sequence[Path]) -> None:
+    """Names the files that were not read, on stderr."""
+    if paths:
+        more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+        say(f"passed over, nothing of YCSB in: {', '.join(map(str, paths[:_MOST_NAMED]))}{more}", err=True)
+
+
+def refuse_logs(names: Sequence[str]) -> None:
+    """Refuses folders with logs of others where experiments of Dohyo are needed.
+
+    :raises BadInputError: if one of them is such a folder; it names the command that takes them
+    """
+    for name in names:
+        if Path(name).is_dir() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
+            takes = shlex.join([".venv/bin/dohyo", "tabulate", *names])
+            raise BadInputError(f"{name} is not an experiment of Dohyo but has logs of other clients: {takes}")
 
 
 def _is_experiment(folder: Path) -> bool:

@@ -3,7 +3,8 @@
 The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (objects one after another),
 `JSONArrayMeasurementsExporter` and `StatusThread`, of every measurement type, since YCSB 0.1 (milliseconds, `Return=0`)
 and with what Dohyo's client adds (`Records`). A log may be cut off anywhere, packed by gzip and mixed with the lines of
-other programs: those are passed over; a line of YCSB that cannot be understood is reported and never guessed at.
+other programs: those are passed over; a line of YCSB that cannot be understood is reported and never guessed at. A file
+may have the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from dohyo.evidence.result_lines import (
 )
 from dohyo.evidence.text_file import Warn, blocks, limited
 from dohyo.foreign import go_ycsb
-from dohyo.operations import calls, is_failure, operation
+from dohyo.foreign.outcomes import failed_calls
+from dohyo.foreign.streams import DATE, Sources
+from dohyo.operations import INTENDED, is_known, operation
 
 _STATUS = re.compile(
-    r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}|^)\s*(\d{1,9}) sec: (\d{1,18}) operations;"
+    rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
     r"(?:.*?; (\d{1,18}) records;)?"
 )
 # Numbers follow the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`) avoid backtracking,
@@ -42,9 +45,7 @@ _STATUS_OPERATION = re.compile(
     r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
 )
 # The same in a block of many lines that contain nothing but status lines.
-_STATUS_LINES = re.compile(
-    rb"\n(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3})?[ \t]*(\d{1,9}) sec: (\d{1,18}) operations;"
-)
+_STATUS_LINES = re.compile(rf"\n(?:{DATE})?[ \t]*(\d{{1,9}}) sec: (\d{{1,18}}) operations;".encode())
 _STATUS_OPERATIONS = re.compile(_STATUS_OPERATION.pattern.encode())
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
 _JSON_OBJECT = re.compile(r"\{[^{}]*\}")
@@ -86,8 +87,12 @@ class StatusLines:
 
 @dataclass
 class ClientLog(ResultLog):
-    """One run of one client, as far as its log tells. A file has several if runs were appended to it."""
+    """One run of one client, as far as its log tells. A file has several if runs were appended to it.
 
+    :ivar source: what tells the client from others that wrote into the same file
+    """
+
+    source: str = ""
     last_status: str | None = None  # the last status line, without the counts of its operation types
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
@@ -97,10 +102,16 @@ class ClientLog(ResultLog):
     command: str | None = None
     exception: str | None = None  # the first one that Java named
     is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
+    is_batched: bool = False  # go-ycsb's BATCH_INSERT, …: an operation has as many records as its batch.size
     properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
     # Of the first and the last status line, seconds on the clock of the client's host, in its time zone.
     began: float | None = None
     ended: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's name, and which of its clients it is."""
+        return f"{self.path.name} ({self.source})" if self.source else self.path.name
 
     @property
     def is_empty(self) -> bool:
@@ -120,13 +131,58 @@ class ClientLog(ResultLog):
 
     @property
     def threads(self) -> str | None:
-        """Number of threads in the client's command line; None if not given."""
-        return self.option("-threads") or self.properties.get("threadcount")
+        """Number of threads; None if not given."""
+        return self.option("-threads") or self.setting("threadcount")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is missing, and nothing contradicts itself."""
+        return not self.cut and not self.doubts
+
+    @property
+    def target(self) -> str | None:
+        """Operations per second that were asked for; None if not given."""
+        return self.option("-target") or self.setting("target")
+
+    @property
+    def target_is_known(self) -> bool:
+        """Whether the log tells if a target was set. Latencies from the intended start are there to see one."""
+        intended = any(name.startswith(INTENDED) for name in self.operations)
+        return self.target is not None or bool((self.command and not intended) or self.properties)
+
+    @property
+    def planned(self) -> int | None:
+        """Operations that the client was to do, or records to load; None: not known, or time was to end it."""
+        keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
+        stated = next(filter(None, map(self.setting, keys)), "")
+        return int(stated) if stated.isdecimal() and not self.setting("maxexecutiontime") else None
+
+    @property
+    def succeeded(self) -> int | None:
+        """Operations that ended without an error; None: not known."""
+        # OVERALL of a run has those that failed, OVERALL of a load has not.
+        attempted = self.counted if self.has_all_types else self.overall_operations
+        return None if attempted is None else max(0, attempted - failed_calls(self.operations))
+
+    @property
+    def has_all_types(self) -> bool:
+        """Whether the types of operations are known ones, and have all operations."""
+        if not self.counted:
+            return False
+        return self.is_go or (self.is_whole and all(map(is_known, self.operations)))
 
     def option(self, name: str) -> str | None:
         """Value of an option of the command line, such as `-threads`; None when not given."""
         words = (self.command or "").split()
         return words[words.index(name) + 1] if name in words[:-1] else None
+
+    def setting(self, key: str) -> str | None:
+        """Value of a property, as the command line or go-ycsb states it; None when not given."""
+        words = (self.command or "").split()
+        stated = [
+            each.removeprefix(f"{key}=") for at, each in pairwise(words) if at == "-p" and each.startswith(f"{key}=")
+        ]
+        return stated[-1] if stated else self.properties.get(key)
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
@@ -134,29 +190,72 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
     """
-    reader = _Reader(path, limited(path, warn))
+    found, said = _read(path, apart=True)
+    if len({log.source for log in found}) > 1 and any(not log.is_sound for log in found):
+        # What is before a line may be of the line, and not of a client.
+        together, instead = _read(path, apart=False)
+        if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in found):
+            found, said = together, instead
+    for message in said:
+        warn(message)
+    return found
+
+
+def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
+    """Returns the runs in a file, and what is wrong with it."""
+    said: list[str] = []
+    reader = _File(path, limited(path, said.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
-        reader.read_block(number, block)
-    return reader.finish()
+        # A file that was emptied while it was written has a hole of NULs; UTF-16 without a mark has them, too.
+        reader.read_block(number, block.translate(None, b"\0"))
+    return reader.finish(), said
 
 
-class _Reader(ResultReader[ClientLog]):
-    def __init__(self, path: Path, warn: Warn) -> None:
-        super().__init__(path, warn, ClientLog)
-        self._object: dict[str, str] = {}
-        self._go_finished = False
-        self._jumped = 0.0  # how far the clock of the host is off, since the run began
+class _File:
+    """Reads the lines of one file, those of each client by themselves."""
+
+    def __init__(self, path: Path, warn: Warn, *, apart: bool) -> None:
+        self._path = path
+        self._warn = warn
+        self._apart = apart
+        self._sources = Sources()
+        self._readers = {"": _Reader(path, warn)}
+        self._last = self._readers[""]
+
+    def damaged(self, message: str) -> None:
+        """The file itself cannot be read to its end."""
+        self._warn(message)
+        for reader in self._readers.values():
+            reader.damaged()
 
     def read_block(self, number: int, block: bytes) -> None:
         """Reads whole lines. A client that runs for long leaves little but status lines: those are read together."""
         last = block.rfind(b"\n", 0, -1) + 1
-        if read := self._status_lines(block[:last]):
+        if read := self._readers[""].status_lines(block[:last]):
             number += read
             block = block[last:]
         for offset, line in enumerate(BytesIO(block)):
-            self.read(number + offset, line.decode("utf-8", "replace"))
+            for source, text in self._sources.lines(line.decode("utf-8", "replace")):
+                if source is not None and self._apart:
+                    if source not in self._readers:
+                        self._readers[source] = _Reader(self._path, self._warn, source)
+                    self._last = self._readers[source]
+                self._last.read(number + offset, text)
 
-    def _status_lines(self, block: bytes) -> int:
+    def finish(self) -> list[ClientLog]:
+        """All runs in the file, those of each client in their order."""
+        return [log for reader in self._readers.values() for log in reader.finish()]
+
+
+class _Reader(ResultReader[ClientLog]):
+    def __init__(self, path: Path, warn: Warn, source: str = "") -> None:
+        super().__init__(path, warn, lambda path, line: ClientLog(path, line, source=source))
+        self._object: dict[str, str] = {}
+        self._go_finished = False
+        self._go_columns: list[str] = []
+        self._jumped = 0.0  # how far the clock of the host is off, since the run began
+
+    def status_lines(self, block: bytes) -> int:
         """Adds up the status lines of a block, if it is nothing else, and all of the run that is being read.
 
         Returns how many lines it has read.
@@ -186,7 +285,7 @@ class _Reader(ResultReader[ClientLog]):
     def _end(self, half: str) -> None:
         if half.rstrip().endswith(("}", "]")) and (self._object or '"metric"' in half):
             self._understand(half)  # closed JSON is whole
-        elif half.strip() != "]":
+        elif half.strip(" \t}]"):
             super()._end(half)
         if "metric" in self._object:
             self._cut("the JSON results are cut off")
@@ -212,8 +311,10 @@ class _Reader(ResultReader[ClientLog]):
             self._log.command = line.removeprefix(_COMMAND).strip()
         elif (overflowed := _NEGATIVE_STATUS.search(line)) is not None:
             self._doubt(f"{overflowed[1]} operations: {OVERFLOW}")
-        elif " - Takes(s): " in line:
+        elif " - Takes(s): " in line or (self._go_columns and line.startswith("|")):
             self._go_results(line)
+        elif (columns := go_ycsb.columns(line)) is not None:
+            self._go_columns = columns
         elif (thrown := _EXCEPTION.match(line)) is not None:
             self._log.exception = self._log.exception or thrown[1].strip()
         else:
@@ -229,15 +330,17 @@ class _Reader(ResultReader[ClientLog]):
         elif (runtime := go_ycsb.finished_ms(line)) is not None:
             if self._go_finished:
                 self._next_log()
+            self._go_columns = []
             # What comes now is of the whole run; what came before, of a part.
             self._log.operations.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
 
     def _go_results(self, line: str) -> None:
         try:
-            for name, values in go_ycsb.results(line):
+            for name, values in go_ycsb.results(line, self._go_columns):
                 if (metric := go_ycsb.operation_type(name)) is not None:
                     self._go_operation(metric, values)
+                    self._log.is_batched |= name.startswith(go_ycsb.BATCH)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._complain(f"not a whole result line of go-ycsb: {error}")
 
@@ -335,14 +438,18 @@ class _Reader(ResultReader[ClientLog]):
     def _check(self, log: ClientLog) -> None:
         if not log.is_go:
             super()._check(log)
+            stated, least = log.overall_operations, log.counted - failed_calls(log.operations)
+            known = stated is not None and all(map(is_known, log.operations))
+            if stated is not None and known and stated + log.rounding < least < stated + 2**31:
+                self._contradict(log, f"the types have {least:,} operations, OVERALL {stated:,}: parts of two runs")
         elif log.has_results:
             self._check_values(log)
             self._check_go(log)
 
     def _check_go(self, log: ClientLog) -> None:
-        log.stated_operations = calls(
-            {name: of.operations or 0 for name, of in log.operations.items() if not is_failure(name)}
-        )
+        warmup = log.properties.get("warmuptime", "")
+        if log.runtime_ms and warmup.isdecimal() and not log.is_load:
+            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # nothing is counted in it
         if log.runtime_ms is None:
             self._incomplete(log, "no line 'Run finished': the numbers are those of the last ten seconds' line")
         elif not log.operations:

@@ -80,7 +80,7 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
     if None not in equal:
         rates = " or ".join(rate(each) for each in sorted(filter(None, equal)))
         return f"at equal rate {rates} op/s", f"at {rates} op/s"
-    if any(target_of(trial, phase) for of_point, phase in groups for trial in of_point):
+    if any(target_of(trial, phase) or not trial.target_is_known for of_point, phase in groups for trial in of_point):
         return "at its own rate", "at own rate"
     return "at its own maximum rate", "at own maximum", "at own max"
 

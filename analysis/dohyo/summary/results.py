@@ -116,6 +116,7 @@ class Trial:
     faults: list[FaultedRun] = field(default_factory=list)  # what faults did to each run that counts and has some
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
     load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
+    target_is_known: bool = True  # logs of others may not tell whether there was a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first
     collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more
     level_changes: list[str] = field(default_factory=list)  # when the throughput of long runs went to another level
@@ -404,13 +405,19 @@ def _csv(lines: Iterable[Sequence[object]]) -> str:
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 
+# What a spreadsheet would compute; with an apostrophe it is text.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
 def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str) and (not value or any(each in value for each in ',"\r\n')):
-        return '"' + value.replace('"', '""') + '"'
+    if isinstance(value, str):
+        value = f"'{value}" if value.startswith(_FORMULA) else value
+        if not value or any(each in value for each in ',"\r\n'):
+            return '"' + value.replace('"', '""') + '"'
     return str(value)
 
 

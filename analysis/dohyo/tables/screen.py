@@ -492,6 +492,8 @@ def what_and_where(summary: Summary) -> list[str]:
     if len(clients) == len(threads) == 1 and (count := min(threads, key=str)):
         many = f"{min(clients, key=str)} clients {_TIMES} " if (min(clients, key=str) or 1) > 1 else ""
         facts.append(f"{many}{count} thread{'' if count == 1 else 's'}")
+    elif (added_up := sorted({count for count in clients if count})) and added_up[-1] > 1:
+        facts.append(f"{' to '.join(dict.fromkeys(map(str, (added_up[0], added_up[-1]))))} clients")
     profiles = sorted({each.profile for each in conditions if each.profile})
     if profiles and profiles != ["vanilla"]:
         facts.append(f"profile {' or '.join(profiles)}")

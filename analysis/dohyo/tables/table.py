@@ -39,8 +39,10 @@ _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
     (("rates", "failures"), ("latencies",)),
     (("rates",), ("latencies",), ("failures",)),
 )
+# In a note of a trial whose client does not keep them apart.
+MIXED = "latencies include those of operations that failed or found nothing"
 _LEGEND = (
-    "Latencies in ms{at}, of operations that succeeded; failed ones have rows of their own (READ-FAILED). "
+    "Latencies in ms{at}, of operations that succeeded{but}; failed ones have rows of their own (READ-FAILED). "
     "Errors and not found count records."
 )
 _FAULTS = " Windows with faults count as a whole, the seconds of the faults included."
@@ -491,7 +493,9 @@ def legend(summary: Summary) -> str:
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
     at, *_ = _latencies_at(summary) or ("",)
-    known = _LEGEND.format(at=f" {at}" if at else "") + (_PRICE_LEGEND if priced else "")
+    mixed = any(MIXED in note for trial in summary.compared for note in trial.notes)
+    but = " (but for types that a note names)" if mixed else ""
+    known = _LEGEND.format(at=f" {at}" if at else "", but=but) + (_PRICE_LEGEND if priced else "")
     known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}

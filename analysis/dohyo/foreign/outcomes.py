@@ -1,0 +1,130 @@
+"""What became of operations: succeeded, not found, failed. Clients say it in return codes, in rows of their own
+(READ-FAILED, UPDATE-ERROR), in both, or (YCSB before 0.6) in return codes while the row counts all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
+from dohyo.evidence.rows import LOAD, Phase, Run
+from dohyo.operations import FAILED, INTENDED, READ_MODIFY_WRITE, is_call, is_failure, is_not_found, outcome
+from dohyo.scenario.properties import find as find_property
+
+
+def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict[str, int]]:
+    """Returns the operations of each type, by status; calls, and what is more than calls (VERIFY, COMMIT)."""
+    result: dict[str, dict[str, int]] = {}
+    for name in dict.fromkeys(_plain(name) for name in operations if not name.startswith(INTENDED)):
+        if name == READ_MODIFY_WRITE:
+            continue  # its READ and its UPDATE count
+        of = operations.get(name, Operation(operations=0))
+        rows = {each: count.operations or 0 for each, count in operations.items() if _plain(each) == name != each}
+        attempted = (of.operations or 0) + sum(rows.values())
+        if sum(of.returns.values()) == attempted:
+            result[name] = of.returns
+        else:  # no return codes, or one for each record of a batch
+            result[name] = {
+                "OK": of.operations or 0,
+                "ERROR": sum(count for each, count in rows.items() if is_failure(each)),
+                "NOT_FOUND": sum(count for each, count in rows.items() if is_not_found(each)),
+            }
+    return result
+
+
+def failed_calls(operations: Mapping[str, Operation]) -> int:
+    """Returns how many calls to the database ended with an error."""
+    return sum(errors(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
+
+
+def not_found_calls(operations: Mapping[str, Operation]) -> int:
+    """Returns how many calls to the database found nothing."""
+    return sum(_not_found(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
+
+
+def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: bool) -> dict[str, Operation]:
+    """Returns the types with return codes, one for each record.
+
+    :param each: records of an operation; None: not known
+    :param known: a type without failures of its own had none
+    """
+    result = dict(operations)
+    for name, by in operations_by_outcome(operations).items():
+        of = operations.get(name, Operation(operations=0))
+        if of.returns and each == 1:
+            continue
+        if each is None or not (of.returns or known or any(count for status, count in by.items() if status != "OK")):
+            result[name] = replace(of, returns={})
+        else:
+            scaled = {status: count * (each if is_call(name) else 1) for status, count in by.items() if count}
+            result[name] = replace(of, returns=scaled, records=_ok(scaled) if is_call(name) else None)
+    return result
+
+
+def problems(phase: Phase, run: Run, *, whole: bool | None) -> list[str]:
+    """Returns what is beyond the limits of our own runs, docs/method.md#when-a-run-is-invalid.
+
+    :param whole: whether a load has all of its records; None: not known, so that it is judged like a run
+    """
+    if whole:
+        return []
+    calls = {name: of.returns for name, of in run.own.items()}
+    others = {name: of.returns for name, of in run.by_operation.items() if not is_call(name.removeprefix(INTENDED))}
+    limit = 0.0 if phase == LOAD and whole is False else _limit("maxerrorrate")
+    groups = [calls, *({name: by} for name, by in others.items())]
+    failing = sorted((group for group in groups if _share(errors, group) > limit), key=lambda of: -_share(errors, of))
+    found = []
+    if failing:
+        names = ", ".join(_failed(name, by) for group in failing for name, by in group.items() if errors(by))
+        found.append((_share(errors, failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
+    if (share := _share(_not_found, calls)) > (limit := _limit("maxnotfoundrate")):
+        count, tried = (sum(of(by) for by in calls.values()) for of in (_not_found, _tried))
+        found.append((share, f"not found: {count:,} of {tried:,}; maxnotfoundrate {limit:.1%}"))
+    return [text for _, text in sorted(found, key=lambda each: -each[0])]
+
+
+def errors(by: Mapping[str, int]) -> int:
+    """Returns how many of the operations, by status, ended with an error."""
+    return sum(count for status, count in by.items() if status not in OK | NOT_FOUND)
+
+
+def mixed(operations: Mapping[str, Operation]) -> list[str]:
+    """Returns the types whose latencies include those of operations that failed or found nothing."""
+    return [
+        name
+        for name, of in operations.items()
+        if is_call(name) and sum(of.returns.values()) == of.operations and _ok(of.returns) < (of.operations or 0)
+    ]
+
+
+def _failed(name: str, by: Mapping[str, int]) -> str:
+    statuses = ", ".join(status for status in by if status not in OK | NOT_FOUND | {"ERROR"})
+    return f"{name} {errors(by):,} of {_tried(by):,}{f' ({statuses})' if statuses else ''}"
+
+
+def _share(of: Callable[[Mapping[str, int]], int], group: Mapping[str, Mapping[str, int]]) -> float:
+    return sum(map(of, group.values())) / max(1, sum(map(_tried, group.values())))
+
+
+def _tried(by: Mapping[str, int]) -> int:
+    return sum(by.values())
+
+
+def _ok(by: Mapping[str, int]) -> int:
+    return sum(count for status, count in by.items() if status in OK)
+
+
+def _not_found(by: Mapping[str, int]) -> int:
+    return sum(by.get(status, 0) for status in NOT_FOUND)
+
+
+def _plain(name: str) -> str:
+    found = outcome(name)
+    return found[0] if found else name.removesuffix(FAILED)
+
+
+def _limit(key: str) -> float:
+    """The default of the property for our own runs."""
+    stated = find_property(key)
+    return float((stated and stated.default) or 0)

@@ -1,0 +1,551 @@
+"""Logs as strangers have them: encodings, collectors, parts of runs, counts of every version, failures."""
+
+import codecs
+import csv
+import io
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import geometric_mean
+
+import pytest
+from click.testing import CliRunner
+from test_tabulate import STOCK, collect, row, write
+
+from dohyo.bad_input import BadInputError
+from dohyo.cli import cli
+from dohyo.foreign import collecting
+from dohyo.foreign.tabulate import tabulate
+from dohyo.summary.comparison import latencies_at
+from dohyo.summary.results import Trial
+from dohyo.tables import table
+
+
+def results(ops: Mapping[str, int], seconds: float = 10, overall: int | None = None, **codes: int) -> str:
+    """The result lines of a stock client; `codes` are return codes of the first type beyond OK."""
+    total = sum(count for name, count in ops.items() if "-" not in name) if overall is None else overall
+    lines = [f"[OVERALL], RunTime(ms), {seconds * 1000:.0f}", f"[OVERALL], Throughput(ops/sec), {total / seconds}"]
+    first = next(iter(ops))
+    for name, count in ops.items():
+        lines += [f"[{name}], Operations, {count}", f"[{name}], AverageLatency(us), 70.5"]
+        lines += [f"[{name}], MinLatency(us), 9", f"[{name}], MaxLatency(us), 900"]
+        lines += [f"[{name}], 95thPercentileLatency(us), 90", f"[{name}], 99thPercentileLatency(us), 99"]
+        if "-" not in name:
+            lines.append(f"[{name}], Return=OK, {count}")
+        if name == first:
+            lines += [f"[{name}], Return={code}, {number}" for code, number in codes.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def only(folder: Path) -> Trial:
+    (of,) = collect([folder]).trials
+    return of
+
+
+def rate(of: Trial) -> float | None:
+    return row(of, "OVERALL").ops_per_second
+
+
+RUN = results({"READ": 5021, "UPDATE": 4979})
+
+
+# ---- encodings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        codecs.BOM_UTF16_LE + RUN.replace("\n", "\r\n").encode("utf-16-le"),
+        codecs.BOM_UTF16_BE + RUN.encode("utf-16-be"),
+        codecs.BOM_UTF8 + RUN.encode(),
+        RUN.encode("utf-16-le"),
+        b"\0" * 9000 + RUN.encode(),
+        # PowerShell appends in its own encoding to what another program has written.
+        b"starting\n" + RUN.encode("utf-16-le"),
+    ],
+    ids=["utf-16-le", "utf-16-be", "utf-8", "no mark", "hole", "appended"],
+)
+def test_a_log_in_any_encoding_or_with_a_hole_is_read_beside_others(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_bytes(content)
+    alone = only(tmp_path)
+    write(tmp_path / "a.txt", RUN)
+    both = only(tmp_path)
+    assert (alone.status, rate(alone)) == ("ok", 1000)
+    assert (both.status, rate(both), both.conditions.clients) == ("ok", 2000, 2)
+
+
+def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "run.txt", RUN)
+    (tmp_path / "all.tar").write_bytes(b"run.txt".ljust(257, b"\0") + b"ustar\n" + RUN.encode())
+    (tmp_path / "client.jar").write_bytes(b"PK\x03\x04\0\0" + RUN.encode())
+    write(tmp_path / "notes.md", "# Runs\n")
+    assert tabulate([tmp_path]) == 0
+    names = ", ".join(str(tmp_path / name) for name in ("all.tar", "client.jar", "notes.md"))
+    assert capsys.readouterr().err == f"passed over, nothing of YCSB in: {names}\n"
+
+
+# ---- several clients in one file ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["host{} | ", "[host{}] out: ", "host{}: ", "[pod/ycsb-{}/main] ", "\x1b[32mclient-{}  |\x1b[0m ",
+     "Nov 21 05:48:0{} host{} ycsb[1{}]: ", "2026-11-21T05:48:07.{}73Z stdout F node{} "],
+)  # fmt: skip
+def test_prefixes_tell_the_clients_of_one_file_apart(prefix: str, tmp_path: Path) -> None:
+    other = results({"READ": 5000, "UPDATE": 5000})
+    lines = zip(RUN.splitlines(), other.splitlines(), strict=True)
+    text = "".join(f"{prefix.replace('{}', str(who))}{line}\n" for pair in lines for who, line in enumerate(pair))
+    write(tmp_path / "all.txt", text)
+    of = only(tmp_path)
+    assert (row(of, "READ").operations, rate(of), of.conditions.clients) == (10021, 2000, 2)
+    assert collect([tmp_path]).warnings == []
+
+
+def test_a_prefix_that_changes_with_the_time_is_one_client(tmp_path: Path) -> None:
+    lines = RUN.splitlines()
+    text = "".join(f"Nov 21 05:48:{at:02} host1 ycsb[7]: {line}\n" for at, line in enumerate(lines))
+    write(tmp_path / "a/syslog", text)
+    text = "".join(f"2026-11-21T05:48:{at:02}.073Z {line}\n" for at, line in enumerate(lines))
+    write(tmp_path / "b/kubectl", text)
+    assert [(of.status, rate(of), of.conditions.clients) for of in collect([tmp_path]).trials] == [("ok", 1000, 1)] * 2
+
+
+def registered(text: str, **more: object) -> dict[str, object]:
+    return {"changed": True, "cmd": "bin/ycsb run", "stdout": text.strip(), "stdout_lines": text.splitlines(), **more}
+
+
+def printed(hosts: Mapping[str, str]) -> str:
+    shown = ""
+    for host, text in hosts.items():
+        content = json.dumps({"run.stdout_lines": text.splitlines()}, indent=4)
+        shown += f"ok: [{host}] => {content}\n"
+    return f"TASK [show] ****\n{shown}"
+
+
+STATUS = "Command line: -db basic -t\n2026-11-21 05:10:50:000 10 sec: 10000 operations; \n"
+
+
+@pytest.mark.parametrize(
+    ("content", "clients"),
+    [
+        (json.dumps(registered(RUN)), 1),
+        (json.dumps(registered(RUN), indent=4), 1),
+        (json.dumps(registered(f"YCSB Client 0.17\n{RUN}", stderr=STATUS)), 1),
+        (printed({"client1": RUN}), 1),
+        (printed({"client1": RUN, "client2": RUN}), 2),
+        (f"client1 | CHANGED | rc=0 >>\n{RUN}client2 | CHANGED | rc=0 >>\n{RUN}", 2),
+        ("".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in RUN.splitlines()), 1),
+    ],
+    ids=["registered", "indented", "both streams", "debug", "two hosts", "ad hoc", "docker"],
+)
+def test_results_inside_json_and_what_ansible_prints_are_read(content: str, clients: int, tmp_path: Path) -> None:
+    write(tmp_path / "log", content)
+    of = only(tmp_path)
+    assert (of.status, row(of, "READ").operations, of.conditions.clients) == ("ok", 5021 * clients, clients)
+    assert rate(of) == 1000 * clients
+    assert collect([tmp_path]).warnings == []
+
+
+def test_json_results_inside_json_are_read(tmp_path: Path) -> None:
+    rows = [tuple(line.strip("[").replace("],", ",").split(", ")) for line in RUN.splitlines()]
+    exported = [dict(zip(("metric", "measurement", "value"), each, strict=True)) for each in rows]
+    write(tmp_path / "log", json.dumps(registered(json.dumps(exported, indent=1))))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+# ---- parts of runs --------------------------------------------------------------------------------------------------
+
+
+OTHER = results({"READ": 9500, "UPDATE": 500}, seconds=5)
+
+
+def test_a_run_whose_head_was_cut_off_is_named_and_does_not_join_the_one_before(tmp_path: Path) -> None:
+    lines = OTHER.splitlines(keepends=True)
+    for cut, name in ((1, "run time"), (2, "overall"), (4, "counts")):
+        write(tmp_path / f"{name}/run.txt", f"workloada\n{RUN}workloadb\n{''.join(lines[cut:])}")
+    of = {trial.system: trial for trial in collect([tmp_path]).trials}
+    for name in ("run time", "overall", "counts"):
+        assert (of[name].status, rate(of[name])) == ("ok", 1000)
+        assert of[f"{name} #2"].status == "incomplete"
+        assert "no [OVERALL] run time and throughput" in (of[f"{name} #2"].reason or "")
+
+
+@pytest.mark.parametrize("more", [{"INSERT": 50}, {"SCAN": 1}])
+def test_types_that_add_up_to_more_than_all_operations_are_invalid(more: Mapping[str, int], tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", RUN + "".join(results(more).splitlines(keepends=True)[2:]))
+    of = only(tmp_path)
+    assert of.status == "invalid"
+    assert f"the types have {10_000 + sum(more.values()):,} operations, OVERALL 10,000" in (of.reason or "")
+
+
+def test_two_clients_that_wrote_line_by_line_into_one_file_have_no_valid_numbers(tmp_path: Path) -> None:
+    pairs = zip(RUN.splitlines(), OTHER.splitlines(), strict=True)
+    write(tmp_path / "run.txt", "".join(f"{one}\n{other}\n" for one, other in pairs))
+    summary = collect([tmp_path])
+    assert {of.status for of in summary.trials} == {"incomplete", "invalid"}
+    assert "lines of two runs are mixed" in next(of.reason or "" for of in summary.trials if of.status == "invalid")
+
+
+# ---- counts ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["3.0E7", "30000000.0", "30000000", "3e+07"])
+def test_counts_and_run_times_as_every_version_and_fork_prints_them(written: str, tmp_path: Path) -> None:
+    text = results({"INSERT": 30_000_000}, seconds=12_600).replace("Operations, 30000000", f"Operations, {written}")
+    write(
+        tmp_path / "load.txt", text.replace("12600000", "1.26E7").replace("MaxLatency(us), 900", "MaxLatency(us), 9E2")
+    )
+    of = only(tmp_path)
+    inserts = row(of, "INSERT", "load")
+    assert (of.status, inserts.operations, inserts.max_ms) == ("ok", 30_000_000, 0.9)
+    assert inserts.ops_per_second == pytest.approx(30_000_000 / 12_600)
+
+
+@pytest.mark.parametrize("rounded", ["12345.66", "12345.7", "12346"])
+def test_the_rounding_of_a_rate_is_no_loss(rounded: str, tmp_path: Path) -> None:
+    text = results({"READ": 7_407_407}, seconds=600.001).replace(str(7_407_407 / 600.001), rounded)
+    assert f"(ops/sec), {rounded}\n" in text
+    write(tmp_path / "run.txt", text)
+    assert (only(tmp_path).status, only(tmp_path).rows[0].operations) == ("ok", 7_407_407)
+
+
+def test_what_java_prints_is_exact(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", results({"READ": 599_995}, seconds=600, overall=600_000))
+    assert "result lines for 599,995 of 600,000 operations" in (only(tmp_path).reason or "")
+
+
+def test_a_second_view_of_a_type_and_latencies_of_each_error_are_no_more_operations(tmp_path: Path) -> None:
+    ops = {"READ": 9_990, "READ-COMB": 9_990, "READ-TIMEOUT": 4, "READ-ERROR": 2, "READ-FAILED": 4}
+    write(tmp_path / "run.txt", results(ops, 10, 10_000, TIMEOUT=4, ERROR=2, NOT_IMPLEMENTED=4))
+    of = only(tmp_path)
+    assert (of.status, row(of, "OVERALL").operations, row(of, "OVERALL").errors) == ("ok", 9_990, 10)
+    assert [each.operation for each in of.rows] == ["OVERALL", "READ", "READ-ERROR", "READ-FAILED", "READ-TIMEOUT"]
+
+
+# ---- failures -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["ERROR", "NOT_FOUND"])
+def test_one_failure_does_not_prevent_a_comparison(
+    code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a/run.txt", results({"READ": 199_999, "READ-FAILED": 1}, overall=200_000, **{code: 1}))
+    write(tmp_path / "b/run.txt", results({"READ": 150_000}))
+    assert tabulate([tmp_path]) == 0
+    out, _ = capsys.readouterr()
+    assert "a was 1.33× as fast as b" in out
+
+
+def test_go_ycsb_is_compared_with_stock_ycsb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a/run.txt", results({"READ": 200_000}))
+    write(tmp_path / "b/run.txt", go({"READ": 150_000, "READ_ERROR": 10, "TOTAL": 150_000}))
+    write(tmp_path / "c/run.txt", results({"SCAN": 100_000}))
+    assert tabulate([tmp_path]) == 0
+    out, _ = capsys.readouterr()
+    assert "a was 1.33× as fast as b" in out
+
+
+def go(ops: Mapping[str, int], seconds: float = 10, **properties: str) -> str:
+    """What go-ycsb prints at the end of a run."""
+    lines = [
+        "***************** properties *****************",
+        *(f'"{key}"="{value}"' for key, value in properties.items()),
+    ]
+    lines += ["*" * 46, f"Run finished, takes {seconds}s"]
+    for name, count in ops.items():
+        lines.append(f"{name:6} - Takes(s): {seconds}, Count: {count}, OPS: 9.9, Avg(us): 70, Min(us): 9, Max(us): 900")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_a_system_that_fails_is_not_ranked_by_what_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failing = results({"READ": 98_000, "READ-FAILED": 100_000}, overall=198_000, ERROR=100_000)
+    write(tmp_path / "fails/run.txt", failing)
+    write(tmp_path / "nothing/run.txt", results({"READ": 0, "READ-FAILED": 9_000}, overall=9_000, ERROR=9_000))
+    write(tmp_path / "works/run.txt", results({"READ": 150_000}))
+    assert tabulate([tmp_path]) == 1
+    out, _ = capsys.readouterr()
+    assert "1 works  15,000" in out
+    assert "– fails  invalid: failed: READ 100,000 of 198,000; maxerrorrate 0.1%" in out
+    assert "– nothing  failed: run.txt: no operation succeeded: ERROR" in out
+
+
+def test_failures_within_the_limit_do_not_count_as_throughput(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", results({"READ": 99_990, "READ-FAILED": 10}, overall=100_000, ERROR=4, NOT_FOUND=6))
+    all_of = row(only(tmp_path), "OVERALL")
+    assert (all_of.operations, all_of.records, all_of.errors, all_of.not_found) == (99_996, 99_990, 4, 6)
+
+
+def test_reads_before_ycsb_0_6_count_what_failed_and_say_so(tmp_path: Path) -> None:
+    text = results({"READ": 1000, "UPDATE": 999_000}).replace("[READ], Return=OK, 1000", "[READ], Return=OK, 900")
+    write(
+        tmp_path / "run.txt", text.replace("[READ], Return=OK, 900", "[READ], Return=OK, 900\n[READ], Return=-1, 100")
+    )
+    of = only(tmp_path)
+    assert (of.status, row(of, "OVERALL").operations, row(of, "READ").errors) == ("ok", 999_900, 100)
+    assert of.notes == ["latencies include those of operations that failed or found nothing: READ (YCSB before 0.6)"]
+    assert "of operations that succeeded (but for types that a note names)" in table.legend(collect([tmp_path]))
+
+
+VERIFIED = results({"VERIFY": 5021, "READ": 5021, "UPDATE": 4979}, overall=10_000).replace(
+    "[VERIFY], Return=OK", "[VERIFY], Return=UNEXPECTED_STATE"
+)
+TRANSACTIONS = {"READ": 9_700, "READ_ERROR": 300, "COMMIT": 95, "COMMIT_ERROR": 71, "TXN": 95, "TXN_ERROR": 71}
+
+
+@pytest.mark.parametrize(
+    ("text", "errors", "reason"),
+    [
+        (VERIFIED, 5021, "failed: VERIFY 5,021 of 5,021 (UNEXPECTED_STATE)"),
+        (go(TRANSACTIONS), 371, "failed: COMMIT 71 of 166, TXN 71 of 166, READ 300 of 10,000; maxer"),
+        (results({"READ": 900, "READ-FAILED": 100}, overall=1000).replace("[READ], Return=OK, 900\n", ""),
+         100, "failed: READ 100 of 1,000"),
+    ],
+    ids=["verify", "commits", "rows without codes"],
+)  # fmt: skip
+def test_failures_of_every_kind_are_on_the_screen(
+    text: str, errors: int, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "s/run.txt", text)
+    assert tabulate([tmp_path]) == 1
+    assert reason in capsys.readouterr().out
+    assert row(collect([tmp_path]).trials[0], "OVERALL").errors == errors
+
+
+@pytest.mark.parametrize(
+    ("failed", "planned", "status", "reason"),
+    [
+        (1082, 50_000_000, "invalid",
+         "load.txt: 8,585,000 of 50,000,000 records are missing: threads gave up; failed: INSERT 1,082 of 41,416,082"),
+        (1082, 41_415_000, "ok", ""),  # later tries have succeeded
+        (0, 41_415_010, "ok", ""),  # 50 threads of the same number each
+        (0, 41_415_090, "invalid", "90 of 41,415,090 records are missing"),
+        (98, None, "ok", ""),
+        (98_000, None, "invalid", "failed: INSERT 98,000 of 41,513,000"),
+    ],
+)  # fmt: skip
+def test_a_load_that_gave_up_is_not_whole(
+    failed: int, planned: int | None, status: str, reason: str, tmp_path: Path
+) -> None:
+    ops = {"INSERT": 41_415_000, **({"INSERT-FAILED": failed} if failed else {})}
+    command = f"Command line: -load -db x -threads 50{f' -p recordcount={planned}' if planned else ''}\n"
+    write(tmp_path / "load.txt", command + results(ops, **({"ERROR": failed} if failed else {})))
+    of = only(tmp_path)
+    assert of.status == status
+    assert reason in (of.reason or "")
+
+
+def test_a_run_whose_threads_died_is_not_whole_unless_time_ended_it(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", f"Command line: -t -db x -p operationcount=20000\n{RUN}")
+    assert "10,000 of 20,000 operations are missing" in (only(tmp_path).reason or "")
+    write(tmp_path / "run.txt", f"Command line: -t -db x -p operationcount=20000 -p maxexecutiontime=10\n{RUN}")
+    assert only(tmp_path).status == "ok"
+
+
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+
+def test_batches_of_go_ycsb_are_operations_of_several_records(tmp_path: Path) -> None:
+    properties = {"batch.size": "50", "recordcount": "100000", "dotransactions": "false"}
+    write(tmp_path / "load.log", go({"BATCH_INSERT": 2000}, 17.5, **properties))
+    inserts = row(only(tmp_path), "INSERT", "load")
+    assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, 100_000)
+    assert inserts.records_per_second == pytest.approx(100_000 / 17.5)
+    # Without its properties nobody knows.
+    write(tmp_path / "load.log", go({"BATCH_INSERT": 2000}, 17.5))
+    inserts = row(only(tmp_path), "INSERT", "load")
+    assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, None)
+
+
+def test_records_of_an_operation_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "run.txt", results({"SCAN": 980, "UPDATE": 19, "UPDATE-FAILED": 1}, overall=1000))
+    assert row(only(tmp_path), "OVERALL").records is None
+    result = CliRunner().invoke(
+        cli, ["tabulate", str(tmp_path), "--records-per-operation", "100", "--format", "json"], standalone_mode=False
+    )
+    rows = {each["operation"]: each for each in json.loads(result.stdout)["trials"][0]["rows"]}
+    assert (rows["OVERALL"]["operations"], rows["OVERALL"]["records"]) == (999, 99_900)
+    assert (rows["SCAN"]["records"], rows["UPDATE"]["records"]) == (98_000, 1900)
+
+
+# ---- several logs in one folder -------------------------------------------------------------------------------------
+
+
+REPEATS = {"1.txt": 5.0, "2.txt": 4.5, "3.txt": 4.6}
+
+
+def test_the_screen_says_what_was_added_up_and_offers_repeats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seconds in REPEATS.items():
+        write(tmp_path / name, results({"READ": 491, "UPDATE": 509}, seconds))
+    write(tmp_path / "load.txt", results({"INSERT": 1000}, 6.754))
+    assert tabulate([tmp_path]) == 0
+    out, _ = capsys.readouterr()
+    assert out.splitlines()[0] == f"{tmp_path.name} · 3 clients · 1 round"
+    assert "- Logs were added up as clients of one run: 3 of " in out
+    assert "use tabulate --repeats" in out
+    assert tabulate([tmp_path], repeats=True) == 0
+    out, _ = capsys.readouterr()
+    assert out.splitlines()[0] == f"{tmp_path.name} · 1 round of 3 runs"
+    assert "added up" not in out
+    (of,) = collecting.collect([tmp_path], repeats=True).summary.trials
+    assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
+    assert (row(of, "OVERALL").repeats, row(of, "OVERALL").sampled) == (3, "runs")
+    # Runs that were appended to one file are repeats, too.
+    write(tmp_path / "x/all.txt", "".join(results({"READ": 1000}, seconds) for seconds in REPEATS.values()))
+    (of,) = collecting.collect([tmp_path / "x"], repeats=True).summary.trials
+    assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (results({"READ": 9500, "UPDATE": 500}), "b.txt has 95% READ, a.txt 50%: another mix of operations"),
+        (results({"READ": 5000, "SCAN": 5000}), "b.txt has 0% UPDATE, a.txt 50%: another mix of operations"),
+        (results({"READ": 5000, "UPDATE": 5000}, 21), "b.txt ran for 21.0 s, a.txt for 10.0 s"),
+    ],
+)
+def test_logs_that_are_not_of_one_run_are_a_reason(other: str, reason: str, tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", RUN)
+    write(tmp_path / "b.txt", other)
+    of = only(tmp_path)
+    assert (of.status, reason in (of.reason or "")) == ("invalid", True)
+
+
+# ---- target rates ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RUN, "at its own rate"),
+        (results({"READ": 10_000, "Intended-READ": 10_000}), "at its own rate"),
+        (f"Command line: -t -db x -threads 2\n{RUN}", "at its own maximum rate"),
+        (go({"READ": 10_000}, threadcount="2"), "at its own maximum rate"),
+        (f"Command line: -t -db x -p target=1000\n{RUN}", "at equal rate 1,000 op/s"),
+        (go({"READ": 10_000}, target="1000"), "at equal rate 1,000 op/s"),
+    ],
+)
+def test_latencies_are_of_a_maximum_only_where_no_target_was_set(text: str, said: str, tmp_path: Path) -> None:
+    write(tmp_path / "x/run.txt", text)
+    write(tmp_path / "y/run.txt", text)
+    summary = collect([tmp_path])
+    assert latencies_at(summary.trials, ["run"])[0] == said
+    assert any(note.startswith("whether a target rate was set is not known: x, y") for note in summary.notes) == (
+        said == "at its own rate"
+    )
+
+
+# ---- help where it hurts --------------------------------------------------------------------------------------------
+
+
+def test_histogram_logs_with_tags_are_read_by_tag(tmp_path: Path) -> None:
+    shutil.copy(STOCK / "hdr/result.txt", tmp_path)
+    log = (STOCK / "hdr/READ.hdr").read_text(encoding="utf-8").splitlines()
+    lines = [line.replace("for: READ", "for: all") for line in log if not line[0].isdigit()]
+    for name in ("READ", "UPDATE"):
+        log = (STOCK / f"hdr/{name}.hdr").read_text(encoding="utf-8").splitlines()
+        lines += [f"Tag={name.lower()},{line}" for line in log if line[0].isdigit()]
+    write(tmp_path / "all.hdr", "\n".join([*lines, ""]))
+    summary = collect([tmp_path])
+    assert summary.warnings == []
+    plain = collect([STOCK / "hdr"]).trials[0]
+    for name in ("READ", "UPDATE"):
+        assert row(summary.trials[0], name) == row(plain, name)
+        assert row(plain, name).latency_source == "histograms"
+
+
+def test_compare_of_log_folders_names_the_command_that_takes_them(tmp_path: Path) -> None:
+    for name in ("a", "b c"):
+        write(tmp_path / f"{name}/run.txt", RUN)
+    folders = [str(tmp_path / "a"), str(tmp_path / "b c")]
+    with pytest.raises(BadInputError) as error:
+        CliRunner().invoke(cli, ["compare", *folders], standalone_mode=False, catch_exceptions=False)
+    assert f".venv/bin/dohyo tabulate {tmp_path}/a '{tmp_path}/b c'" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "=a,b"])
+def test_a_name_is_no_formula_in_a_cell(name: str, tmp_path: Path) -> None:
+    write(tmp_path / name / "run.txt", RUN)
+    lines = list(csv.DictReader(io.StringIO(collect([tmp_path / name]).csv())))
+    assert {line["system"] for line in lines} == {f"'{name}"}
+
+
+# ---- as the clients' own sources print them -------------------------------------------------------------------------
+
+
+def test_go_ycsb_prints_a_table(tmp_path: Path) -> None:
+    heads = "| OPERATION | TAKES(S) | COUNT | OPS | AVG(US) | MIN(US) | MAX(US) | 99TH(US) | 99.9TH(US) | 99.99TH(US) |"
+    rule = "+-----------+----------+-------+-----+---------+---------+---------+----------+------------+-------------+"
+    cells = "| {:9} |      9.9 | {:5} | 9.9 |      70 |       9 |     900 |       99 |        100 |         200 |"
+    lines = ["Run finished, takes 10s", rule, heads, rule]
+    lines += [cells.format(name, count) for name, count in (("READ", 99999), ("READ_ERROR", 1), ("TOTAL", 99999))]
+    write(tmp_path / "go.log", "\n".join([*lines[:1], *lines[1:], rule, ""]))
+    of = only(tmp_path)
+    assert (of.status, row(of, "READ").operations, row(of, "READ").p99_ms) == ("ok", 99_999, 0.099)
+    assert (rate(of), row(of, "OVERALL").errors) == (9999.9, 1)
+
+
+def test_the_warm_up_of_go_ycsb_is_no_part_of_its_run(tmp_path: Path) -> None:
+    write(tmp_path / "go.log", go({"READ": 10_000}, 15, warmuptime="5", operationcount="10000"))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+    write(tmp_path / "go.log", go({"INSERT": 10_000}, 10, warmuptime="5", dotransactions="false"))
+    assert row(only(tmp_path), "OVERALL", "load").ops_per_second == 1000
+
+
+def test_transactions_of_go_ycsb_do_not_count_twice(tmp_path: Path) -> None:
+    write(tmp_path / "go.log", go({"READ": 5000, "UPDATE": 5000, "COMMIT": 999, "TXN": 999, "TOTAL": 11_998}))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+def test_transactions_of_ycsb_t_have_several_calls_each(tmp_path: Path) -> None:
+    extra = "[TOTAL CASH], 1000\n[ANOMALY SCORE], 0.0\n"
+    ops = {"READ": 3000, "UPDATE": 3000, "TX-READMODIFYWRITE": 1000, "START": 1000, "COMMIT": 1000}
+    write(tmp_path / "run.txt", extra + results(ops, 10, overall=1000))
+    of = only(tmp_path)
+    assert (of.status, rate(of)) == ("ok", 100)
+
+
+def test_what_stands_before_a_single_line_is_no_client(tmp_path: Path) -> None:
+    lines = RUN.splitlines(keepends=True)
+    write(
+        tmp_path / "pkb.log", f"2026-11-21 05:06:42,123 bench INFO ReturnCode:0 STDOUT: {lines[0]}{''.join(lines[1:])}"
+    )
+    of = only(tmp_path)
+    assert (of.status, rate(of), of.conditions.clients) == ("ok", 1000, 1)
+    assert collect([tmp_path]).warnings == []
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "[2026-11-21T05:48:07.07{}Z] ",
+        "05:48:0{}  ",
+        "\x1b[0K\x1b[32;1m",
+        "2026-11-21 05:48:07,07{} INFO [main] ycsb.Client - ",
+    ],
+    ids=["jenkins", "timestamper", "gitlab", "log4j"],
+)
+def test_prefixes_of_continuous_integration_are_one_client(prefix: str, tmp_path: Path) -> None:
+    text = STATUS + RUN
+    lines = enumerate(text.splitlines())
+    write(tmp_path / "job.log", "".join(f"{prefix.replace('{}', str(at % 10))}{line}\n" for at, line in lines))
+    of = only(tmp_path)
+    assert (of.status, rate(of), of.conditions.clients) == ("ok", 1000, 1)
+
+
+def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path) -> None:
+    text = "".join(f"host1 | {line}\n" for line in (STATUS + RUN).splitlines())
+    text += "".join(f"host2 | {line}\n" for line in STATUS.splitlines())
+    write(tmp_path / "all.txt", text)
+    assert (only(tmp_path).status, only(tmp_path).reason) == (
+        "incomplete",
+        "all.txt (host2) has no results (10,000 operations)",
+    )
+
+
+def test_an_output_that_was_collected_twice_is_one_run(tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", "".join(line + line for line in RUN.splitlines(keepends=True)))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
