@@ -31,7 +31,7 @@ _HEADING = re.compile(r"(?:ok|changed|failed|fatal): \[([^\]]+)\]|(\S+) \| (?:CH
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"')
 
 
-class Line(NamedTuple):
+class SourcedLine(NamedTuple):
     """A line of a client.
 
     :ivar source: what tells its client from others in the file; None: nothing, as of lines that are not YCSB's
@@ -48,7 +48,7 @@ class Sources:
         self._heading = ""
         self._shown: set[str] = set()  # lines below this heading that JSON has as one text, and may have once more
 
-    def lines(self, line: str) -> Iterator[Line]:
+    def lines(self, line: str) -> Iterator[SourcedLine]:
         """Yields what a client wrote into a line of the file."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
@@ -59,12 +59,12 @@ class Sources:
         else:
             yield self._line(line)
 
-    def _line(self, line: str) -> Line:
+    def _line(self, line: str) -> SourcedLine:
         begin = _BEGIN.search(line)
         if begin is None or "], " in line[: begin.start()]:
-            return Line(None, line)
+            return SourcedLine(None, line)
         before = [word for word in line[: begin.start()].split() if not _UNNAMED.fullmatch(word)]
-        return Line(" ".join(filter(None, [self._heading, *before])), line[begin.start() :])
+        return SourcedLine(" ".join(filter(None, [self._heading, *before])), line[begin.start() :])
 
     def _strings(self, line: str) -> list[str] | None:
         """Returns the lines in the strings of JSON; None for a line that has none of a client."""
