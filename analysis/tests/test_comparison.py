@@ -508,6 +508,7 @@ def test_another_way_of_measuring_cannot_be_compared(
     before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
     # Of one round of three.
     edit_json(after / "raw/02-cassandra/trial.json", **settings)
+    lasted(after / "raw/02-cassandra/run-1/node1", settings.get("trial_duration", 3))
     found = compared(before, after)
     one, other = expected[2], f"{expected[2]} and {expected[3]}"
     assert (*expected[:2], one, other, True) in [

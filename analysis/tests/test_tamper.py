@@ -88,6 +88,31 @@ def lines(file: str, of: Callable[[list[str]], list[str]]) -> Change:
     return change
 
 
+def every(*changes: Change) -> Change:
+    """All of them, one after the other."""
+
+    def change(experiment: Path) -> None:
+        for each in changes:
+            each(experiment)
+
+    return change
+
+
+def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Change:
+    """Another measured window in all that says how long it was, but for the histogram logs.
+
+    :param of_trial: also in trial.json
+    """
+    clients = [f"{trial}/run-1/host{number}" for number in (1, 2, 3)]
+    result = r"^(\[OVERALL\], RunTime\(ms\)), .*"
+    duration = edit(f"{trial}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": int(seconds)}])
+    return every(
+        *(edit(f"{client}/client.json", "measured_seconds", to=seconds) for client in clients),
+        *(replace(f"{client}/result.txt", result, rf"\1, {1000 * seconds:.0f}") for client in clients),
+        *([duration] if of_trial else []),
+    )
+
+
 def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
     """The lines of a compressed file."""
 
@@ -123,6 +148,19 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "measured seconds": (
         edit(f"{CLIENT}/client.json", "measured_seconds", to=2.0),
         "client.json measured 2 s, the result lines 4 s",
+    ),
+    "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, trial.json says 4 s"),
+    "a window shorter than the logs": (
+        window(1.0, of_trial=True),
+        "client.json measured 1 s, operations of the histogram logs began after 3.0 s",
+    ),
+    "a window longer than the logs": (
+        window(8.0, of_trial=True),
+        "client.json measured 8 s, the histogram logs end after 4.1 s",
+    ),
+    "a window longer than the trial": (
+        window(20.0, of_trial=True),
+        "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, the trial lasted",
     ),
     "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
     "a client that failed": (
@@ -311,7 +349,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", to=40), SAME),
     "another duration of the phase": (
         edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": 40}]),
-        SAME,
+        "run-1 on host1: it measured 4 s, trial.json says 40 s",
     ),
     "the same round twice": (
         edit(f"{TRIAL}/trial.json", "trial_round", to=2),

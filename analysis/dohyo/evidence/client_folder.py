@@ -12,10 +12,55 @@ from dohyo.evidence.records import ClientReport
 from dohyo.evidence.result_lines import Operation, read_results
 from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
-from dohyo.operations import READ_MODIFY_WRITE, calls, is_failure
+from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 
 # Of three significant digits.
 _EXACT = 0.001
+# A client adds an interval to its logs each second, and another one when its last operation was answered.
+_INTERVAL_SECONDS = 1.0
+
+
+@dataclass
+class LoggedWindow:
+    """The measured window as the histogram logs of one client have it, in seconds since its beginning.
+
+    :ivar first: end of the interval that was written first; None without any
+    :ivar end: of the interval that was written last
+    :ivar begun: by operation type: one began then or later: the beginning of an interval less its shortest latency
+    """
+
+    first: float | None = None
+    end: float = 0.0
+    begun: dict[str, float] = field(default_factory=dict)
+
+    def add(self, operation: str, interval: Interval) -> None:
+        """Takes an interval."""
+        if not interval.covered():
+            return
+        end = interval.since_start + interval.seconds
+        self.first = end if self.first is None else min(self.first, end)
+        self.end = max(self.end, end)
+        if interval.histogram.total:
+            begun = interval.since_start - interval.histogram.lowest_us / 1e6
+            self.begun[operation] = max(self.begun.get(operation, 0.0), begun)
+
+    def contradicts(self, seconds: float) -> str | None:
+        """What is wrong with a window of that length; None if nothing is.
+
+        An operation counts when it begins in the window, whenever its answer comes. A window that the number of its
+        operations ends begins with the first of them. The two clocks of a client may differ a little after hours.
+        """
+        if self.first is None:
+            return None
+        apart = _EXACT * seconds
+        if self.end + _INTERVAL_SECONDS + apart < seconds:
+            return f"client.json measured {seconds:g} s, the histogram logs end after {self.end:.1f} s"
+        # The second half of a read-modify-write may begin after the window; its whole has a log of its own.
+        halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
+        begun = max((at for name, at in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
+        if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
+            return f"client.json measured {seconds:g} s, operations of the histogram logs began after {begun:.1f} s"
+        return None
 
 
 @dataclass
@@ -50,8 +95,11 @@ def read(
     client.run.client_cpu_seconds = report.cpu_seconds or None
     counted: dict[str, int] = {}
     highest: dict[str, float] = {}
+    window = LoggedWindow()
 
     def taken(operation: str, interval: Interval) -> None:
+        if not operation.startswith(INTENDED):
+            window.add(operation, interval)
         highest[operation] = max(highest.get(operation, 0), interval.histogram.highest_us)
         seen(operation, interval)
 
@@ -78,6 +126,8 @@ def read(
     if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
         of_log = f"the result lines {log.runtime_ms / 1000:g} s"
         client.problems.append(f"client.json measured {client.run.seconds:g} s, {of_log}")
+    elif client.run.seconds and (why := window.contradicts(client.run.seconds)):
+        client.problems.append(why)
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
     # A failed read-modify-write may have had its read only, so that its parts do not add up.
     if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):

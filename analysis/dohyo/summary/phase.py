@@ -165,6 +165,7 @@ class Phase:
         not_found_limit: float,
         cpus: Mapping[str, int],
         *,
+        duration: float | None = None,
         strong: bool = False,
         faults: str | None = None,
     ) -> list[str]:
@@ -174,6 +175,7 @@ class Phase:
         :param target: of all clients, in operations/s
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
+        :param duration: seconds of its window; None or 0: something else ends it, or that is not known
         :param strong: the servers promise that a read sees the last acknowledged write
         :param faults: that it was to have; None: none
         """
@@ -190,6 +192,7 @@ class Phase:
             agreed_warmup=agreed,
             spare_ms=(agreed or 0.0) * 1000 + (0.0 if timed else 1000.0) if alone else 0.0,
             target=target,
+            duration=duration,
             not_found_limit=not_found_limit,
             cpus=cpus,
             returns=self.run.returns,

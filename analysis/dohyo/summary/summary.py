@@ -660,6 +660,7 @@ class _Evidence:
                 self._properties_of(phase.kind).target,
                 self._most_not_found(phase),
                 cpus,
+                duration=self._settings_of(phase.kind).duration if phase.kind != LOAD else None,
                 strong=strong,
                 faults=self._faults_of(phase.kind),
             )
@@ -737,9 +738,13 @@ class _Evidence:
             first, last = began.timestamp(), ended.timestamp() + 1
         except (ValueError, OverflowError):
             return None
-        if agreed is None or first <= agreed <= last:
+        if agreed is None:
             return None
-        return f"{phase.name}: began at {instant(agreed)}, the trial lasted from {began} to {ended}"
+        end = agreed + self._warmup(phase) + (phase.run.seconds or 0.0)
+        if first <= agreed <= end <= last:
+            return None
+        until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
+        return f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted from {began} to {ended}"
 
     def planned_otherwise(self, planned: records.PlannedFacts, targets: Mapping[str, float]) -> str | None:
         """Where a trial contradicts experiment.json.

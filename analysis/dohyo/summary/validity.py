@@ -26,6 +26,9 @@ from dohyo.figures import instant
 # (client_skew_limit_ms), which may have been raised.
 LATE_MS = 50.0
 
+# Clients report the very duration that they were given, in whole seconds; result lines have milliseconds.
+_SAME_SECONDS = 0.001
+
 # The share of a host's processors that somebody else may take, in percent, unless the scenario sets it; and where
 # conditions are strict.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
@@ -46,6 +49,7 @@ class RunFacts:
     :ivar spare_ms: how much later than the others a client may begin without changing a figure: what a client that is
         alone leaves out of its warm-up
     :ivar target: of all clients, in operations/s
+    :ivar duration: seconds of the window; None or 0: something else ends it, or that is not known
     :ivar not_found_limit: share of the records that may not be found
     :ivar cpus: processors of the hosts, where they are known
     :ivar returns: records by status
@@ -62,6 +66,7 @@ class RunFacts:
     agreed_warmup: float | None
     spare_ms: float
     target: float | None
+    duration: float | None
     not_found_limit: float
     cpus: Mapping[str, int]
     returns: Mapping[str, int]
@@ -133,6 +138,14 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
     return f"its window began {warmup:.1f} s after the agreed instant, that of the run {agreed:.1f} s after it"
+
+
+def other_length(run: RunFacts, client: ClientFolder) -> str | None:
+    """Whether a client measured for another time than the trial was to: that is what rates are divided by."""
+    seconds, duration = client.run.seconds, run.duration
+    if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
+        return None
+    return f"it measured {seconds:g} s, trial.json says {duration:g} s"
 
 
 def saturated(run: RunFacts, client: ClientFolder) -> str | None:
@@ -295,8 +308,8 @@ CHECKS = (
           "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
           " `arrival=poisson`), where that is more", by="stalltime", looks="client"),
     Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
-    Check("evidence of another run: a client was to begin at another instant than its run, its run began"
-          " outside the trial's time, two clients have one `clientnumber`, a client did another phase",
+    Check("evidence of another run: a client was to begin at another instant than its run, its run was not"
+          " within the trial's time, two clients have one `clientnumber`, a client did another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
     Check("the clock of a client's host is not known exactly enough to tell when it began", _APART,
           of_client=unsure_clock),
@@ -306,6 +319,7 @@ CHECKS = (
           " run without `duration`"),
     Check("a client measured in another window than was agreed, or than the other clients: its warm-up was"
           " longer or shorter", _APART, of_client=other_window),
+    Check("a client measured for another time than `trial.json` says", "0", of_client=other_length),
     Check("a client is [saturated](#what-the-hosts-did): its process used nearly all of its host's processors"
           " in the measured window, so that the figures are those of the client", f"{100 * SATURATED:.0f} % of them",
           of_client=saturated),
@@ -331,6 +345,10 @@ CHECKS = (
           " `client.json` is of the wrong type; `clients.json` of several clients is missing"),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
           " not the same seconds; one of the histogram logs is missing", "0"),
+    Check("the histogram logs end before the measured window, or have an operation that began after it: an interval"
+          " began later than its shortest latency after the window's end",
+          "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer the first"
+          " interval, if that is longer"),
     Check("the longest latency of a histogram log is not that of the result lines", "0.1 % and 1 µs"),
     Check("a histogram log is cut or damaged, of an unknown unit, or a clock jumped in it: back by more than 1"
           " s, ahead by more than 10 minutes"),
