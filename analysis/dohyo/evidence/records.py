@@ -183,14 +183,23 @@ class ClientReport(Struct, frozen=True):
 # ---- What a trial was asked for, and what became of it --------------------------------------------------------------
 
 
-class WorkloadSettings(Struct, frozen=True):
-    """Properties that the summary computes with, with YCSB's own defaults: 10 fields of 100 bytes."""
+class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
+    """Properties that the summary computes with, or compares with the clients' reports, with their defaults.
+
+    :ivar threads_of: whose threads the scenario counts: of each client, or of all together
+    """
 
     recordcount: Whole | None = None
     fieldcount: Whole = 10
     fieldlength: Whole = 100
     batchsize: Whole = 1
     inflight: Whole = 1
+    tablecount: Whole = 1
+    readbeforewrite: bool = False
+    retries: Whole = 0
+    arrival: str = "uniform"
+    loop: str | None = None
+    threads_of: str = "each"
     target: Number | None = None
     operationtimeout: Number | None = None
 

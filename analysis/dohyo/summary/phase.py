@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from dohyo.evidence import accounting, client_folder, events, levels, records, under_fault
 from dohyo.evidence.client_folder import ClientFolder
@@ -166,6 +167,7 @@ class Phase:
         cpus: Mapping[str, int],
         *,
         duration: float | None = None,
+        requested: Mapping[str, Any] | None = None,
         strong: bool = False,
         faults: str | None = None,
     ) -> list[str]:
@@ -176,6 +178,7 @@ class Phase:
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
         :param duration: seconds of its window; None or 0: something else ends it, or that is not known
+        :param requested: field of client.json → its value by trial.json
         :param strong: the servers promise that a read sees the last acknowledged write
         :param faults: that it was to have; None: none
         """
@@ -197,6 +200,7 @@ class Phase:
             cpus=cpus,
             returns=self.run.returns,
             not_found=self.timeline.seconds.not_found(),
+            requested=requested or {},
             strong=strong,
             asked_faults=faults,
             faults=self.faults,

@@ -68,6 +68,9 @@ _OF_A_PHASE = (
     ("measured_seconds", "warmup_seconds"),
 )  # fmt: skip
 
+# Properties that each client reports.
+_REPORTED = ("batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop")
+
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
@@ -661,6 +664,7 @@ class _Evidence:
                 self._most_not_found(phase),
                 cpus,
                 duration=self._settings_of(phase.kind).duration if phase.kind != LOAD else None,
+                requested=self._requested(phase),
                 strong=strong,
                 faults=self._faults_of(phase.kind),
             )
@@ -668,6 +672,14 @@ class _Evidence:
         found += [problem for phase in counted for problem in self._disturbed(phase, taken)]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
         return found + ([compacting] if compacting else [])
+
+    def _requested(self, phase: Phase) -> dict[str, Any]:
+        """What each client of a phase should report of its work, as far as trial.json says it."""
+        settings, properties = self._settings_of(phase.kind), self._properties_of(phase.kind)
+        clients = len(phase.clients) + len(phase.missing) if properties.threads_of == "all" else 1
+        stated = {name: getattr(properties, name) for name in _REPORTED}
+        stated["threads"] = None if settings.threads is None else max(1, settings.threads // clients)
+        return {name: value for name, value in stated.items() if value is not None}
 
     def _faults_of(self, kind: str) -> str | None:
         """The faults that runs of a phase were to have; None: none."""

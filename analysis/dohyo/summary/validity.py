@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dohyo.evidence import accounting, under_fault
@@ -54,6 +54,7 @@ class RunFacts:
     :ivar cpus: processors of the hosts, where they are known
     :ivar returns: records by status
     :ivar not_found: operations that found nothing, by second of the measured window
+    :ivar requested: field of client.json → its value by trial.json, of those that it states
     :ivar strong: the servers promise that a read sees the last acknowledged write
     :ivar asked_faults: that it was to have; None: none
     :ivar faults: that it had; what becomes of operations and records then is a result
@@ -71,6 +72,7 @@ class RunFacts:
     cpus: Mapping[str, int]
     returns: Mapping[str, int]
     not_found: Mapping[int, int]
+    requested: Mapping[str, Any] = field(default_factory=dict)
     strong: bool = False
     asked_faults: str | None = None
     faults: Faults | None = None
@@ -203,14 +205,18 @@ def other_faults(run: RunFacts) -> Iterator[str]:
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
-    """Clients of one run that did not do the same work: each figure that is not what most of them have."""
+    """Clients that did other work than the trial was to, or than most of them, where trial.json does not say it."""
     for key in _SAME_FOR_ALL:
         values = {client.host: getattr(client.report, key) for client in run.clients}
         known = {host: value for host, value in values.items() if value is not None}
         usual = max(known.values(), key=list(known.values()).count, default=None)
-        for host, value in known.items():
-            if value != usual:
-                yield f" on {host}: the client did another scenario: {key} {value} instead of {usual}"
+        usual = run.requested.get(key, usual)
+        for client in run.clients:
+            value = known.get(client.host)
+            # A client has no more threads than operations.
+            few = key == "threads" and client.run.records is not None and client.run.records <= (value or 0) < usual
+            if value is not None and value != usual and not few:
+                yield f" on {client.host}: the client did another scenario: {key} {value} instead of {usual}"
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
@@ -326,7 +332,8 @@ CHECKS = (
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
     Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
-    Check("a client ran another scenario than most: its binding, threads, batch size, … in `client.json`",
+    Check("a client ran another scenario than `trial.json` says, or than most clients of the run: its threads, requests"
+          " in flight, batch size, retries, binding, … in `client.json`",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
