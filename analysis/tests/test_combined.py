@@ -60,7 +60,10 @@ def test_a_phase_that_is_missing_is_named(tmp_path: Path) -> None:
 
 def test_what_differs_from_phase_to_phase_is_said_of_each(tmp_path: Path) -> None:
     for number, system in enumerate(("cassandra", "hbase"), start=1):
-        phases: list[dict[str, Any]] = [{"name": "update"}, {"name": "read", "threads": 4, "properties": {"batchsize": "100"}}]
+        phases: list[dict[str, Any]] = [
+            {"name": "update"},
+            {"name": "read", "threads": 4, "properties": {"batchsize": "100"}},
+        ]
         folder = trial(tmp_path, number, system, phases=("update", "read"), repeats=1, trial_phases=phases)
         edit_json(folder / "read-1/node1/client.json", batchsize=100, threads=4)
     summary = summarise(tmp_path)

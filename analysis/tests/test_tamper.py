@@ -123,6 +123,18 @@ def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
     return change
 
 
+def _figures_of(client: str, other: str) -> Change:
+    """Gives another client.json the figures of one, and leaves it its times."""
+
+    def change(experiment: Path) -> None:
+        files = [experiment / each / "client.json" for each in (client, other)]
+        mine, its = (json.loads(file.read_text()) for file in files)
+        kept = {key: its[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms")}
+        files[1].write_text(json.dumps({**mine, **kept}))
+
+    return change
+
+
 SAME = "no number differs"
 MANIFEST = "nothing but the manifest can tell"
 # What was changed → what is said of it.
@@ -359,7 +371,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{TRIAL}/trial.json", "trial_name", to="04-mysql-innodb"),
         "trial.json: is of 04-mysql-innodb",
     ),
-    "other threads": (edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]), SAME),
+    "other threads": (
+        edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]),
+        "run-1 on host1: the client did another scenario: threads 2 instead of 64",
+    ),
     "a trial twice": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb is of another experiment"),
     "another trial's evidence": (
         put(OTHER, TRIAL),
@@ -383,6 +398,41 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a trial that failed": (edit(f"{TRIAL}/state.json", "status", to="failed"), "no reason was recorded"),
     "no state": (remove(f"{TRIAL}/state.json"), "state.json: is missing"),
     "no trial.json": (remove(f"{TRIAL}/trial.json"), "trial.json: is missing"),
+    "a round that is a copy": (
+        every(
+            *(
+                put(f"{TRIAL}/run-1/host{at}/{log}.hdr", f"raw/04-mysql-innodb/run-1/host{at}/{log}.hdr")
+                for at in (1, 2, 3)
+                for log in ("READ", "UPDATE", "Intended-READ", "Intended-UPDATE")
+            ),
+            *(
+                put(f"{TRIAL}/run-1/host{at}/result.txt", f"raw/04-mysql-innodb/run-1/host{at}/result.txt")
+                for at in (1, 2, 3)
+            ),
+            *(_figures_of(f"{TRIAL}/run-1/host{at}", f"raw/04-mysql-innodb/run-1/host{at}") for at in (1, 2, 3)),
+            *(
+                replace(f"raw/04-mysql-innodb/run-1/host{at}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404")
+                for at in (1, 2, 3)
+            ),
+        ),
+        "raw/04-mysql-innodb/run-1/host1: the intervals of its histogram logs are those of raw/01-mysql-innodb/run-1/h",
+    ),
+    "an experiment that began later": (
+        edit("experiment.json", "started", to="2026-11-23T12:44:00+00:00"),
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+    ),
+    "an experiment that ended before": (
+        edit("experiment.json", "finished", to="2026-11-23T12:43:00+00:00"),
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+    ),
+    "threads of all clients": (
+        every(*(edit(f"{RUN}/host{at}/client.json", "threads", to=64) for at in (1, 2, 3))),
+        "run-1 on host1: the client did another scenario: threads 64 instead of 2",
+    ),
+    "retries of all clients": (
+        every(*(edit(f"{RUN}/host{at}/client.json", "retries", to=7) for at in (1, 2, 3))),
+        "run-1 on host1: the client did another scenario: retries 7 instead of 0",
+    ),
     # Hosts and servers
     "no samples of a host": (
         remove(f"{TRIAL}/hosts/host2"),

@@ -331,6 +331,18 @@ def test_the_window_is_that_of_the_histogram_logs(
     assert said in (reason or "") if said else reason is None
 
 
+def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
+    for at, counts in enumerate(([100] * 20, [200] * 20, [100] * 20), start=1):
+        reads(trial(tmp_path, at, "cassandra", 1, trial_round=at, trial_rounds=3) / "run-1/node1", counts)
+    assert [of.status for of in summarise(tmp_path).trials] == ["ok"] * 3  # the same rate is no copy
+    shutil.copytree(tmp_path / "raw/01-cassandra/run-1", tmp_path / "raw/03-cassandra/run-1", dirs_exist_ok=True)
+    summary = summarise(tmp_path)
+    own = "raw/03-cassandra/run-1/node1: the intervals of its histogram logs are those of raw/01-cassandra/run-1/node1"
+    assert [(of.status, of.reason) for of in summary.trials] == [("ok", None), ("ok", None), ("invalid", own)]
+    (row,) = (row for row in summary.merged[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    assert row.ops_per_second_samples == [100.0, 200.0]
+
+
 def test_the_table_of_the_checks_is_written_from_their_list() -> None:
     page = (ROOT / "docs" / "method.md").read_text("utf-8")
     assert f"\n{validity.table()}\n" in page, "write it anew: .venv/bin/dohyo checks"

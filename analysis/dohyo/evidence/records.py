@@ -396,6 +396,7 @@ class ExperimentFacts(Struct, frozen=True):
     title: str | None = None
     status: str | None = None
     started: str | None = None
+    finished: str | None = None
     inventory: str | UnsetType | None = UNSET
     systems: list[Name] = []
     plan: list[Name] = []

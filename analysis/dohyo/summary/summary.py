@@ -116,6 +116,7 @@ def summarise(
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
     workloads: dict[str, dict[str, str]] = {}
+    runs: dict[str, str] = {}
     for name in sorted(name for name in {*there, *planned} if only is None or name in only):
         if name not in there:
             trials.append(_lost(name, of_plan.get(name, records.PlannedFacts()).system or name))
@@ -124,10 +125,15 @@ def summarise(
             continue
         evidence = _Evidence(there[name], warnings)
         trial = evidence.trial_or_why_not()
+        copied = evidence.copied(runs)
         if planned and trial.name not in planned:
-            trial = _of_another_experiment(trial, planned)
-        elif why := evidence.planned_otherwise(of_plan.get(name, records.PlannedFacts()), facts.equal_targets):
-            trial = _without_numbers(trial, why)
+            why: str | None = _of_another_experiment(trial, planned)
+        else:
+            why = evidence.planned_otherwise(of_plan.get(name, records.PlannedFacts()), facts.equal_targets)
+        if why is None and trial.status == "ok":
+            why = copied or evidence.out_of(facts)
+        if why:
+            trial, evidence.measured = _without_numbers(trial, why), {}
         trials.append(trial)
         if seen is not None:
             seen(trial, evidence.phases)
@@ -218,13 +224,12 @@ def _is_compared(trial: Trial, name: str) -> bool:
     return value != NOT_KNOWN and not (value is None and name in READ_BACK and of.attached)
 
 
-def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> Trial:
-    """A trial that the experiment has not planned has no numbers in it."""
-    why = (
+def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> str:
+    """Why a trial that the experiment has not planned has no numbers in it."""
+    return (
         f"raw/{trial.name} is of another experiment: experiment.json plans {', '.join(planned)}; two"
         " experiments are mixed in one folder"
     )
-    return _without_numbers(trial, why)
 
 
 def _without_numbers(trial: Trial, why: str) -> Trial:
@@ -743,20 +748,36 @@ class _Evidence:
 
     def _of_another_time(self, phase: Phase) -> str | None:
         """Whether a run was not within the trial's time; both are of the controller's clock."""
-        agreed = phase.conducted.agreed
-        try:
-            began, ended = map(datetime.fromisoformat, (self._stated.started or "", self._stated.finished or ""))
-            # They are whole seconds, cut off.
-            first, last = began.timestamp(), ended.timestamp() + 1
-        except (ValueError, OverflowError):
-            return None
+        agreed, (first, last) = phase.conducted.agreed, _times(self._stated.started, self._stated.finished)
         if agreed is None:
             return None
         end = agreed + self._warmup(phase) + (phase.run.seconds or 0.0)
         if first <= agreed <= end <= last:
             return None
         until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
-        return f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted from {began} to {ended}"
+        return f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted {_lasted(first, last)}"
+
+    def out_of(self, experiment: records.ExperimentFacts) -> str | None:
+        """Whether the trial was not within the experiment's time, which begins once, however often it was resumed."""
+        own, of_all = (_times(each.started, each.finished) for each in (self._stated, experiment))
+        if of_all[0] <= own[0] and own[1] <= of_all[1]:
+            return None
+        return f"state.json: the trial lasted {_lasted(*own)}, the experiment {_lasted(*of_all)}"
+
+    def copied(self, runs: dict[str, str]) -> str | None:
+        """Whether a client's histogram logs are those of another run, which is no measurement of its own.
+
+        :param runs: by fingerprint, of the trials before; those of this one are added
+        """
+        found = None
+        for phase in self.phases:
+            for client in phase.clients:
+                own = f"raw/{self.folder.name}/{phase.name}/{client.host}"
+                of = runs.setdefault(client.fingerprint, own) if client.fingerprint else own
+                found = found or (
+                    f"{own}: the intervals of its histogram logs are those of {of}" if of != own else None
+                )
+        return found
 
     def planned_otherwise(self, planned: records.PlannedFacts, targets: Mapping[str, float]) -> str | None:
         """Where a trial contradicts experiment.json.
@@ -1028,6 +1049,25 @@ def _missed(runs: Sequence[Phase]) -> list[str]:
         for kind, count in missed.items()
         if count
     ]
+
+
+def _times(started: str | None, finished: str | None) -> tuple[float, float]:
+    """Begin and end in seconds since 1970; before and after everything where they are not known."""
+
+    def seconds(at: str | None, unknown: float) -> float:
+        try:
+            return datetime.fromisoformat(at or "").timestamp()
+        except (ValueError, OverflowError):
+            return unknown
+
+    # They are whole seconds, cut off.
+    return seconds(started, -math.inf), seconds(finished, math.inf) + 1
+
+
+def _lasted(first: float, last: float) -> str:
+    """Such times in words."""
+    began, ended = (instant(at) if math.isfinite(at) else "an unknown time" for at in (first, last - 1))
+    return f"from {began} to {ended}"
 
 
 def _first(problems: Sequence[str]) -> str:

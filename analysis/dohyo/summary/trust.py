@@ -16,6 +16,7 @@ from dohyo.summary.comparison import at_points, behind, behind_own, is_equal, se
 from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary, single
+from dohyo.summary.rounds import differing
 
 Mark = Literal["solid", "caution", "do not use"]
 # With two rounds the interval of a mean has t = 12.7, with three 4.3.
@@ -76,6 +77,7 @@ def judged(summary: Summary) -> Trust:
         *(hosts if few else ()),
         *rounds,
         *_inexact(summary),
+        *_uneven(summary),
         *_deviating(summary),
         *_unsettled(summary),
         *_limited(summary),
@@ -252,6 +254,20 @@ class _Sides:
 def _speed(drift: Drift) -> float:
     """Above 1: the hosts were better than usual. Of times less is better."""
     return 1 / (1 + drift.change) if drift.unit == "ms" else 1 + drift.change
+
+
+def _uneven(summary: Summary) -> Iterator[Reason]:
+    """Rounds of a system that were not measured alike: their mean is of neither."""
+    said = []
+    for trial in summary.merged:
+        valid = [each for each in rounds_of(summary, trial) if each.status == "ok"]
+        differ = (
+            f"{name.replace('_', ' ')} {' and '.join('unknown' if value is None else str(value) for value in values)}"
+            for name, values in differing(valid).items()
+        )
+        said += [f"{trial.name} {', '.join(found)}"] if (found := list(differ)) else []
+    if said:
+        yield Reason(f"Rounds were not measured alike: {'; '.join(said)}.", "rounds not measured alike")
 
 
 def _deviating(summary: Summary) -> Iterator[Reason]:

@@ -347,7 +347,9 @@ CHECKS = (
           by="max.other.cpu"),
     Check("compactions pending after settling, before the first run", "0"),
     Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it;"
-          " `trial.json` belongs to another trial"),
+          " `trial.json` belongs to another trial; the trial was not within the experiment's time"),
+    Check("the intervals of a client's histogram logs are those of another run of the experiment: the run is a copy",
+          "logs of 100 operations or more"),
     Check("evidence differs from the trial's `manifest` or cannot be read, or a value in `trial.json` or"
           " `client.json` is of the wrong type; `clients.json` of several clients is missing"),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
