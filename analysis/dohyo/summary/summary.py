@@ -57,7 +57,7 @@ T = TypeVar("T")
 # Conditions that must be equal between systems (docs/conditions.md). The scenario sets the last seven itself, for all
 # alike, but a number of clients or a property given by hand can still differ.
 FAIR = (
-    "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "nodes", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
     "profile", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
@@ -217,11 +217,11 @@ def _is_compared(trial: Trial, name: str) -> bool:
     """Whether a condition of a trial can be unequal to that of others."""
     of = trial.conditions
     # What reads from a primary needs no quorum of reads to be strong.
-    if name == "read_acks" and of.consistency == "strong" and of.read_acks == "one":
+    if name == "read_acks" and of.consistency in ("strong", NOT_KNOWN) and of.read_acks == "one":
         return False
     # Of servers that are not ours nobody can tell. Their deviations say so; that it differs is not known.
     value = getattr(of, name)
-    return value != NOT_KNOWN and not (value is None and name in READ_BACK and of.attached)
+    return value != NOT_KNOWN and not (value is None and name in (*READ_BACK, *_COUNTED) and of.attached)
 
 
 def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> str:
@@ -425,7 +425,7 @@ class _Evidence:
             self._changed.insert(0, _NO_STATE)
         for problem in self._changed:
             self._warn(f"{self.folder}/{problem}")
-        facts = self._read("conditions.json", records.ReadBack)
+        facts = _attested(self._read("conditions.json", records.ReadBack))
         self._attached = facts.attached is not None
         hosts = canary.read(self._read("canary.json", records.CanaryFile))
         self.phases = phases = self._phases(self._folders())
@@ -1068,6 +1068,18 @@ def _lasted(first: float, last: float) -> str:
     """Such times in words."""
     began, ended = (instant(at) if math.isfinite(at) else "an unknown time" for at in (first, last - 1))
     return f"from {began} to {ended}"
+
+
+def _attested(facts: records.ReadBack) -> records.ReadBack:
+    """Conditions without a consistency that they cannot tell.
+
+    Earlier versions called an attached server strong, because copies that acknowledge and answer were counted, although
+    nobody knew how many there are: what write copies + read copies exceed.
+    """
+    counted = facts.write_copies is not None
+    if facts.attached is None or not counted or NOT_KNOWN not in (facts.replication, facts.write_acks):
+        return facts
+    return structs.replace(facts, consistency=NOT_KNOWN)
 
 
 def _first(problems: Sequence[str]) -> str:
