@@ -1,6 +1,7 @@
 """Builds the folder of an experiment from the real output of Dohyo's client, and shows what it comes to."""
 
 import io
+import itertools
 import json
 import re
 import shutil
@@ -60,12 +61,33 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
+# No two runs have the very same interval logs: µs by which the intervals of a client's run begin late.
+_RUNS = itertools.count(1)
+_STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
+
+
+def run_of(client: Path, to: Path) -> Path:
+    """Makes a client's run of the one in a folder: with the same figures, and not the same times in its logs."""
+    shutil.copytree(client, to)
+    late = next(_RUNS) / 1e6
+    for log in to.glob("*.hdr"):
+        text = log.read_text(encoding="utf-8")
+        log.write_text(_STAMPS.sub(lambda found: f"{float(found[1]) + late:.6f},{found[2]},", text), encoding="utf-8")
+    return to
+
+
 def lasted(client: Path, seconds: float, **changes: Any) -> None:
-    """Gives a client another measured window, in both places where it says how long it was."""
+    """Gives a client another measured window, in all places where it says how long it was."""
+    before = json.loads((client / "client.json").read_text(encoding="utf-8"))["measured_seconds"]
     edit_json(client / "client.json", measured_seconds=seconds, **changes)
     result = client / "result.txt"
     text = re.sub(r"RunTime\(ms\), .*", f"RunTime(ms), {seconds * 1000:.0f}", result.read_text(encoding="utf-8"))
     result.write_text(text, encoding="utf-8")
+    longer = seconds / before
+    for log in client.glob("*.hdr"):
+        text = log.read_text(encoding="utf-8")
+        times = _STAMPS.sub(lambda at: f"{float(at[1]) * longer:.6f},{float(at[2]) * longer:.6f},", text)
+        log.write_text(times, encoding="utf-8")
 
 
 def trial(
@@ -102,11 +124,11 @@ def trial(
     write_json(folder / "state.json", {"status": "done", "reason": None})
     write_json(folder / "conditions.json", {"system": system, "title": TITLES.get(system, system), **CONDITIONS})
     for host in hosts:
-        shutil.copytree(DATA / "dohyo/load", folder / "load" / host)
+        run_of(DATA / "dohyo/load", folder / "load" / host)
         for run in range(1, repeats + 1):
             for phase in phases:
                 client = folder / f"{phase}-{run}" / host
-                shutil.copytree(DATA / "dohyo/run", client)
+                run_of(DATA / "dohyo/run", client)
                 report = (client / "client.json").read_text("utf-8")
                 report = report.replace('"target" : 2000.0', f'"target" : {target}')
                 (client / "client.json").write_text(report, "utf-8")
@@ -121,14 +143,16 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
     for old in client.glob("*.hdr"):
         old.unlink()
     result = [f"[OVERALL], RunTime(ms), {1000 * len(counts)}", f"[OVERALL], Operations, {sum(counts) + sum(not_found)}"]
+    late = next(_RUNS)
     for name, by_second in {"READ": counts, **({"READ-NOT_FOUND": not_found} if not_found else {})}.items():
         log = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
         for second, count in enumerate(by_second):
-            if not count:
-                continue  # as our client does
+            if not any(by_second[: second + 1]):
+                continue  # a log begins with the first operation of its type
             histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-            histogram.record_value(latency_us, count)
-            log.append(f"{second}.000,1.000,0.500,{histogram.encode().decode()}")
+            if count:
+                histogram.record_value(latency_us, count)
+            log.append(f"{second}.{late:06d},1.000,0.500,{histogram.encode().decode()}")
         (client / f"{name}.hdr").write_text("\n".join(log) + "\n", encoding="utf-8")
         result.append(f"[{name}], Operations, {sum(by_second)}")
     statuses = {"OK": sum(counts)} | ({"NOT_FOUND": sum(not_found)} if not_found else {})

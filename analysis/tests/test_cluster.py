@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidence import clients_json, cluster, edit_json, trial, write_json
+from evidence import clients_json, cluster, edit_json, run_of, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.hdr_log import Latencies, merge_log
@@ -123,7 +123,7 @@ def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
         for number in range(3, 30):
             shutil.copytree(folder / run / "host2", folder / run / f"host{number}")
     for number in range(3, 30):
-        shutil.copytree(folder / "load/host2", folder / f"load/host{number}")
+        run_of(folder / "load/host2", folder / f"load/host{number}")
     text = shown(summarise(tmp_path))
     assert "(19 between them)" in text
     assert sum(line.startswith("cassandra host") for line in text.splitlines()) == 10 + 2  # and two nodes

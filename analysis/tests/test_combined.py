@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from evidence import clients_json, edit_json, lasted, rendered, trial, write_json
@@ -60,7 +61,11 @@ def test_a_phase_that_is_missing_is_named(tmp_path: Path) -> None:
 
 def test_what_differs_from_phase_to_phase_is_said_of_each(tmp_path: Path) -> None:
     for number, system in enumerate(("cassandra", "hbase"), start=1):
-        folder = trial(tmp_path, number, system, phases=("update", "read"), repeats=1)
+        phases: list[dict[str, Any]] = [
+            {"name": "update"},
+            {"name": "read", "threads": 4, "properties": {"batchsize": "100"}},
+        ]
+        folder = trial(tmp_path, number, system, phases=("update", "read"), repeats=1, trial_phases=phases)
         edit_json(folder / "read-1/node1/client.json", batchsize=100, threads=4)
     summary = summarise(tmp_path)
     of = summary.trials[0]
@@ -70,7 +75,9 @@ def test_what_differs_from_phase_to_phase_is_said_of_each(tmp_path: Path) -> Non
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert {(line["phase"], line["batchsize"]) for line in lines} >= {("update", "1"), ("read", "100")}
     assert summary.unequal == {}
-    edit_json(tmp_path / "raw/02-hbase/read-1/node1/client.json", batchsize=50)
+    edit_json(folder / "read-1/node1/client.json", batchsize=50)
+    phases[1]["properties"] = {"batchsize": "50"}
+    edit_json(folder / "trial.json", trial_phases=phases)
     assert summarise(tmp_path).unequal == {
         "batchsize": {"01-cassandra": "update 1, read 100", "02-hbase": "update 1, read 50"}
     }
@@ -133,6 +140,7 @@ def matrix(experiment: Path) -> None:
             point = {"batchsize": batch, **collector}
             folder = trial(experiment, number, system, repeats=1, trial_point=point, trial_round=1, trial_rounds=1)
             edit_json(folder / "run-1/node1/client.json", batchsize=int(batch))
+            edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", "batchsize": batch})
 
 
 def test_points_stand_side_by_side_and_each_row_says_its_own(tmp_path: Path) -> None:

@@ -516,6 +516,8 @@ def test_another_way_of_measuring_cannot_be_compared(
     before, after = (measured(tmp_path / name, {"cassandra": (1000, 1010, 990)}) for name in "ab")
     # Of one round of three.
     edit_json(after / "raw/02-cassandra/trial.json", **settings)
+    client = after / "raw/02-cassandra/run-1/node1"
+    lasted(client, settings.get("trial_duration", 3), threads=settings.get("trial_threads", 2))
     found = compared(before, after)
     one, other = expected[2], f"{expected[2]} and {expected[3]}"
     assert (*expected[:2], one, other, True) in [
@@ -552,6 +554,8 @@ def test_conditions_that_differ_are_named_and_those_that_must_not_are_told_apart
     for folder in (after / "raw").iterdir():
         edit_json(folder / "conditions.json", version="5.0.7", durability="disk")
         edit_json(folder / "run-1/node1/client.json", threads=4, retries=1, connections=40, loop="events")
+        properties = {"recordcount": "10000", "batchsize": "1", "retries": "1"}
+        edit_json(folder / "trial.json", trial_threads=4, trial_properties=properties)
     for folder in (before / "raw").iterdir():
         edit_json(folder / "run-1/node1/client.json", retries=0, connections=41, loop="threads")
     refused = compared(before, after)

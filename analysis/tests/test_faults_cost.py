@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import clients_json, edit_json, reads, rendered, trial, write_json
+from evidence import clients_json, edit_json, reads, rendered, run_of, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -381,6 +381,8 @@ def verdict(experiment: Path) -> list[str]:
 def test_the_verdict_names_losses_of_runs_that_do_not_count_and_none_of_other_experiments(tmp_path: Path) -> None:
     folder = faulted(tmp_path, account=ACCOUNT)
     shutil.copytree(folder / "run-1", folder / "run-2")
+    shutil.rmtree(folder / "run-2/node1")
+    run_of(folder / "run-1/node1", folder / "run-2/node1")
     edit_json(folder / "trial.json", trial_repeats=2, trial_discard=1)
     assert verdict(tmp_path) == []
     edit_json(folder / "run-1/node1/client.json", accounting={**ACCOUNT, "lost": 500})

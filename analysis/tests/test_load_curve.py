@@ -41,6 +41,7 @@ def interval(since_start: float, seconds: float, count: int) -> Interval:
 
 def took(client: Path, counts: list[int]) -> None:
     """Makes a client's load one that inserted so many records in each second; in all as many as before."""
+    lasted(client, float(len(counts)))
     rest = TOTAL - sum(counts)
     heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']
     lines = [
@@ -50,7 +51,6 @@ def took(client: Path, counts: list[int]) -> None:
     (client / "INSERT.hdr").write_text("\n".join([*heads, *lines]) + "\n")
     result = client / "result.txt"
     result.write_text(re.sub(r"(\[INSERT\], MaxLatency\(us\)), \d+", r"\1, 500", result.read_text()))
-    lasted(client, float(len(counts)))
 
 
 def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: Any) -> Path:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import CONDITIONS, DATA, TITLES, edit_json, reads, write_json
+from evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -89,13 +89,14 @@ class Played:
         folder = Path(asked["trial_dir"])
         conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
         write_json(folder / "conditions.json", conditions)
-        shutil.copytree(DATA / "dohyo/load", folder / "load/node1")
+        run_of(DATA / "dohyo/load", folder / "load/node1")
         for phase in asked["trial_phases"]:
             client = folder / f"{phase['name']}-1/node1"
             target = rate * phase.get("share", 0) or float(phase["properties"].get("target", 0))
             shutil.copytree(DATA / "dohyo/run", client)
-            reads(client, [min(rate, round(target) or rate)] * 3)
-            edit_json(client / "client.json", target=target)
+            reads(client, [min(rate, round(target) or rate)] * int(phase["duration"] or 3))
+            batch = int(phase["properties"].get("batchsize", 1))
+            edit_json(client / "client.json", target=target, threads=phase["threads"], batchsize=batch)
         return None
 
 

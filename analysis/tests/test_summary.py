@@ -336,6 +336,7 @@ def test_what_drivers_sent_again_and_how_clients_are_connected(tmp_path: Path) -
     known = {"retries": 2, "event_loops": 7, "loop": "events"}
     for number, client in enumerate(sorted(folder.glob("run-*/*/client.json"))):
         edit_json(client, retried_requests=1000 * number, connections=7 + number, **known)
+    edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", "retries": "2"})
     summary = summarise(tmp_path)
     of, without = summary.trials
     assert (of.conditions.retries, of.conditions.connections, of.conditions.event_loops) == (2, 10, 7)

@@ -88,12 +88,49 @@ def lines(file: str, of: Callable[[list[str]], list[str]]) -> Change:
     return change
 
 
+def every(*changes: Change) -> Change:
+    """All of them, one after the other."""
+
+    def change(experiment: Path) -> None:
+        for each in changes:
+            each(experiment)
+
+    return change
+
+
+def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Change:
+    """Another measured window in all that says how long it was, but for the histogram logs.
+
+    :param of_trial: also in trial.json
+    """
+    clients = [f"{trial}/run-1/host{number}" for number in (1, 2, 3)]
+    result = r"^(\[OVERALL\], RunTime\(ms\)), .*"
+    duration = edit(f"{trial}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": int(seconds)}])
+    return every(
+        *(edit(f"{client}/client.json", "measured_seconds", to=seconds) for client in clients),
+        *(replace(f"{client}/result.txt", result, rf"\1, {1000 * seconds:.0f}") for client in clients),
+        *([duration] if of_trial else []),
+    )
+
+
 def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
     """The lines of a compressed file."""
 
     def change(experiment: Path) -> None:
         content = gzip.decompress((experiment / file).read_bytes()).decode().splitlines(keepends=True)
         (experiment / file).write_bytes(gzip.compress("".join(of(content)).encode()))
+
+    return change
+
+
+def _figures_of(client: str, other: str) -> Change:
+    """Gives another client.json the figures of one, and leaves it its times."""
+
+    def change(experiment: Path) -> None:
+        files = [experiment / each / "client.json" for each in (client, other)]
+        mine, its = (json.loads(file.read_text()) for file in files)
+        kept = {key: its[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms")}
+        files[1].write_text(json.dumps({**mine, **kept}))
 
     return change
 
@@ -123,6 +160,19 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "measured seconds": (
         edit(f"{CLIENT}/client.json", "measured_seconds", to=2.0),
         "client.json measured 2 s, the result lines 4 s",
+    ),
+    "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, trial.json says 4 s"),
+    "a window shorter than the logs": (
+        window(1.0, of_trial=True),
+        "client.json measured 1 s, operations of the histogram logs began after 3.0 s",
+    ),
+    "a window longer than the logs": (
+        window(8.0, of_trial=True),
+        "client.json measured 8 s, the histogram logs end after 4.1 s",
+    ),
+    "a window longer than the trial": (
+        window(20.0, of_trial=True),
+        "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, the trial lasted",
     ),
     "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
     "a client that failed": (
@@ -311,7 +361,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", to=40), SAME),
     "another duration of the phase": (
         edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": 40}]),
-        SAME,
+        "run-1 on host1: it measured 4 s, trial.json says 40 s",
     ),
     "the same round twice": (
         edit(f"{TRIAL}/trial.json", "trial_round", to=2),
@@ -321,7 +371,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{TRIAL}/trial.json", "trial_name", to="04-mysql-innodb"),
         "trial.json: is of 04-mysql-innodb",
     ),
-    "other threads": (edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]), SAME),
+    "other threads": (
+        edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]),
+        "run-1 on host1: the client did another scenario: threads 2 instead of 64",
+    ),
     "a trial twice": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb is of another experiment"),
     "another trial's evidence": (
         put(OTHER, TRIAL),
@@ -345,6 +398,41 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a trial that failed": (edit(f"{TRIAL}/state.json", "status", to="failed"), "no reason was recorded"),
     "no state": (remove(f"{TRIAL}/state.json"), "state.json: is missing"),
     "no trial.json": (remove(f"{TRIAL}/trial.json"), "trial.json: is missing"),
+    "a round that is a copy": (
+        every(
+            *(
+                put(f"{TRIAL}/run-1/host{at}/{log}.hdr", f"raw/04-mysql-innodb/run-1/host{at}/{log}.hdr")
+                for at in (1, 2, 3)
+                for log in ("READ", "UPDATE", "Intended-READ", "Intended-UPDATE")
+            ),
+            *(
+                put(f"{TRIAL}/run-1/host{at}/result.txt", f"raw/04-mysql-innodb/run-1/host{at}/result.txt")
+                for at in (1, 2, 3)
+            ),
+            *(_figures_of(f"{TRIAL}/run-1/host{at}", f"raw/04-mysql-innodb/run-1/host{at}") for at in (1, 2, 3)),
+            *(
+                replace(f"raw/04-mysql-innodb/run-1/host{at}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404")
+                for at in (1, 2, 3)
+            ),
+        ),
+        "raw/04-mysql-innodb/run-1/host1: the intervals of its histogram logs are those of raw/01-mysql-innodb/run-1/h",
+    ),
+    "an experiment that began later": (
+        edit("experiment.json", "started", to="2026-11-23T12:44:00+00:00"),
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+    ),
+    "an experiment that ended before": (
+        edit("experiment.json", "finished", to="2026-11-23T12:43:00+00:00"),
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+    ),
+    "threads of all clients": (
+        every(*(edit(f"{RUN}/host{at}/client.json", "threads", to=64) for at in (1, 2, 3))),
+        "run-1 on host1: the client did another scenario: threads 64 instead of 2",
+    ),
+    "retries of all clients": (
+        every(*(edit(f"{RUN}/host{at}/client.json", "retries", to=7) for at in (1, 2, 3))),
+        "run-1 on host1: the client did another scenario: retries 7 instead of 0",
+    ),
     # Hosts and servers
     "no samples of a host": (
         remove(f"{TRIAL}/hosts/host2"),

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from evidence import DATA, clients_json, edit_json, on_screen, reads, trial, write_json
+from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.events import collapses, dips
+from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from dohyo.operations import calls
 from dohyo.places import ROOT
 from dohyo.summary import validity
 from dohyo.summary.results import Trial
@@ -171,10 +174,10 @@ def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, all
 @pytest.mark.parametrize(
     ("skew", "warmup", "duration", "most"),
     [
-        (1049.0, 1.0, 5, None), (1051.0, 1.0, 5, 1050), (-60.0, 0.0, 5, 50), (51.0, 0.0, 5, 50), (51.0, 0.0, None, 50),
+        (1049.0, 1.0, 3, None), (1051.0, 1.0, 3, 1050), (-60.0, 0.0, 3, 50), (51.0, 0.0, 3, 50), (51.0, 0.0, None, 50),
         # Its window begins with its first operation.
         (900.0, 0.0, 0, None), (900.0, 0.0, "0", None), (1051.0, 0.0, 0, 1050),
-        (-900.0, 0.0, 0, 1050), (-900.0, 1.0, 5, 1050),
+        (-900.0, 0.0, 0, 1050), (-900.0, 1.0, 3, 1050),
     ],
 )  # fmt: skip
 def test_a_client_that_is_alone_may_be_late_until_its_window(
@@ -272,6 +275,71 @@ def test_compactions_before_the_first_run(tmp_path: Path) -> None:
 
 def metrics(pending: int) -> dict[str, dict[str, int]]:
     return {"org.apache.cassandra.metrics:name=PendingTasks,type=Compaction": {"Value": pending}}
+
+
+# Intervals of a log: begin, length, operations, latency in s. The window has 20 s.
+STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("logs", "said"),
+    [
+        ({"READ": STEADY}, None),
+        # Answers that come late, errors after operationtimeout among them.
+        ({"READ": [*STEADY, (20.0, 1.0, 3, 0.9), (24.0, 1.0, 5, 4.5)], "READ-FAILED": [(29.0, 1.0, 9, 10.0)]}, None),
+        # A client that was held up at the beginning, and one at the end.
+        ({"READ": [(0.0, 7.0, 700, 0.5), *STEADY[7:]]}, None),
+        ({"READ": [*STEADY[:14], (14.0, 9.0, 600, 0.001)]}, None),
+        # Nothing succeeded in the second half; a type that was rare.
+        ({"READ": [*STEADY[:10], *((float(second), 1.0, 0, 0.5) for second in range(10, 20))]}, None),
+        ({"READ": STEADY, "SCAN": [(19.0, 1.0, 1, 0.5)], "INSERT": STEADY[:1]}, None),
+        # The update of a read-modify-write begins when its read was answered.
+        ({"READ": STEADY, "UPDATE": [(25.0, 1.0, 1, 0.5)], "READ-MODIFY-WRITE": [(25.0, 1.0, 1, 6.0)]}, None),
+        ({"READ": STEADY, "UPDATE": [(25.0, 1.0, 1, 0.5)]}, "operations of the histogram logs began after 24.5 s"),
+        ({"READ": [*STEADY, (24.0, 1.0, 5, 0.5)]}, "operations of the histogram logs began after 23.5 s"),
+        ({"READ": [*STEADY, (24.0, 1.0, 5, 4.5)], "SCAN": [(40.0, 1.0, 1, 0.5)]}, "began after 39.5 s"),
+        ({"READ": STEADY[:18]}, "the histogram logs end after 18.0 s"),
+        ({"READ": STEADY[:18], "UPDATE": STEADY[:3]}, "the histogram logs end after 18.0 s"),
+    ],
+)
+def test_the_window_is_that_of_the_histogram_logs(
+    tmp_path: Path, logs: dict[str, list[tuple[float, float, int, float]]], said: str | None
+) -> None:
+    client = trial(tmp_path, 1, "cassandra", repeats=1) / "run-1/node1"
+    for old in client.glob("*.hdr"):
+        old.unlink()
+    result = ["[OVERALL], RunTime(ms), 20000"]
+    for name, intervals in logs.items():
+        lines = [f"#[Logging for: {name}, microseconds]", "#[StartTime: 1795240000.000 (seconds since epoch)]"]
+        for begin, seconds, operations, latency in intervals:
+            histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
+            if operations:
+                histogram.record_value(round(1e6 * latency), operations)
+            lines.append(f"{begin:.3f},{seconds:.3f},0.5,{histogram.encode().decode()}")
+        (client / f"{name}.hdr").write_text("\n".join(lines) + "\n")
+        count = sum(operations for *_, operations, _ in intervals)
+        result.append(f"[{name}], Operations, {count}")
+        if "MODIFY" not in name:
+            result.append(f"[{name.partition('-')[0]}], Return={name}, {count}")
+    total = calls({name: sum(operations for *_, operations, _ in of) for name, of in logs.items()})
+    (client / "result.txt").write_text("\n".join([*result, f"[OVERALL], Operations, {total}"]) + "\n")
+    edit_json(
+        client / "client.json", measured_seconds=20.0, operations=None, records=None, operations_by_type={}, target=0
+    )
+    reason = only(tmp_path).reason
+    assert said in (reason or "") if said else reason is None
+
+
+def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
+    for at, counts in enumerate(([100] * 20, [200] * 20, [100] * 20), start=1):
+        reads(trial(tmp_path, at, "cassandra", 1, trial_round=at, trial_rounds=3) / "run-1/node1", counts)
+    assert [of.status for of in summarise(tmp_path).trials] == ["ok"] * 3  # the same rate is no copy
+    shutil.copytree(tmp_path / "raw/01-cassandra/run-1", tmp_path / "raw/03-cassandra/run-1", dirs_exist_ok=True)
+    summary = summarise(tmp_path)
+    own = "raw/03-cassandra/run-1/node1: the intervals of its histogram logs are those of raw/01-cassandra/run-1/node1"
+    assert [(of.status, of.reason) for of in summary.trials] == [("ok", None), ("ok", None), ("invalid", own)]
+    (row,) = (row for row in summary.merged[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
+    assert row.ops_per_second_samples == [100.0, 200.0]
 
 
 def test_the_table_of_the_checks_is_written_from_their_list() -> None:

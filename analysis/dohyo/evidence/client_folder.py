@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 
 from dohyo.evidence import records
@@ -12,10 +13,85 @@ from dohyo.evidence.records import ClientReport
 from dohyo.evidence.result_lines import Operation, read_results
 from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
-from dohyo.operations import READ_MODIFY_WRITE, calls, is_failure
+from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 
 # Of three significant digits.
 _EXACT = 0.001
+# A client adds an interval to its logs each second, and another one when its last operation was answered.
+_INTERVAL_SECONDS = 1.0
+# Logs of so many operations are never the same by chance: nanoseconds by the second, with the ms of each interval.
+_TELLING = 100
+
+
+class HistogramLogs:
+    """What the histogram logs of one client say, beside their latencies. Seconds are since the window began.
+
+    :ivar counted: operations by type
+    :ivar highest: longest latency by type, in µs
+    :ivar first: end of the interval that was written first; None without any
+    :ivar end: of the interval that was written last
+    :ivar begun: by type, an operation began then or later: the beginning of an interval less its shortest latency
+    """
+
+    def __init__(self) -> None:
+        self.counted: dict[str, int] = {}
+        self.highest: dict[str, float] = {}
+        self.first: float | None = None
+        self.end = 0.0
+        self.begun: dict[str, float] = {}
+        self._hash = blake2b(digest_size=16)
+
+    def add(self, operation: str, interval: Interval) -> None:
+        """Takes an interval."""
+        histogram = interval.histogram
+        # Not the log's header: it says when the run was, and nothing of what was measured.
+        self._hash.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
+        self._hash.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
+        self.counted[operation] = self.counted.get(operation, 0) + histogram.total
+        self.highest[operation] = max(self.highest.get(operation, 0), histogram.highest_us)
+        if operation.startswith(INTENDED) or not interval.covered():
+            return
+        end = interval.since_start + interval.seconds
+        self.first = end if self.first is None else min(self.first, end)
+        self.end = max(self.end, end)
+        if histogram.total:
+            begun = interval.since_start - histogram.lowest_us / 1e6
+            self.begun[operation] = max(self.begun.get(operation, 0.0), begun)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of their intervals; None of too few operations to tell them from those of another run."""
+        return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
+
+    def problems(self, run: Run) -> Iterator[str]:
+        """Where they contradict the result lines, operation type by operation type."""
+        for name, stated in run.by_operation.items():
+            count, highest = self.counted.get(name), self.highest.get(name, 0.0)
+            if count is not None and count != stated.operations:
+                yield f"{name}.hdr has {count} operations, the result lines {stated.operations}"
+            elif count is None and self.counted and stated.operations:
+                yield f"{name}.hdr is missing"
+            elif count is not None and stated.max_us is not None and _apart(highest, stated.max_us):
+                logged = f"{name}.hdr has latencies up to {highest:,.0f} µs"
+                yield f"{logged}, the result lines up to {stated.max_us:,.0f} µs"
+
+    def other_window(self, seconds: float) -> str | None:
+        """What is wrong with a window of that length; None if nothing is.
+
+        An operation counts when it begins in the window, whenever its answer comes. A window that the number of its
+        operations ends begins with the first of them. The two clocks of a client may differ a little after hours.
+        """
+        if self.first is None:
+            return None
+        apart = _EXACT * seconds
+        if self.end + _INTERVAL_SECONDS + apart < seconds:
+            return f"client.json measured {seconds:g} s, the histogram logs end after {self.end:.1f} s"
+        # The second half of a read-modify-write may begin after the window; its whole has a log of its own.
+        halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
+        begun = max((at for name, at in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
+        if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
+            return f"client.json measured {seconds:g} s, operations of the histogram logs began after {begun:.1f} s"
+        return None
 
 
 @dataclass
@@ -25,6 +101,7 @@ class ClientFolder:
     host: str
     report: ClientReport
     number: str = ""  # which of the run's clients it was; empty where that is not known
+    fingerprint: str | None = None  # of the intervals in its logs; None of too few to tell them from those of others
     run: Run = field(default_factory=Run)
     problems: list[str] = field(default_factory=list)
 
@@ -48,11 +125,10 @@ def read(
     client.run.operations, client.run.records = report.operations, report.records
     client.run.seconds = report.measured_seconds
     client.run.client_cpu_seconds = report.cpu_seconds or None
-    counted: dict[str, int] = {}
-    highest: dict[str, float] = {}
+    logs = HistogramLogs()
 
     def taken(operation: str, interval: Interval) -> None:
-        highest[operation] = max(highest.get(operation, 0), interval.histogram.highest_us)
+        logs.add(operation, interval)
         seen(operation, interval)
 
     try:
@@ -62,8 +138,9 @@ def read(
         client.problems.append(f"its folder cannot be read: {error.strerror or error}")
         return client
     for path in logs_of_time:
-        operation, added = merge_log(path, latencies, not_whole, taken)
-        counted[operation] = counted.get(operation, 0) + added
+        operation, _ = merge_log(path, latencies, not_whole, taken)
+        logs.counted.setdefault(operation, 0)
+    client.fingerprint = logs.fingerprint
     if (failure := _failure(folder, report)) is not None:
         # Its last lines may well be cut off then.
         client.problems.append(failure)
@@ -78,19 +155,14 @@ def read(
     if client.run.seconds and log.runtime_ms and abs(client.run.seconds * 1000 - log.runtime_ms) > 1:
         of_log = f"the result lines {log.runtime_ms / 1000:g} s"
         client.problems.append(f"client.json measured {client.run.seconds:g} s, {of_log}")
+    elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
+        client.problems.append(why)
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
     # A failed read-modify-write may have had its read only, so that its parts do not add up.
     if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
         found = (_attempted(client.run.by_operation, report), _carried(client.run))
         client.problems += [contradiction for contradiction in found if contradiction is not None]
-    for name, stated in client.run.by_operation.items():
-        if name in counted and counted[name] != stated.operations:
-            client.problems.append(f"{name}.hdr has {counted[name]} operations, the result lines {stated.operations}")
-        elif name not in counted and counted and stated.operations:
-            client.problems.append(f"{name}.hdr is missing")
-        elif name in counted and stated.max_us is not None and _apart(highest.get(name, 0.0), stated.max_us):
-            logged = f"{name}.hdr has latencies up to {highest.get(name, 0.0):,.0f} µs"
-            client.problems.append(f"{logged}, the result lines up to {stated.max_us:,.0f} µs")
+    client.problems += logs.problems(client.run)
     return client
 
 

@@ -113,6 +113,13 @@ class Histogram:
         value = self.layout.get_value_from_index(self.indexes.item(-1))
         return float(self.layout.get_highest_equivalent_value(value) * MICROSECONDS / self.layout.per_ms)
 
+    @property
+    def lowest_us(self) -> float:
+        """The smallest latency in µs (lower end of its bucket); 0 without operations."""
+        if not len(self.indexes):
+            return 0.0
+        return float(self.layout.get_value_from_index(self.indexes.item(0)) * MICROSECONDS / self.layout.per_ms)
+
     def converted(self, layout: Layout) -> Histogram:
         """The same counts in another layout, by the lower ends of the buckets; itself where it is of that layout."""
         if self.layout is layout:

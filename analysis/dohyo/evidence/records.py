@@ -183,8 +183,11 @@ class ClientReport(Struct, frozen=True):
 # ---- What a trial was asked for, and what became of it --------------------------------------------------------------
 
 
-class WorkloadSettings(Struct, frozen=True):
-    """Properties that the summary computes with, with YCSB's own defaults: 10 fields of 100 bytes."""
+class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
+    """Properties that the summary computes with, or compares with the clients' reports, with their defaults.
+
+    :ivar threads_of: whose threads the scenario counts: of each client, or of all together
+    """
 
     recordcount: Whole | None = None
     insertstart: Whole = 0
@@ -193,6 +196,12 @@ class WorkloadSettings(Struct, frozen=True):
     fieldlength: Whole = 100
     batchsize: Whole = 1
     inflight: Whole = 1
+    tablecount: Whole = 1
+    readbeforewrite: bool = False
+    retries: Whole = 0
+    arrival: str = "uniform"
+    loop: str | None = None
+    threads_of: str = "each"
     target: Number | None = None
     operationtimeout: Number | None = None
 
@@ -394,6 +403,7 @@ class ExperimentFacts(Struct, frozen=True):
     title: str | None = None
     status: str | None = None
     started: str | None = None
+    finished: str | None = None
     inventory: str | UnsetType | None = UNSET
     systems: list[Name] = []
     plan: list[Name] = []

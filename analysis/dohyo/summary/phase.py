@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from dohyo.evidence import accounting, client_folder, events, levels, records, under_fault
 from dohyo.evidence.client_folder import ClientFolder
@@ -165,6 +166,8 @@ class Phase:
         not_found_limit: float,
         cpus: Mapping[str, int],
         *,
+        duration: float | None = None,
+        requested: Mapping[str, Any] | None = None,
         strong: bool = False,
         faults: str | None = None,
     ) -> validity.RunFacts:
@@ -174,6 +177,8 @@ class Phase:
         :param target: of all clients, in operations/s
         :param not_found_limit: share of the records that may not be found
         :param cpus: processors of the hosts, where they are known
+        :param duration: seconds of its window; None or 0: something else ends it, or that is not known
+        :param requested: field of client.json → its value by trial.json
         :param strong: the servers promise that a read sees the last acknowledged write
         :param faults: that it was to have; None: none
         """
@@ -190,10 +195,12 @@ class Phase:
             agreed_warmup=agreed,
             spare_ms=(agreed or 0.0) * 1000 + (0.0 if timed else 1000.0) if alone else 0.0,
             target=target,
+            duration=duration,
             not_found_limit=not_found_limit,
             cpus=cpus,
             returns=self.run.returns,
             not_found=self.timeline.seconds.not_found(),
+            requested=requested or {},
             strong=strong,
             asked_faults=faults,
             faults=self.faults,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from math import log
 from typing import Any
 
@@ -17,10 +17,18 @@ from dohyo.metrics import Row
 from dohyo.scenario.phases import OWN
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
-from dohyo.summary.results import READ_BACK, Trial
+from dohyo.summary.results import Conditions, Trial
 
-# Conditions that are the same in all rounds, unless somebody changed an inventory or a server between two of them.
-STATED = (*READ_BACK, "tuned", "settings", "client_hosts", "client_cpus")
+# Conditions that a measurement has, and that may differ from round to round. All others are the same in all rounds,
+# unless somebody changed an inventory, a server or a client between two of them.
+_MEASURED = frozenset((
+    "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu", "connections", "event_loops",
+    "warmup_seconds", "measured_seconds",
+))  # fmt: skip
+_STATED = [each.name for each in fields(Conditions) if each.name not in _MEASURED]
+
+# Those in words, which have room for all values.
+_TEXTS = frozenset(each.name for each in fields(Conditions) if each.type == "str | None")
 
 # The runs of a trial, or of several, that count, by part, and the histograms of all of them.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
@@ -30,6 +38,32 @@ def rows_of(measured: Counted) -> list[Row]:
     """Its rows, part by part."""
     parts = sorted(measured, key=place)
     return [row for part in parts for row in rows(part[0], *measured[part], discarded=part[1])]
+
+
+def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
+    """The conditions that are not the same in all rounds: their values, each once.
+
+    One that differs from phase to phase is "threads of read"; a round may lack a phase. The rate of `own` follows from
+    each round's own maximum.
+
+    :param rounds: of one system at one point, that count
+    """
+    found: dict[str, list[Any]] = {}
+    phases = list(dict.fromkeys(phase for each in rounds for phase in each.by_phase))
+    for name in _STATED:
+        by_phase = any(name in of_phase for each in rounds for of_phase in each.by_phase.values())
+        for phase in phases if by_phase else [None]:
+            if (phase, name) == (OWN, "target"):
+                continue
+            # Where all phases of a round are alike, or it has a single one, the condition is that of the round.
+            values = [
+                each.by_phase.get(phase or "", {}).get(name, getattr(each.conditions, name))
+                for each in rounds
+                if phase is None or any(row.phase == phase for row in each.rows)
+            ]
+            if len(values := list(dict.fromkeys(values))) > 1:
+                found[name if phase is None else f"{name} of {phase}"] = values
+    return found
 
 
 class Rounds:
@@ -64,11 +98,9 @@ class Rounds:
         first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
-        stated = [trial.conditions for trial in good or self.trials]
-        of_all: dict[str, Any] = {name: _of_all(getattr(each, name) for each in stated) for name in STATED}
+        of_all, by_phase = self._conditions(first, differing(good or self.trials))
         windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
         warmups = [each.warmup_seconds for each in every if each.warmup_seconds is not None]
-        by_phase = dict(first.by_phase)
         # Each round has its own.
         targets = [target for each in good if (target := each.by_phase.get(OWN, {}).get("target"))]
         if targets:
@@ -118,6 +150,21 @@ class Rounds:
             load=None,
         )
 
+    @staticmethod
+    def _conditions(first: Trial, differ: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Conditions, and those by phase, of all rounds: those that differ are not known, or all values as text."""
+        of_all: dict[str, Any] = {}
+        by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}
+        for what, values in differ.items():
+            name, _, phase = what.partition(" of ")
+            text = name in _TEXTS
+            value = " and ".join("unknown" if each is None else str(each) for each in values) if text else None
+            if phase:
+                by_phase.setdefault(phase, {})[name] = value
+            else:
+                of_all[name] = value
+        return of_all, by_phase
+
     def _reasons(self, bad: Sequence[Trial]) -> str:
         """Why rounds have no valid numbers, each reason once with its rounds; without them where it is that of all."""
         rounds: dict[str | None, list[str]] = {}
@@ -156,12 +203,6 @@ class Rounds:
         looked_again = self.planned is not None and any((trial.round or 1) > self.planned for trial in self.trials)
         row = replace(row, confidence=LATER_LOOK if looked_again else CONFIDENCE)
         return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms, p50_ms)
-
-
-def _of_all(values: Iterable[str | None]) -> str | None:
-    """The servers' values in all rounds: one value, or all of them, so that differences between rounds show."""
-    different = list(dict.fromkeys(values))
-    return different[0] if len(different) == 1 else " and ".join(value or "unknown" for value in different)
 
 
 def _each_once(trials: Sequence[Trial], name: str) -> list[str]:

@@ -57,7 +57,7 @@ T = TypeVar("T")
 # Conditions that must be equal between systems (docs/conditions.md). The scenario sets the last seven itself, for all
 # alike, but a number of clients or a property given by hand can still differ.
 FAIR = (
-    "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
+    "nodes", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
     "profile", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
     "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
 )  # fmt: skip
@@ -67,6 +67,9 @@ _OF_A_PHASE = (
     ("threads",), ("batchsize",), ("inflight",), ("retries",), ("read_before_write",), ("target",), ("faults",),
     ("measured_seconds", "warmup_seconds"),
 )  # fmt: skip
+
+# Properties that each client reports.
+_REPORTED = ("batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop")
 
 # Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
 # nothing about disks.
@@ -113,6 +116,7 @@ def summarise(
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
     workloads: dict[str, dict[str, str]] = {}
+    runs: dict[str, str] = {}
     for name in sorted(name for name in {*there, *planned} if only is None or name in only):
         if name not in there:
             trials.append(_lost(name, of_plan.get(name, records.PlannedFacts()).system or name))
@@ -121,10 +125,15 @@ def summarise(
             continue
         evidence = _Evidence(there[name], warnings)
         trial = evidence.trial_or_why_not()
+        copied = evidence.copied(runs)
         if planned and trial.name not in planned:
-            trial = _of_another_experiment(trial, planned)
-        elif why := evidence.planned_otherwise(of_plan.get(name, records.PlannedFacts()), facts.equal_targets):
-            trial = _without_numbers(trial, why)
+            why: str | None = _of_another_experiment(trial, planned)
+        else:
+            why = evidence.planned_otherwise(of_plan.get(name, records.PlannedFacts()), facts.equal_targets)
+        if why is None and trial.status == "ok":
+            why = copied or evidence.out_of(facts)
+        if why:
+            trial, evidence.measured = _without_numbers(trial, why), {}
         trials.append(trial)
         if seen is not None:
             seen(trial, evidence.phases)
@@ -208,20 +217,19 @@ def _is_compared(trial: Trial, name: str) -> bool:
     """Whether a condition of a trial can be unequal to that of others."""
     of = trial.conditions
     # What reads from a primary needs no quorum of reads to be strong.
-    if name == "read_acks" and of.consistency == "strong" and of.read_acks == "one":
+    if name == "read_acks" and of.consistency in ("strong", NOT_KNOWN) and of.read_acks == "one":
         return False
     # Of servers that are not ours nobody can tell. Their deviations say so; that it differs is not known.
     value = getattr(of, name)
-    return value != NOT_KNOWN and not (value is None and name in READ_BACK and of.attached)
+    return value != NOT_KNOWN and not (value is None and name in (*READ_BACK, *_COUNTED) and of.attached)
 
 
-def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> Trial:
-    """A trial that the experiment has not planned has no numbers in it."""
-    why = (
+def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> str:
+    """Why a trial that the experiment has not planned has no numbers in it."""
+    return (
         f"raw/{trial.name} is of another experiment: experiment.json plans {', '.join(planned)}; two"
         " experiments are mixed in one folder"
     )
-    return _without_numbers(trial, why)
 
 
 def _without_numbers(trial: Trial, why: str) -> Trial:
@@ -417,7 +425,7 @@ class _Evidence:
             self._changed.insert(0, _NO_STATE)
         for problem in self._changed:
             self._warn(f"{self.folder}/{problem}")
-        facts = self._read("conditions.json", records.ReadBack)
+        facts = _attested(self._read("conditions.json", records.ReadBack))
         self._attached = facts.attached is not None
         hosts = canary.read(self._read("canary.json", records.CanaryFile))
         self.phases = phases = self._phases(self._folders())
@@ -660,6 +668,8 @@ class _Evidence:
                 self._properties_of(phase.kind).target,
                 self._most_not_found(phase.kind),
                 cpus,
+                duration=self._settings_of(phase.kind).duration if phase.kind != LOAD else None,
+                requested=self._requested(phase),
                 strong=strong,
                 faults=self._faults_of(phase.kind),
             ).problems(phase.name)
@@ -667,6 +677,14 @@ class _Evidence:
         found += [problem for phase in counted for problem in self._disturbed(phase, taken)]
         compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
         return found + ([compacting] if compacting else [])
+
+    def _requested(self, phase: Phase) -> dict[str, Any]:
+        """What each client of a phase should report of its work, as far as trial.json says it."""
+        settings, properties = self._settings_of(phase.kind), self._properties_of(phase.kind)
+        clients = len(phase.clients) + len(phase.missing) if properties.threads_of == "all" else 1
+        stated = {name: getattr(properties, name) for name in _REPORTED}
+        stated["threads"] = None if settings.threads is None else max(1, settings.threads // clients)
+        return {name: value for name, value in stated.items() if value is not None}
 
     def _faults_of(self, kind: str) -> str | None:
         """The faults that runs of a phase were to have; None: none."""
@@ -730,16 +748,36 @@ class _Evidence:
 
     def _of_another_time(self, phase: Phase) -> str | None:
         """Whether a run was not within the trial's time; both are of the controller's clock."""
-        agreed = phase.conducted.agreed
-        try:
-            began, ended = map(datetime.fromisoformat, (self._stated.started or "", self._stated.finished or ""))
-            # They are whole seconds, cut off.
-            first, last = began.timestamp(), ended.timestamp() + 1
-        except (ValueError, OverflowError):
+        agreed, (first, last) = phase.conducted.agreed, _times(self._stated.started, self._stated.finished)
+        if agreed is None:
             return None
-        if agreed is None or first <= agreed <= last:
+        end = agreed + self._warmup(phase) + (phase.run.seconds or 0.0)
+        if first <= agreed <= end <= last:
             return None
-        return f"{phase.name}: began at {instant(agreed)}, the trial lasted from {began} to {ended}"
+        until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
+        return f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted {_lasted(first, last)}"
+
+    def out_of(self, experiment: records.ExperimentFacts) -> str | None:
+        """Whether the trial was not within the experiment's time, which begins once, however often it was resumed."""
+        own, of_all = (_times(each.started, each.finished) for each in (self._stated, experiment))
+        if of_all[0] <= own[0] and own[1] <= of_all[1]:
+            return None
+        return f"state.json: the trial lasted {_lasted(*own)}, the experiment {_lasted(*of_all)}"
+
+    def copied(self, runs: dict[str, str]) -> str | None:
+        """Whether a client's histogram logs are those of another run, which is no measurement of its own.
+
+        :param runs: by fingerprint, of the trials before; those of this one are added
+        """
+        found = None
+        for phase in self.phases:
+            for client in phase.clients:
+                own = f"raw/{self.folder.name}/{phase.name}/{client.host}"
+                of = runs.setdefault(client.fingerprint, own) if client.fingerprint else own
+                found = found or (
+                    f"{own}: the intervals of its histogram logs are those of {of}" if of != own else None
+                )
+        return found
 
     def planned_otherwise(self, planned: records.PlannedFacts, targets: Mapping[str, float]) -> str | None:
         """Where a trial contradicts experiment.json.
@@ -1014,6 +1052,37 @@ def _missed(runs: Sequence[Phase]) -> list[str]:
         for kind, count in missed.items()
         if count
     ]
+
+
+def _times(started: str | None, finished: str | None) -> tuple[float, float]:
+    """Begin and end in seconds since 1970; before and after everything where they are not known."""
+
+    def seconds(at: str | None, unknown: float) -> float:
+        try:
+            return datetime.fromisoformat(at or "").timestamp()
+        except (ValueError, OverflowError):
+            return unknown
+
+    # They are whole seconds, cut off.
+    return seconds(started, -math.inf), seconds(finished, math.inf) + 1
+
+
+def _lasted(first: float, last: float) -> str:
+    """Such times in words."""
+    began, ended = (instant(at) if math.isfinite(at) else "an unknown time" for at in (first, last - 1))
+    return f"from {began} to {ended}"
+
+
+def _attested(facts: records.ReadBack) -> records.ReadBack:
+    """Conditions without a consistency that they cannot tell.
+
+    Earlier versions called an attached server strong, because copies that acknowledge and answer were counted, although
+    nobody knew how many there are: what write copies + read copies exceed.
+    """
+    counted = facts.write_copies is not None
+    if facts.attached is None or not counted or NOT_KNOWN not in (facts.replication, facts.write_acks):
+        return facts
+    return structs.replace(facts, consistency=NOT_KNOWN)
 
 
 def _first(problems: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,7 @@ from dohyo.evidence.host_metrics import NOTED, busy
 from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import percent, point_name, rate
 from dohyo.scenario.phases import AT_RATE, EQUAL
+from dohyo.sizes import LETTERS, SIZES, size_bytes
 from dohyo.summary.comparison import (
     at_points,
     behind,
@@ -27,11 +29,14 @@ from dohyo.summary.comparison import (
 )
 from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
-from dohyo.summary.results import Pair, Summary, without_interval
+from dohyo.summary.results import Conditions, Pair, Summary, without_interval
+from dohyo.summary.rounds import differing
 
 Mark = Literal["solid", "caution", "do not use"]
 # With two rounds the interval of a mean has t = 12.7, with three 4.3.
 LEAST_ROUNDS = 3
+# Sizes of memory within this factor count as alike: Dohyo's own on a single host are 1 to 1.5 GiB.
+LIKE_MEMORY = 1.5
 # Figures of the canary that every operation pays for.
 _COMPUTING = ("cpu_one", "cpu_all")
 # How a note of a system's administration begins (CassandraAdmin.settle).
@@ -94,6 +99,8 @@ def judged(summary: Summary) -> Trust:
         *(hosts if few else ()),
         *rounds,
         *_inexact(summary),
+        *_served(summary),
+        *_uneven(summary),
         *_deviating(summary),
         *_unsettled(summary),
         *_limited(summary),
@@ -319,6 +326,49 @@ class _Sides:
 def _speed(drift: Drift) -> float:
     """Above 1: the hosts were better than usual. Of times less is better."""
     return 1 / (1 + drift.change) if drift.unit == "ms" else 1 + drift.change
+
+
+def _served(summary: Summary) -> Iterator[Reason]:
+    """Servers with far more memory than others, where no budget is the same for all, and with other copies."""
+    for at_point in at_points(summary.compared):
+        of_each = {trial.system: trial.conditions for trial in at_point}
+        memory = {system: bytes_ for system, of in of_each.items() if (bytes_ := _memory_bytes(of))}
+        if memory and max(memory.values()) > LIKE_MEMORY * min(memory.values()):
+            said = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
+            yield Reason(
+                f"The servers have other memory: {said}; without a budget that is a part of the result.", "other memory"
+            )
+        for what, copies in (
+            ("acknowledge a write", {system: of.write_copies for system, of in of_each.items()}),
+            # What reads from a primary needs no other copy.
+            ("answer a read", {name: of.read_copies for name, of in of_each.items() if of.consistency != "strong"}),
+        ):
+            known = {system: count for system, count in copies.items() if count is not None}
+            acks = {of_each[system].write_acks if "write" in what else of_each[system].read_acks for system in known}
+            # Other acknowledgements are unequal conditions, or are said to be stricter.
+            if len(set(known.values())) > 1 and len(acks) == 1:
+                said = ", ".join(f"{system} {count}" for system, count in known.items())
+                yield Reason(f"Other numbers of copies {what}: {said}.", "other numbers of copies")
+
+
+def _memory_bytes(of: Conditions) -> int | None:
+    """The first size in what a server says of its heap, or of its own bound on caches or data."""
+    found = re.search(r"([0-9.]+) ?([kmgt]i?b?)\b", of.heap or of.memory or "", re.IGNORECASE)
+    return size_bytes(found[0], SIZES | LETTERS) if found and of.memory_budget is None else None
+
+
+def _uneven(summary: Summary) -> Iterator[Reason]:
+    """Rounds of a system that were not measured alike: their mean is of neither."""
+    said = []
+    for trial in summary.merged:
+        valid = [each for each in rounds_of(summary, trial) if each.status == "ok"]
+        differ = (
+            f"{name.replace('_', ' ')} {' and '.join('unknown' if value is None else str(value) for value in values)}"
+            for name, values in differing(valid).items()
+        )
+        said += [f"{trial.name} {', '.join(found)}"] if (found := list(differ)) else []
+    if said:
+        yield Reason(f"Rounds were not measured alike: {'; '.join(said)}.", "rounds not measured alike")
 
 
 def _deviating(summary: Summary) -> Iterator[Reason]:

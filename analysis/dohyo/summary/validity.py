@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dohyo.evidence import accounting, under_fault
@@ -25,6 +25,9 @@ from dohyo.figures import instant
 # one without others was missing in its own window. How far apart they may begin has a limit of its own
 # (client_skew_limit_ms), which may have been raised.
 LATE_MS = 50.0
+
+# Clients report the very duration that they were given, in whole seconds; result lines have milliseconds.
+_SAME_SECONDS = 0.001
 
 # The share of a host's processors that somebody else may take, in percent, unless the scenario sets it; and where
 # conditions are strict.
@@ -46,10 +49,12 @@ class RunFacts:
     :ivar spare_ms: how much later than the others a client may begin without changing a figure: what a client that is
         alone leaves out of its warm-up
     :ivar target: of all clients, in operations/s
+    :ivar duration: seconds of the window; None or 0: something else ends it, or that is not known
     :ivar not_found_limit: share of the records that may not be found
     :ivar cpus: processors of the hosts, where they are known
     :ivar returns: records by status
     :ivar not_found: operations that found nothing, by second of the measured window
+    :ivar requested: field of client.json → its value by trial.json, of those that it states
     :ivar strong: the servers promise that a read sees the last acknowledged write
     :ivar asked_faults: that it was to have; None: none
     :ivar faults: that it had; what becomes of operations and records then is a result
@@ -62,10 +67,12 @@ class RunFacts:
     agreed_warmup: float | None
     spare_ms: float
     target: float | None
+    duration: float | None
     not_found_limit: float
     cpus: Mapping[str, int]
     returns: Mapping[str, int]
     not_found: Mapping[int, int]
+    requested: Mapping[str, Any] = field(default_factory=dict)
     strong: bool = False
     asked_faults: str | None = None
     faults: Faults | None = None
@@ -135,6 +142,14 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
     return f"its window began {warmup:.1f} s after the agreed instant, that of the run {agreed:.1f} s after it"
 
 
+def other_length(run: RunFacts, client: ClientFolder) -> str | None:
+    """Whether a client measured for another time than the trial was to: that is what rates are divided by."""
+    seconds, duration = client.run.seconds, run.duration
+    if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
+        return None
+    return f"it measured {seconds:g} s, trial.json says {duration:g} s"
+
+
 def saturated(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether a client used nearly all processors of its host, so that it was the client that was measured."""
     cpu_seconds, seconds, cpus = client.run.client_cpu_seconds, client.run.seconds, run.cpus.get(client.host)
@@ -190,14 +205,18 @@ def other_faults(run: RunFacts) -> Iterator[str]:
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
-    """Clients of one run that did not do the same work: each figure that is not what most of them have."""
+    """Clients that did other work than the trial was to, or than most of them, where trial.json does not say it."""
     for key in _SAME_FOR_ALL:
         values = {client.host: getattr(client.report, key) for client in run.clients}
         known = {host: value for host, value in values.items() if value is not None}
         usual = max(known.values(), key=list(known.values()).count, default=None)
-        for host, value in known.items():
-            if value != usual:
-                yield f" on {host}: the client did another scenario: {key} {value} instead of {usual}"
+        usual = run.requested.get(key, usual)
+        for client in run.clients:
+            value = known.get(client.host)
+            # A client has no more threads than operations.
+            few = key == "threads" and client.run.records is not None and client.run.records <= (value or 0) < usual
+            if value is not None and value != usual and not few:
+                yield f" on {client.host}: the client did another scenario: {key} {value} instead of {usual}"
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
@@ -295,8 +314,8 @@ CHECKS = (
           "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
           " `arrival=poisson`), where that is more", by="stalltime", looks="client"),
     Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
-    Check("evidence of another run: a client was to begin at another instant than its run, its run began"
-          " outside the trial's time, two clients have one `clientnumber`, a client did another phase",
+    Check("evidence of another run: a client was to begin at another instant than its run, its run was not"
+          " within the trial's time, two clients have one `clientnumber`, a client did another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
     Check("the clock of a client's host is not known exactly enough to tell when it began", _APART,
           of_client=unsure_clock),
@@ -306,13 +325,15 @@ CHECKS = (
           " run without `duration`"),
     Check("a client measured in another window than was agreed, or than the other clients: its warm-up was"
           " longer or shorter", _APART, of_client=other_window),
+    Check("a client measured for another time than `trial.json` says", "0", of_client=other_length),
     Check("a client is [saturated](#what-the-hosts-did): its process used nearly all of its host's processors"
           " in the measured window, so that the figures are those of the client", f"{100 * SATURATED:.0f} % of them",
           of_client=saturated),
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
     Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
-    Check("a client ran another scenario than most: its binding, threads, batch size, … in `client.json`",
+    Check("a client ran another scenario than `trial.json` says, or than most clients of the run: its threads, requests"
+          " in flight, batch size, retries, binding, … in `client.json`",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
@@ -326,11 +347,17 @@ CHECKS = (
           by="max.other.cpu"),
     Check("compactions pending after settling, before the first run", "0"),
     Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it;"
-          " `trial.json` belongs to another trial"),
+          " `trial.json` belongs to another trial; the trial was not within the experiment's time"),
+    Check("the intervals of a client's histogram logs are those of another run of the experiment: the run is a copy",
+          "logs of 100 operations or more"),
     Check("evidence differs from the trial's `manifest` or cannot be read, or a value in `trial.json` or"
           " `client.json` is of the wrong type; `clients.json` of several clients is missing"),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
           " not the same seconds; one of the histogram logs is missing", "0"),
+    Check("the histogram logs end before the measured window, or have an operation that began after it: an interval"
+          " began later than its shortest latency after the window's end",
+          "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer the first"
+          " interval, if that is longer"),
     Check("the longest latency of a histogram log is not that of the result lines", "0.1 % and 1 µs"),
     Check("a histogram log is cut or damaged, of an unknown unit, or a clock jumped in it: back by more than 1"
           " s, ahead by more than 10 minutes"),

@@ -100,6 +100,9 @@ def _all(of: Conditions) -> Iterator[Condition]:
     if of.measured_seconds is not None:
         warmup = f" after {of.warmup_seconds:.0f} s" if of.warmup_seconds else ""
         yield Condition("measured", f"{of.measured_seconds:,.1f} s{warmup}", ("measured_seconds",))
+    yield Condition("servers", f"{of.nodes}", ("nodes",))
+    copies = f"write {_shown(of.write_copies)}, read {_shown(of.read_copies)}"
+    yield Condition("copies", copies, ("write_copies", "read_copies"))
     yield Condition("heap", f"{of.heap}", ("heap",))
     yield Condition("memory", f"{of.memory}", ("memory",))
     yield Condition("memory budget", f"{of.memory_budget}", ("memory_budget",))
@@ -113,6 +116,10 @@ def _all(of: Conditions) -> Iterator[Condition]:
 
 def _number(count: int | None, what: str) -> str:
     return f"{count or '?'} {what}{'' if count == 1 else 's'}"
+
+
+def _shown(count: int | None) -> str:
+    return "?" if count is None else f"{count}"
 
 
 def _transport(of: Conditions) -> str:
