@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from evidence import clients_json, edit_json, lasted, rendered, trial, write_json
 
+from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
@@ -197,6 +198,11 @@ def test_what_is_said_of_a_system_at_all_its_points_is_said_once(tmp_path: Path)
 def rounds(experiment: Path) -> None:
     for number, (system, turn) in enumerate([("cassandra", 1), ("hbase", 1), ("cassandra", 2), ("hbase", 2)], start=1):
         trial(experiment, number, system, repeats=2, trial_round=turn, trial_rounds=2)
+
+
+def test_rounds_without_any_scatter_have_an_interval_of_no_width() -> None:
+    row = sampled(Row("run", "OVERALL", 3), "rounds", [1000.1] * 3, [])
+    assert row.ops_per_second == row.ops_per_second_low == row.ops_per_second_high == 1000.1
 
 
 def test_rounds_are_merged(tmp_path: Path) -> None:

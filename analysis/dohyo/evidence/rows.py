@@ -224,8 +224,9 @@ def interval(
     if of is None:
         return None, None
     factor = max(of.factor, least)
-    centre = of.centre if shown is None else shown
-    return min(of.centre / factor, centre / least), max(of.centre * factor, centre * least)
+    centre = statistics.geometric(samples)
+    shown = centre if shown is None else shown
+    return min(centre / factor, shown / least), max(centre * factor, shown * least)
 
 
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
