@@ -50,7 +50,7 @@ def of_runs(experiment: Path, consistency: str = "strong", **found: Any) -> Tria
 def test_the_table_and_the_summary_have_the_sums(tmp_path: Path) -> None:
     of = of_runs(tmp_path, maybe=3)
     assert (of.status, of.reason) == ("ok", None)
-    words = "0 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged, 3 maybe"
+    words = "0 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back), 3 maybe"
     assert str(of.accounting) == words
     summary = summarise(tmp_path)
     assert f"accounting {words}" in " ".join(rendered(summary).split())
@@ -90,19 +90,24 @@ def test_what_makes_a_run_invalid(tmp_path: Path, found: dict[str, Any], why: st
 def test_stale_reads_are_a_figure_where_less_is_promised(tmp_path: Path) -> None:
     of = of_runs(tmp_path, "eventual", stale_reads=5)
     assert of.status == "ok"
-    assert str(of.accounting) == "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged"
+    assert (
+        str(of.accounting) == "5 stale of 3,000,000 reads, 0 lost of 1,200,000 acknowledged (20,000 records read back)"
+    )
 
 
 def test_a_sample_is_said_to_be_one(tmp_path: Path) -> None:
     of = of_runs(tmp_path, sample=40)
-    assert str(of.accounting).endswith("acknowledged, 1 of 40 records")
+    assert str(of.accounting).endswith("read back), 1 of 40 records")
 
 
 def test_a_loss_is_shown_although_another_run_read_nothing_back(tmp_path: Path) -> None:
     of_runs(tmp_path, read_back=False, keys=0, unreadable=10_000, stale_reads=2)
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", accounting={**GOOD, "lost": 3})
     (of,) = summarise(tmp_path).trials
-    assert str(of.accounting) == "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged, not all read back"
+    assert (
+        str(of.accounting)
+        == "2 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (10,000 records read back), not all read back"
+    )
     assert "could not be read back" not in str(of.reason)
 
 
@@ -110,7 +115,10 @@ def test_a_client_without_an_account_has_read_nothing_back(tmp_path: Path) -> No
     of_runs(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/run-2/node1/client.json", accounting=None)
     (of,) = summarise(tmp_path).trials
-    assert str(of.accounting) == "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged, not all read back"
+    assert (
+        str(of.accounting)
+        == "0 stale of 1,500,000 reads, 0 lost of 600,000 acknowledged (10,000 records read back), not all read back"
+    )
 
 
 def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
@@ -119,7 +127,9 @@ def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
     edit_json(folder / "trial.json", trial_discard=1)
     edit_json(folder / "run-1/node1/client.json", accounting={**GOOD, "lost": 3})
     (of,) = summarise(tmp_path).trials
-    assert str(of.accounting) == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged"
+    assert (
+        str(of.accounting) == "0 stale of 3,000,000 reads, 3 lost of 1,200,000 acknowledged (20,000 records read back)"
+    )
     assert (of.status, of.reason) == ("invalid", "run-1 on node1: acknowledged writes of 3 records were lost")
 
 
@@ -128,7 +138,7 @@ def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
     assert of.accounting is not None
     stale = replace(of, accounting=replace(of.accounting, stale_reads=5))
     (line,) = [each.value for each in readable([of, of, stale, of, of]) if each.label == "accounting"]
-    assert line == "5 stale of 15,000,000 reads, 0 lost of 6,000,000 acknowledged"
+    assert line == "5 stale of 15,000,000 reads, 0 lost of 6,000,000 acknowledged (100,000 records read back)"
 
 
 @pytest.mark.parametrize(

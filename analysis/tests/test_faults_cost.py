@@ -386,7 +386,10 @@ def test_the_verdict_names_losses_of_runs_that_do_not_count_and_none_of_other_ex
     edit_json(folder / "trial.json", trial_repeats=2, trial_discard=1)
     assert verdict(tmp_path) == []
     edit_json(folder / "run-1/node1/client.json", accounting={**ACCOUNT, "lost": 500})
-    lost = "Not as acknowledged, under faults: cassandra 0 stale of 10,000 reads, 500 lost of 6,000 acknowledged."
+    lost = (
+        "Not as acknowledged, under faults: cassandra 0 stale of 10,000 reads, 500 lost of 6,000 acknowledged (1,800"
+        " records read back)."
+    )
     assert verdict(tmp_path) == [lost]
     write_json(folder / "state.json", {"status": "failed", "reason": "a server ended"})
     assert verdict(tmp_path) == [lost]
@@ -400,7 +403,7 @@ def test_the_verdict_names_what_was_not_read_back_and_the_point_of_the_matrix(tm
     faulted(tmp_path, 2, account=ACCOUNT, trial_point={"acks": "all"})
     assert verdict(tmp_path) == [
         "Not all was read back, under faults: cassandra acks=one 0 stale of 5,000 reads,"
-        " 0 lost of 3,000 acknowledged, 900 unreadable."
+        " 0 lost of 3,000 acknowledged (900 records read back), 900 unreadable."
     ]
 
 

@@ -43,7 +43,8 @@ class Accounting:
         parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]
         # Losses that some clients found must not be hidden because others read nothing back.
         if self.read_back or self.keys:
-            parts.append(f"{self.lost + self.missing:,} lost of {self.acknowledged:,} acknowledged")
+            lost = f"{self.lost + self.missing:,} lost of {self.acknowledged:,} acknowledged"
+            parts.append(f"{lost} ({self.keys:,} records read back)")
         if not self.read_back:
             parts.append("not all read back" if self.keys else "not read back")
         unwritten, corrupt = self.unwritten + self.unwritten_reads, self.corrupt + self.corrupt_reads
@@ -70,8 +71,10 @@ def together(accounts: Iterable[Accounting | AccountingReport | None]) -> Accoun
     )
 
 
-def of_clients(accounts: Iterable[AccountingReport | None]) -> Accounting | None:
-    """The sums over the clients of runs. A client without an account, such as a killed one, has read nothing back."""
+def of_all(accounts: Iterable[Accounting | AccountingReport | None]) -> Accounting | None:
+    """The sums over all clients of runs, or all rounds. One without an account, such as a client that was killed, has
+    read nothing back.
+    """
     every = list(accounts)
     sums = together(every)
     return replace(sums, read_back=False) if sums is not None and None in every else sums

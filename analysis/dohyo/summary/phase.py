@@ -117,7 +117,7 @@ class Phase:
             before_ops_per_second=under_fault.rate_before(self.faults, successes),
             faults=under_fault.costs(self.faults, successes, list(self.timeline.waited.slots())),
             errors={status: count for status, count in sorted(self.run.returns.items()) if status not in OK and count},
-            accounting=accounting.of_clients(client.report.accounting for client in self.clients),
+            accounting=accounting.of_all(client.report.accounting for client in self.clients),
             ready_seconds=self.faults.whole,
         )
 

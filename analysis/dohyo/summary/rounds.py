@@ -124,7 +124,9 @@ class Rounds:
                 other_cpu=furthest(each.other_cpu for each in every),
                 stolen_cpu=furthest(each.stolen_cpu for each in every),
             ),
-            accounting=accounting.together(each.accounting for each in self.trials),
+            accounting=accounting.of_all(
+                each.accounting for each in self.trials if each.accounting or each.status == "ok"
+            ),
             deviations=_each_once(self.trials, "deviations"),
             notes=_each_once(self.trials, "notes"),
             # The rounds in which the system did not fail say nothing of it by themselves.

@@ -486,9 +486,7 @@ class _Evidence:
                 *(hosts.problems if hosts else ()),
             ],
             # Also for discarded runs: what one of them has lost, no later run finds.
-            accounting=accounting.of_clients(
-                client.report.accounting for run in measured_phases for client in run.clients
-            ),
+            accounting=accounting.of_all(client.report.accounting for run in measured_phases for client in run.clients),
             faults=[found for phase in valid if (found := phase.healed(healing))],
             rows=result,
             load_is_measured=self._load_is_measured,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dohyo import statistics
-from dohyo.evidence.accounting import Accounting, together
+from dohyo.evidence.accounting import together
 from dohyo.evidence.canary import Drift
 from dohyo.evidence.hdr_log import BEYOND
 from dohyo.evidence.host_metrics import NOTED, busy
 from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import percent, point_name, rate
 from dohyo.scenario.phases import AT_RATE, EQUAL
+from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.sizes import LETTERS, SIZES, size_bytes
 from dohyo.summary.comparison import (
     at_points,
@@ -29,7 +30,7 @@ from dohyo.summary.comparison import (
 )
 from dohyo.summary.precision import words
 from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
-from dohyo.summary.results import Conditions, Pair, Summary, without_interval
+from dohyo.summary.results import Conditions, Pair, Summary, Trial, without_interval
 from dohyo.summary.rounds import differing
 
 Mark = Literal["solid", "caution", "do not use"]
@@ -90,7 +91,7 @@ def judged(summary: Summary) -> Trust:
     found = [
         *_unequal(summary),
         *_without_numbers(summary),
-        *_faulted(summary),
+        *_accounted(summary),
         *_noise(summary, pairs),
         *_outliers(summary),
         *_empty(summary),
@@ -99,6 +100,7 @@ def judged(summary: Summary) -> Trust:
         *(hosts if few else ()),
         *rounds,
         *_inexact(summary),
+        *_unmeasured(summary),
         *_served(summary),
         *_uneven(summary),
         *_deviating(summary),
@@ -373,6 +375,13 @@ def _uneven(summary: Summary) -> Iterator[Reason]:
 
 def _deviating(summary: Summary) -> Iterator[Reason]:
     said = [f"{trial.system}: {text}" for trial in summary.compared for text in trial.deviations]
+    # The servers say so themselves, unless the evidence is of an earlier version.
+    said += [
+        f"{trial.system}: {name.replace('_', ' ')} is {NOT_KNOWN}"
+        for trial in summary.compared
+        for name, value in vars(trial.conditions).items()
+        if value == NOT_KNOWN and not any(text.startswith(f"{name}:") for text in trial.deviations)
+    ]
     if said := list(dict.fromkeys(said)):
         yield Reason(f"Not what the scenario asked for: {'; '.join(said)}.", "not as the scenario asks")
 
@@ -385,21 +394,57 @@ def _unsettled(summary: Summary) -> Iterator[Reason]:
         yield Reason(f"Measured before it had settled: {'; '.join(said)}.", "not settled after the load")
 
 
-def _faulted(summary: Summary) -> Iterator[Reason]:
+def _accounted(summary: Summary) -> Iterator[Reason]:
+    """What became of acknowledged writes. Faults are no excuse for a loss, and eventual consistency none for stale
+    reads: a system that answers with old records has less to do.
+    """
     of_phases = [own for trial in summary.trials for own in (vars(trial.conditions), *trial.by_phase.values())]
-    if not any(own.get("faults") for own in of_phases):
-        return
-    accounts: dict[str, list[Accounting | None]] = {}
+    faults = any(own.get("faults") for own in of_phases)
+    under = " under faults" if faults else ""
+    trials: dict[str, list[Trial]] = {}
     for trial in summary.trials:
-        accounts.setdefault(f"{trial.system} {point_name(trial.point)}".rstrip(), []).append(trial.accounting)
-    known = [(name, of) for name, all_of in accounts.items() if (of := together(all_of))]
+        trials.setdefault(f"{trial.system} {point_name(trial.point)}".rstrip(), []).append(trial)
+    known = [(name, of) for name, all_of in trials.items() if (of := together(each.accounting for each in all_of))]
     if said := [f"{name} {of}" for name, of in known if of.is_wrong]:
-        yield Reason(f"Not as acknowledged, under faults: {'; '.join(said)}.", "lost or stale under faults")
+        yield Reason(f"Not as acknowledged{under and f',{under}'}: {'; '.join(said)}.", f"lost or stale{under}")
     if said := [f"{name} {of}" for name, of in known if not of.is_wrong and (of.unreadable or not of.read_back)]:
-        yield Reason(f"Not all was read back, under faults: {'; '.join(said)}.", "not read back under faults")
+        yield Reason(f"Not all was read back{under and f',{under}'}: {'; '.join(said)}.", f"not read back{under}")
+    without = [
+        name + (f" in round {_these(each.round for each in missing)}" if missing[0].round else "")
+        for name, all_of in trials.items()
+        if (missing := [each for each in all_of if each.status == "ok" and each.accounting is None])
+        and (any(each.accounting for each in all_of) or any(map(_verifies, missing)))
+    ]
+    if without:
+        text = f"Acknowledged writes were not accounted for: {'; '.join(without)}."
+        yield Reason(text, "acknowledged writes not accounted for")
     if any(trial.faults for trial in summary.trials):
         text = "Faults were part of the windows, and rates and latencies include them: compare what the faults cost."
         yield Reason(text, "faults in the windows")
+
+
+def _verifies(trial: Trial) -> bool:
+    """Whether it was to account for acknowledged writes."""
+    return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked.workload.values())
+
+
+def _these(numbers: Iterable[int | None]) -> str:
+    return ", ".join(str(number) for number in numbers)
+
+
+def _unmeasured(summary: Summary) -> Iterator[Reason]:
+    """Trials before which a host was not measured that was before others."""
+    hosts = {trial.name: _computed(trial) for trial in summary.trials if trial.status == "ok"}
+    every = set[str]().union(*hosts.values())
+    said = [f"{name} ({', '.join(sorted(every - of))})" if of else name for name, of in hosts.items() if every - of]
+    if said:
+        text = f"Whether the hosts were the same is not known before {', '.join(said)}: no canary."
+        yield Reason(text, f"no canary before {_few(said)}")
+
+
+def _computed(trial: Trial) -> set[str]:
+    """The hosts that were measured before it."""
+    return {figure.host for figure in trial.canary.figures if figure.name in _COMPUTING} if trial.canary else set()
 
 
 def _limited(summary: Summary) -> Iterator[Reason]:

@@ -1,0 +1,163 @@
+"""What made-up evidence of three rounds must say beside the verdict: uneven rounds, other servers, missing accounts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence import edit_json, reads, rendered, trial, write_json
+
+from dohyo.places import ROOT
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
+from dohyo.summary.trust import LIKE_MEMORY, judged
+
+# Large, so that "small data" is not among the reasons.
+PROPERTIES = {"recordcount": "2000000"}
+ACCOUNT = {
+    "sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True,
+}  # fmt: skip
+HOSTS = {
+    host: {"figures": [{"name": name, "slices": [1000 + at for at in range(7)], "unit": "1/s"}
+                       for name in ("cpu_one", "cpu_all")]}
+    for host in ("node1", "node2")
+}  # fmt: skip
+
+
+def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
+    """Three rounds of two systems, one of them faster; `change` gets system, round and folder of each trial."""
+    number = 0
+    for at in (1, 2, 3):
+        for system, rate in (("cassandra", 1500), ("hbase", 1000)):
+            number += 1
+            settings: dict[str, Any] = {"trial_round": at, "trial_rounds": 3, "trial_properties": PROPERTIES}
+            folder = trial(experiment, number, system, repeats=1, **settings)
+            reads(folder / "run-1/node1", [rate + at] * 20)
+            edit_json(folder / "run-1/node1/client.json", target=0)
+            change(system, at, folder)
+    return summarise(experiment)
+
+
+def servers(of: str = "hbase", only: int | None = None, **conditions: Any) -> Callable[[str, int, Path], object]:
+    """Conditions of a system, of one round or all."""
+    return lambda system, at, folder: (
+        edit_json(folder / "conditions.json", **conditions) if system == of and only in (None, at) else None
+    )
+
+
+def clients(only: int, properties: dict[str, str] | None = None, **report: Any) -> Callable[[str, int, Path], object]:
+    """What the clients of hbase report in a round, and were asked for."""
+
+    def change(system: str, at: int, folder: Path) -> None:
+        if system == "hbase" and at == only:
+            edit_json(folder / "run-1/node1/client.json", **report)
+            asked = {"trial_threads": report["threads"]} if "threads" in report else {}
+            edit_json(folder / "trial.json", trial_properties={**PROPERTIES, **(properties or {})}, **asked)
+
+    return change
+
+
+def accounts(*of_rounds: dict[str, Any] | None) -> Callable[[str, int, Path], object]:
+    """The accounting of hbase in each round."""
+    return lambda system, at, folder: (
+        edit_json(folder / "run-1/node1/client.json", accounting=of_rounds[at - 1]) if system == "hbase" else None
+    )
+
+
+def canaries(of: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, int, Path], object]:
+    """A canary of some hosts before a trial; none without hosts."""
+
+    def change(system: str, at: int, folder: Path) -> None:
+        if hosts := of(system, at):
+            write_json(folder / "canary.json", {"at": "2026-11-26T07:11:30Z", "hosts": {h: HOSTS[h] for h in hosts}})
+
+    return change
+
+
+EVENTUAL = {"consistency": "eventual"}
+
+
+def stale(system: str, at: int, folder: Path) -> None:
+    edit_json(folder / "conditions.json", **EVENTUAL)
+    accounts(*[{**ACCOUNT, "stale_reads": 19_000}] * 3)(system, at, folder)
+
+
+def asked_in_vain(_: str, __: int, folder: Path) -> None:
+    edit_json(folder / "trial.json", trial_properties={**PROPERTIES, "verify": "acknowledged"})
+
+
+@pytest.mark.parametrize(
+    ("change", "mark", "said"),
+    [
+        (lambda *_: None, "solid", []),
+        (servers(only=3, version="3.11"), "caution", ["Rounds were not measured alike: hbase version 5.0.6 and 3.11."]),
+        (servers(only=2, heap="31g", nodes=9), "do not use",
+         ["The conditions are not equal: nodes (cassandra 1, hbase unknown).",
+          "Rounds were not measured alike: hbase nodes 1 and 9, heap 1g and 31g."]),
+        (clients(2, {"inflight": "32", "retries": "7"}, threads=64, inflight=32, retries=7), "do not use",
+         ["The conditions are not equal: threads, inflight (cassandra 2, hbase unknown; cassandra 1, hbase unknown).",
+          "Rounds were not measured alike: hbase threads 2 and 64, inflight 1 and 32, retries unknown and 7."]),
+        (servers(nodes=9), "do not use", ["The conditions are not equal: nodes (cassandra 1, hbase 9)."]),
+        (servers(nodes=None), "do not use", ["The conditions are not equal: nodes (cassandra 1, hbase unknown)."]),
+        (servers(write_copies=3), "caution", ["Other numbers of copies acknowledge a write: cassandra 1, hbase 3."]),
+        (servers(write_copies=3, write_acks="quorum", exceeded={"write_acks": "all"}), "caution",
+         ["Stricter write acks: hbase quorum, asked for all; it cannot do with less, which is fair to the others."]),
+        (servers(heap="1501m"), "solid", []),
+        (servers(heap="31 GiB"), "caution",
+         ["The servers have other memory: cassandra 1g, hbase 31 GiB; without a budget that is a part of the result."]),
+        (servers(heap=None, memory="buffer pool 4096 MiB"), "caution",
+         ["The servers have other memory: cassandra 1g, hbase buffer pool 4096 MiB; without a budget that is a part of"
+          " the result."]),
+        (servers(heap=None, memory="as it likes"), "solid", []),
+        (lambda system, _, folder: edit_json(
+            folder / "conditions.json", memory_budget="2,048 MiB", heap="1g" if system == "hbase" else "31g"
+        ), "solid", []),
+        (servers(attached="db:3306", replication="not known", write_acks="not known"), "caution",
+         ["Not what the scenario asked for: hbase: replication is not known; hbase: write acks is not known;"
+          " hbase: consistency is not known."]),
+        (accounts(ACCOUNT, None, ACCOUNT), "caution",
+         ["Acknowledged writes were not accounted for: hbase in round 2."]),
+        (asked_in_vain, "caution",
+         ["Acknowledged writes were not accounted for: cassandra in round 1, 2, 3; hbase in round 1, 2, 3."]),
+        (stale, "caution",
+         ["Not as acknowledged: hbase 57,000 stale of 60,000 reads, 0 lost of 3,000 acknowledged (2,700 records read"
+          " back)."]),
+        (canaries(lambda *_: ("node1", "node2")), "solid", []),
+        (canaries(lambda system, _: ("node1",) if system == "cassandra" else ()), "caution",
+         ["Whether the hosts were the same is not known before 02-hbase, 04-hbase, 06-hbase: no canary."]),
+        (canaries(lambda system, at: ("node1", "node2") if (system, at) != ("hbase", 2) else ("node1",)), "caution",
+         ["Whether the hosts were the same is not known before 04-hbase (node2): no canary."]),
+    ],
+)  # fmt: skip
+def test_it_is_a_reason(tmp_path: Path, change: Callable[[str, int, Path], object], mark: str, said: list[str]) -> None:
+    trust = judged(rounds(tmp_path, change))
+    assert ([reason.text for reason in trust.reasons], trust.mark) == (said, mark)
+
+
+def test_a_condition_that_differs_from_round_to_round_is_never_that_of_all(tmp_path: Path) -> None:
+    summary = rounds(tmp_path, clients(3, {"inflight": "32"}, threads=64, inflight=32))
+    (of,) = (each for each in summary.merged if each.system == "hbase")
+    assert (of.conditions.threads, of.conditions.inflight, of.conditions.batchsize) == (None, None, 1)
+    assert "the same for all: replication 1" in rendered(summary, 200)
+    assert "in flight  1                       –" in rendered(summary, 200)
+
+
+def test_a_phase_that_differs_from_round_to_round_is_named(tmp_path: Path) -> None:
+    for at, threads in ((1, 2), (2, 8)):
+        phases = [{"name": "a"}, {"name": "b", "threads": threads}]
+        settings: dict[str, Any] = {"trial_phases": phases, "trial_round": at, "trial_rounds": 2}
+        folder = trial(tmp_path, at, "cassandra", 1, phases=("a", "b"), **settings)
+        edit_json(folder / "b-1/node1/client.json", threads=threads)
+    reasons = [reason.text for reason in judged(summarise(tmp_path)).reasons]
+    assert "Rounds were not measured alike: cassandra threads of b 2 and 8." in reasons
+
+
+def test_servers_and_copies_are_shown(tmp_path: Path) -> None:
+    text = rendered(rounds(tmp_path, servers(nodes=9, write_copies=3, read_copies=2)), 200)
+    assert [line.split() for line in text.splitlines() if line.startswith(("servers ", "copies "))] == [
+        ["servers", "1", "9"], ["copies", "write", "1,", "read", "1", "write", "3,", "read", "2"],
+    ]  # fmt: skip
+
+
+def test_how_much_memory_is_alike_is_documented() -> None:
+    assert f"a factor of {LIKE_MEMORY:g}" in (ROOT / "docs/conditions.md").read_text("utf-8")
