@@ -144,7 +144,8 @@ class Row:
         default=statistics.CONFIDENCE,
     )
     resolution: float = _as(
-        "resolution of the samples as a share of the rate, such as the last step of a search: the interval is at least"
+        "resolution of the samples as a share of the rate: one operation of the fewest of any sample, or the last step of"
+        " a search; the interval is at least"
         " that wide",
         default=0.0,
     )

@@ -160,7 +160,7 @@ def deciding(above: Estimate, below: Estimate, distance: float) -> int | None:
 def trend(series: Sequence[Sequence[float]]) -> float | None:
     """How the last third of equally long or short series compares with the first: 1.5 is half as much more.
 
-    None where they have fewer than `TREND_LEAST` samples, or nothing in either third.
+    None where they have fewer than `TREND_LEAST` samples, or nothing in both thirds.
     """
     first = last = 0.0
     for each in series:
@@ -168,7 +168,8 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
             third = len(each) // 3
             first += sum(each[:third])
             last += sum(each[-third:])
-    return last / first if first and last else None
+    # A third without an operation has no ratio to another one: it counts as one operation.
+    return max(last, 1.0) / max(first, 1.0) if first or last else None
 
 
 def ratio(above: Estimate, below: Estimate, least: float = 1.0) -> Ratio:

@@ -19,9 +19,10 @@ from dohyo.report.charts import ranking
 from dohyo.report.material import Material
 from dohyo.report.measured import Measured
 from dohyo.summary.comparison import comparisons
-from dohyo.summary.results import Summary, Trial
+from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
 
 Rates = Sequence[float]
@@ -322,3 +323,180 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         assert judged(summary).mark == "do not use"
         said = f"(cassandra {rows[0]}, hbase {rows[1]} per scan)"
         assert said in next(reason.text for reason in judged(summary).reasons if "Scans" in reason.text)
+
+
+# ---- 8: who is compared with whom -----------------------------------------------------------------------------------
+
+
+def at_point(**points: Mapping[str, str]) -> Callable[[str, Path], None]:
+    def hook(system: str, folder: Path) -> None:
+        edit_json(folder / "trial.json", trial_system=system.partition("_")[0], trial_point=points.get(system, {}))
+
+    return hook
+
+
+def test_a_variant_that_cannot_be_told_is_not_hidden_by_one_that_is_nearer(tmp_path: Path) -> None:
+    rates = {"cassandra": (1200, 1210, 1190), "hbase_a": (1000, 1005, 995), "hbase_b": (500, 990, 1490)}
+    summary = make(tmp_path, rates, at_point(hbase_a={"gc": "g1"}, hbase_b={"gc": "zgc"}))
+    assert verdict(summary).brief == "Cannot tell cassandra from hbase: 1.33× [0.34, 5.23]"
+    assert judged(summary).mark == "do not use"
+
+
+def test_systems_at_different_points_are_no_comparison(tmp_path: Path) -> None:
+    rates = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995)}
+    summary = make(tmp_path, rates, at_point(cassandra={"batchsize": "1"}, hbase={"batchsize": "9"}))
+    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["not the same points"])
+
+
+def test_a_difference_beside_a_single_run_is_no_tie(tmp_path: Path) -> None:
+    def single(system: str, folder: Path) -> None:
+        if system == "aerospike" and not folder.name.startswith("03"):
+            write_json(folder / "state.json", {"status": "invalid", "reason": "somebody else"})
+
+    rates = {**ALIKE, "cassandra": (1200, 1210, 1190), "aerospike": (500,) * 3}
+    one = make(tmp_path / "one", rates, single)
+    assert verdict(one).brief == (
+        "cassandra was 1.20× [1.15, 1.25] as fast as hbase; aerospike was preliminary: 0.42×, as a single run has no"
+        " interval"
+    )
+    two = make(tmp_path / "two", {name: {"a": of, "b": of} for name, of in rates.items()}, single)
+    assert verdict(two).brief == "2 of 2 preliminary, as a single run has no interval"
+
+
+def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
+    def search(system: str, folder: Path) -> None:
+        if system == "cassandra":
+            counts = {1000: 1000, 1020: 900}
+        else:
+            counts = {1000: 900, 500: 400, 250: 200, 125: 100, 62.5: 50, 31.25: 20, 15.62: 10}
+        rates = [*counts, *list(counts)[-1:]]
+        for number, rate in enumerate(rates, start=1):
+            probe(folder, number, rate, [counts[rate]] * 20)
+
+    about = {"slo": "p50<10ms", "probes": 8, "duration": 20, "precision": 0.03}
+    summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, search, trial_search=about)
+    assert {trial.search.in_vain for trial in summary.trials if trial.search and trial.system == "hbase"} == {True}
+    assert verdict(summary).sentence.startswith("Only cassandra has a highest rate, so there is no comparison")
+    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["no highest rate of hbase"])
+
+
+# ---- 9: what is known of a figure -----------------------------------------------------------------------------------
+
+
+def test_few_operations_are_no_exact_rate(tmp_path: Path) -> None:
+    """Ten and eleven operations in each round do not scatter, and are known to one operation."""
+    summary = make(tmp_path, {"cassandra": (0.55,) * 3, "hbase": (0.5,) * 3})
+    assert verdict(summary).brief == "No difference between cassandra and hbase: 1.10× [0.92, 1.32], a tie"
+
+
+def test_a_rate_that_ends_at_0_is_not_steady(tmp_path: Path) -> None:
+    def stands(system: str, folder: Path) -> None:
+        if system == "cassandra":
+            reads(folder / "run-1/node1", [1700] * 13 + [0] * 7)
+
+    summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (900, 901, 899)}, stands)
+    assert shorts(summary) == ["not steady"]
+    assert "cassandra fell by 100 % in round 1" in judged(summary).reasons[0].text
+
+
+def test_more_rounds_are_not_the_advice_where_one_had_no_record(tmp_path: Path) -> None:
+    def nothing(system: str, folder: Path) -> None:
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
+        if folder.name == "03-cassandra":
+            reads(folder / "run-1/node1", [0] * 20, not_found=[1000] * 20)
+
+    summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (500, 501, 502)}, nothing)
+    (reason,) = judged(summary).reasons
+    assert reason.text.endswith(
+        "a round at a rate of 0 has no interval, so that nobody can tell a difference from noise."
+    )
+
+
+@pytest.mark.parametrize("per_second", [20, 15])
+def test_a_p99_that_no_system_knows_is_named(tmp_path: Path, per_second: int) -> None:
+    rates: Mapping[str, Rates] = {"cassandra": (per_second,) * 3, "hbase": (per_second,) * 3}
+    summary = make(tmp_path, rates, target(per_second, "run-1"))
+    assert shorts(summary) == ["a target rate was set", "p99 not compared"]
+
+
+def test_a_round_that_missed_its_target_is_seen_beside_rounds_that_found_nothing(tmp_path: Path) -> None:
+    """Two of four rounds have results that found nothing: these are not those of the last two."""
+
+    def short(system: str, folder: Path) -> None:
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
+        number = (int(folder.name[:2]) + 1) // 2
+        if system == "hbase" and number != 3:
+            reads(folder / "run-1/node1", [975 if number == 4 else 999] * 20, not_found=[number != 4] * 20)
+        target(1000, "run-1")(system, folder)
+
+    summary = make(tmp_path, {"cassandra": (1000,) * 4, "hbase": (1000,) * 4}, short)
+    assert summary.comparisons == []
+    assert "not all had the same and reached it" in judged(summary).reasons[0].text
+
+
+def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
+    rates: Mapping[str, Rates | Mapping[str, Rates]] = {
+        "cassandra": {"a": (1000,) * 3, "b": (1000,) * 3},
+        "hbase": {"a": (1000,) * 3, "b": (700,) * 3},
+    }
+    summary = make(tmp_path, rates, target(1000, "a-1", "b-1"))
+    assert judged(summary).reasons[0].text == (
+        "A target rate was set: compare latencies, not throughput; in b not all had the same and reached it: rank"
+        " nothing there."
+    )
+
+
+def latencies(client: Path, counts: Mapping[int, int]) -> None:
+    """Makes a run one of so many reads of each latency in µs."""
+    reads(client, [sum(counts.values()) // 20] * 20)
+    histogram = HdrHistogram(1, 60_000_000, 3)
+    for latency, count in counts.items():
+        histogram.record_value(latency, count)
+    head = "#[Logging for: READ, microseconds]\n#[StartTime: 1795240000.000 (seconds since epoch)]\n"
+    (client / "READ.hdr").write_text(f"{head}0.000,20.000,0.500,{histogram.encode().decode()}\n", "utf-8")
+
+
+def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> None:
+    """One bad round decides the p99 of all rounds together, and not the mean of theirs."""
+
+    def one_bad(system: str, folder: Path) -> None:
+        bad = folder.name == "09-cassandra"
+        counts = {1500: 20_000} if system == "hbase" else {1000: 17_000, 3000 if bad else 1001: 3000}
+        latencies(folder / "run-1/node1", counts)
+        target(1000, "run-1")(system, folder)
+
+    summary = make(tmp_path, {"cassandra": (1000,) * 10, "hbase": (1000,) * 10}, one_bad)
+    assert "(cassandra 1.12, hbase 1.50 ms; " in verdict(summary).sentence
+    assert judged(summary).reasons[0].text == (
+        "One round decides: cassandra READ p99 had 3 in one of 10 and 1 ms in the others."
+    )
+
+
+def on_hosts(figures: Mapping[str, float]) -> Callable[[str, Path], None]:
+    def hook(system: str, folder: Path) -> None:
+        slices = [figures[system] * (1 + each / 1000) for each in range(7)]
+        reading = {"name": "cpu_one", "of": None, "slices": slices, "unit": "1/s"}
+        about = {"at": "2026-11-26T07:11:30Z", "hosts": {"node1": {"figures": [reading]}}}
+        write_json(folder / "canary.json", about)
+        if system == "hbase":
+            reads(folder / "run-1/node1", [1000] * 20, latency_us=50_000)
+        target(1000, "run-1")(system, folder)
+
+    return hook
+
+
+def test_hosts_do_not_explain_a_latency_that_differs_by_more(tmp_path: Path) -> None:
+    rates: Mapping[str, Rates] = {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}
+    summary = make(tmp_path / "slower", rates, on_hosts({"cassandra": 1080, "hbase": 1000}))
+    assert judged(summary).mark == "caution"
+    assert not [short for short in shorts(summary) if short.startswith("hosts differed")]
+    # What no host can do is not known.
+    assert make(tmp_path / "absurd", rates, on_hosts({"cassandra": 1e300, "hbase": 1e-300})).canary is None
+
+
+def test_no_ratio_is_shown_as_0() -> None:
+    def pair(ratio: float, low: float, high: float) -> Pair:
+        return Pair("run", "READ", "p99_ms", "a", "b", ratio, low, high, tie=False)
+
+    assert times(pair(0.00002, 0.00001, 0.00004)) == "2e-05× [1e-05, 4e-05]"
+    assert times(pair(0.01, 0.001, 0.1)) == "0.01× [0.00, 0.10]"

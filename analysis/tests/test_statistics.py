@@ -102,6 +102,9 @@ def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
     assert trend([[1.0] * 7 + [2.0] * 7]) is None  # 14 samples
     assert trend([]) is None
     assert trend([[0.0] * 15]) is None
+    # A third without an operation counts as one.
+    assert trend([[4.0] * 10 + [0.0] * 5]) == 1 / 20
+    assert trend([[0.0] * 5 + [4.0] * 10]) == 20
 
 
 @pytest.mark.slow

@@ -293,7 +293,7 @@ def test_scans_of_another_length_are_inconclusive(tmp_path: Path) -> None:
     def scanning(rows: int) -> list[Any]:
         return [replace(first, rows=[replace(read, operation="SCAN", operations=1000, records=1000 * rows)])] * 3
 
-    for rows, verdicts in ((100, []), (97, []), (5, ["inconclusive"]), (200, ["inconclusive"])):
+    for rows, verdicts in ((100, []), (97, []), (5, ["inconclusive"]), (200, ["inconclusive"]), (0, ["inconclusive"])):
         found = list(findings.findings(scanning(100), scanning(rows), 0.05))
         assert [(each.verdict) for each in found if each.figure == "rows per scan"] == verdicts
 
@@ -520,3 +520,80 @@ def test_a_rate_of_0_has_no_ratio_and_is_compared(tmp_path: Path, before: int, a
     (rates,) = (each for each in changes.findings if each.figure == "rec/s")
     assert (rates.before, rates.after) == ([before], [after])
     assert changes.exit_code == code
+
+
+def found_in(*rounds: int) -> Change:
+    """Only these rounds find what they read."""
+
+    def change(number: int, folder: Path, client: Path) -> None:
+        found = number in rounds
+        reads(client, [1000 * found] * 20, not_found=() if found else [1000] * 20)
+        edit_json(client / "client.json", target=0)
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
+
+    return change
+
+
+@pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((1, 2, 3), (1, 3))])
+def test_rounds_of_0_on_both_sides_are_inconclusive(
+    tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
+) -> None:
+    changes = compared(made(tmp_path / "a", found_in(*before)), made(tmp_path / "b", found_in(*after)))
+    parts = [*changes.findings, *(each for each in changes.changes if each.pair.operation == "OVERALL")]
+    (rates,) = (part for part in parts if getattr(part, "figure", "rec/s") == "rec/s")
+    assert (rates.verdict, rates.reason) == ("inconclusive", "a round at a rate of 0 has no ratio")
+    assert changes.exit_code == 5
+
+
+@pytest.mark.parametrize(("before", "after"), [((1,), ()), ((), (1,)), ((), ())])
+def test_a_rate_of_0_in_a_single_round_is_inconclusive(
+    tmp_path: Path, before: tuple[int, ...], after: tuple[int, ...]
+) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder, rounds in zip(folders, (before, after), strict=True):
+        one = trial(folder, 1, "cassandra", repeats=1)
+        found_in(*rounds)(1, one, one / "run-1/node1")
+    changes = compared(*folders)
+    (rates,) = (each for each in changes.findings if each.figure == "rec/s")
+    assert (rates.verdict, rates.reason, changes.exit_code) == ("inconclusive", "one run each", 5)
+
+
+def test_a_rate_that_ends_at_0_is_named(tmp_path: Path) -> None:
+    changes = compared(made(tmp_path / "a"), made(tmp_path / "b", served(*[1539] * 13, *[0] * 7)))
+    assert changes.exit_code == 5
+    assert "fell by 100 %" in said(changes)
+
+
+def test_a_round_without_an_operation_does_not_know_its_p99(tmp_path: Path) -> None:
+    def skipping(*rounds: int) -> Change:
+        def change(number: int, _: Path, client: Path) -> None:
+            reads(client, [1000] * 20)
+            if number in rounds:
+                for name in ("client.json", "result.txt"):
+                    file = client / name
+                    file.write_text(file.read_text("utf-8").replace("READ", "UPDATE"), "utf-8")
+                log = client / "READ.hdr"
+                (client / "UPDATE.hdr").write_text(log.read_text("utf-8").replace("READ", "UPDATE"), "utf-8")
+                log.unlink()
+            edit_json(client / "client.json", target=0)
+
+        return change
+
+    changes = compared(made(tmp_path / "a", skipping()), made(tmp_path / "b", skipping(3)))
+    (p99,) = (each for each in changes.changes if each.pair.operation == "READ")
+    assert p99.reason == "not known in 1 of 3 rounds after: a p99 takes 1,000 operations"
+    assert changes.exit_code == 5
+
+
+def test_rates_of_few_operations_are_inconclusive(tmp_path: Path) -> None:
+    def counting(operations: int) -> Change:
+        return served(*[1] * operations, *[0] * (20 - operations))
+
+    changes = compared(made(tmp_path / "a", counting(10)), made(tmp_path / "b", counting(12)))
+    assert [each.verdict for each in changes.changes] == ["inconclusive"]
+
+
+def test_points_are_the_same_in_any_order_of_dimensions(tmp_path: Path) -> None:
+    one, other = ({"batchsize": "1", "threadcount": "2"}, {"threadcount": "2", "batchsize": "1"})
+    changes = compared(made(tmp_path / "a", trial_point=one), made(tmp_path / "b", trial_point=other))
+    assert (changes.problems, changes.exit_code) == ([], 0)

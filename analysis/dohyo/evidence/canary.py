@@ -13,6 +13,8 @@ from dohyo.figures import milliseconds, rate, size
 DRIFT = 0.05
 # With fewer slices on either side, all of one lie beyond all of the other by chance in more than 1 % of all cases.
 LEAST_SLICES = 5
+# No host reaches this, in any unit, or is as far below 1.
+_MOST = 1e15
 # The files have all of them.
 _MOST_TOLD = 8
 
@@ -146,7 +148,7 @@ def read(content: CanaryFile) -> Canary | None:
 
 
 def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
-    slices = [value for value in reading.slices if value > 0]
+    slices = [value for value in reading.slices if 1 / _MOST < value < _MOST]
     if reading.name not in _WORDS or not slices:
         return None
     middle = statistics.median(slices)

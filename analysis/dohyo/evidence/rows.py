@@ -235,7 +235,18 @@ def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Seque
         [of[row.operation] for run in runs if row.operation in (of := run.percentiles_ms.get(name, {}))]
         for name in ("p50_ms", "p99_ms")
     )
+    counts = [operation.operations for run in runs if (operation := run.by_operation.get(row.operation))]
+    row = counted(row, counts if row.operation != OVERALL else [run.operations for run in runs])
     return sampled(row, "runs", ops, records, p99_ms, p50_ms)
+
+
+def counted(row: Row, operations: Sequence[int | None]) -> Row:
+    """A row with the resolution of its rates: one operation of the fewest of any round or run.
+
+    :param operations: of each round or run
+    """
+    fewest = min((each for each in operations if each), default=None)
+    return replace(row, resolution=max(row.resolution, 1 / fewest)) if fewest else row
 
 
 def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from statistics import fmean
 
@@ -237,11 +237,18 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
         if row.phase not in AT_RATE and getattr(row, unit) is not None:
             yield row.phase, row.operation, unit
         return
-    plain = row.operation.removeprefix(INTENDED)
-    # With a target rate the latency that a user sees counts.
-    superseded = row.operation == plain and (row.phase, INTENDED + plain) in names
-    if is_success(plain) and not superseded:
+    if has_own_latency(row, names):
         yield from ((row.phase, row.operation, name) for name in percentiles if samples(row, name))
+
+
+def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
+    """Whether the latency of an operation is compared. With a target rate that is the one that a user sees.
+
+    :param names: phases and operations of all rows
+    """
+    plain = row.operation.removeprefix(INTENDED)
+    superseded = row.operation == plain and (row.phase, INTENDED + plain) in names
+    return is_success(plain) and not superseded
 
 
 def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:

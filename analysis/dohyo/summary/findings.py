@@ -110,7 +110,7 @@ def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: 
             for row in trial.rows
             if (row.phase, row.operation) == (phase, "SCAN")
             and not trial.is_aside(row)
-            and row.records
+            and row.records is not None
             and row.operations
         ]
         for rounds in (before, after)
@@ -215,4 +215,4 @@ def _percent(share: float) -> str:
 
 
 def _points(share: float) -> str:
-    return f"{100 * share:.2g}"
+    return f"{100 * share:.2g}" if abs(share) < 0.1 else f"{100 * share:.0f}"

@@ -44,6 +44,11 @@ class Contest:
         return any(pair.is_unclear for pair in self.pairs)
 
     @property
+    def is_tied(self) -> bool:
+        """Whether the best is no better than one of the others, or nobody can tell."""
+        return any(pair.tie for pair in self.pairs)
+
+    @property
     def is_preliminary(self) -> bool:
         """Whether no pair has an interval."""
         return all(pair.tie is None for pair in self.pairs)
@@ -122,7 +127,7 @@ def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
 
 def contests(summary: Summary) -> list[Contest]:
     """All phases and points at which at least two systems have numbers: their rates or, if every phase had a target
-    rate, their latencies at it. Of variants of a system its best counts.
+    rate, their latencies at it. Of variants of a system the one counts that is hardest to tell from the best.
     """
     found = _contests(summary, [pair for pair in summary.comparisons if pair.operation == OVERALL])
     if not found and all(is_paced(summary.compared, phase) for phase in phases_of(summary)):
@@ -138,7 +143,7 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
         if pair.phase in phases[pair.of] and system[pair.of] != system[pair.to]:
             others = nearest.setdefault((pair.phase, pair.operation, pair.figure, pair.of), {})
             known = others.setdefault(system[pair.to], pair)
-            others[system[pair.to]] = min(known, pair, key=distance)
+            others[system[pair.to]] = min(known, pair, key=lambda each: (each.tie is False, distance(each)))
     return [Contest(sorted(others.values(), key=distance)) for others in nearest.values()]
 
 

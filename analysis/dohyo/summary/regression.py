@@ -49,6 +49,9 @@ _FIGURES = ("connections", "start_skew_ms", "end_skew_ms", "clock_error_ms", "ot
 _MEASURED = {(phase, "target") for phase in AT_RATE}
 # What tells how far a rate that was asked for was reached.
 _ASKED: Figure = "ops_per_second"
+# Resolution of a ratio that decides nothing beside the scatter of rounds.
+_VISIBLE = 0.001
+_NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 takes 1,000 operations"
 _Place = TypeVar("_Place", bound=Hashable)
 
@@ -200,15 +203,18 @@ class _Side:
         reached = {key: row for key, row in asked.items() if key[0] in AT_RATE and row.ops_per_second is not None}
         return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
 
-    def due(self) -> dict[Key, Row]:
-        """What would be known if each round had operations enough for a p99."""
+    def due(self, other: Trial) -> dict[Key, Row]:
+        """What would be known if each round had operations enough for a p99.
+
+        :param other: as of `figures`
+        """
         rows = [
             replace(row, p99_ms=row.p99_ms or 1.0, p99_ms_samples=row.p99_ms_samples or [1.0])
             if row.sampled == "rounds"
             else row
             for row in self.trial.rows
         ]
-        return figures(replace(self.trial, rows=rows))
+        return figures(replace(self.trial, rows=rows), [other])
 
     def p99(self, key: Key) -> tuple[Row | None, str]:
         """The p99s of the rounds that know it, and in how many it is not known; of a single round its only one.
@@ -218,10 +224,11 @@ class _Side:
         rows = [row for row in self._measured() if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":
             return (rows[0] if rows else None), ""
-        of = [row for each in self.rounds for row in each.rows if (row.phase, row.operation) == key[:2]]
-        of = [row for row in of if not row.discarded]
-        known = [row.p99_ms for row in of if row.p99_ms]
-        said = f"in {len(of) - len(known)} of {len(of)} rounds" if len(known) < len(of) else ""
+        of = [[row for row in each.rows if row.phase == key[0] and not row.discarded] for each in self.rounds]
+        # A round that has the phase and not the operation does not know it either.
+        measured = [found for found in of if found]
+        known = [row.p99_ms for found in measured for row in found if row.operation == key[1] and row.p99_ms]
+        said = f"in {len(measured) - len(known)} of {len(measured)} rounds" if len(known) < len(measured) else ""
         return (replace(rows[0], p99_ms_samples=known) if len(known) > 1 else None), said
 
     def _measured(self) -> list[Row]:
@@ -237,7 +244,7 @@ def _compare(result: Changes, first: _Side, second: _Side) -> None:
     told, computed = cautions.of_hosts(first.rounds, second.rounds)
     result.cautions.extend(cautions.of_reasons(first.summary, first.trial, second.summary, second.trial))
     result.cautions.extend(told)
-    keys = [*(of[BEFORE] | of[AFTER] | first.due() | second.due())]
+    keys = [*(of[BEFORE] | of[AFTER] | first.due(second.trial) | second.due(first.trial))]
     phases = list(dict.fromkeys(key[0] for key in keys))
     for key in sorted(keys, key=lambda each: (phases.index(each[0]), each[2] == "p99_ms")):
         rows = {name: known[key] for name, known in of.items() if key in known}
@@ -284,11 +291,22 @@ def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str,
 
 
 def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
-    """A rate that is 0 before, after or both: it has no ratio."""
+    """A rate that is 0 in all rounds before, after or both: it has no ratio. A round of 0 of the other is like them."""
     values = [centre(rows[name], key[2]) for name in (BEFORE, AFTER)]
     verdict: ChangeVerdict = "within" if not any(values) else "improvement" if values[1] else "regression"
+    reason = _single(rows)
+    if not reason and any(values) and not all(samples(rows[AFTER if values[1] else BEFORE], key[2])):
+        reason = _NO_RATIO
     words = (rate(values[0]), rate(values[1]))
-    return Finding(trial.system, trial.point, key[0], METRICS[key[2]].head, values[:1], values[1:], words, verdict)
+    at = (trial.system, trial.point, key[0], METRICS[key[2]].head)
+    return Finding(*at, values[:1], values[1:], words, "inconclusive" if reason else verdict, reason)
+
+
+def _single(rows: Mapping[str, Row]) -> str | None:
+    """Which of `BEFORE` and `AFTER` has a single round or run, which decides nothing; None: neither."""
+    single = {name: row for name, row in rows.items() if row.sampled != "rounds"}
+    runs = "round" if any(row.sampled == "runs" for row in single.values()) else "run"
+    return f"one {runs} {'each' if len(single) > 1 else next(iter(single))}" if single else None
 
 
 def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str, Row]) -> dict[str, Row]:
@@ -366,16 +384,16 @@ def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Chang
     :param rows: of `BEFORE` and `AFTER`
     """
     ratio = pair(key, AFTER, BEFORE, rows)
-    single = {name: row for name, row in rows.items() if row.sampled != "rounds"}
-    if single:
-        runs = "round" if any(row.sampled == "runs" for row in single.values()) else "run"
-        return ratio, "inconclusive", None, f"one {runs} {'each' if len(single) > 1 else next(iter(single))}"
+    if single := _single(rows):
+        return ratio, "inconclusive", None, single
+    if ratio.low is None:
+        return ratio, "inconclusive", None, _NO_RATIO
     found = verdict(ratio, margin)
     if found != "inconclusive":
         return ratio, found, None, None
     distance = min(abs(math.log(ratio.ratio) - math.log(bound)) for bound in (1 - margin, 1 + margin))
     known_to = math.prod(1 + row.blur(key[2]) for row in rows.values()) - 1
-    if math.log1p(known_to) > distance:
+    if math.log1p(known_to) > distance and known_to >= _VISIBLE:
         return (
             ratio,
             found,
@@ -392,7 +410,8 @@ def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Chang
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
-    return {(trial.system, point_name(trial.point)): trial for trial in summary.compared}
+    # The order of the dimensions is that of the file.
+    return {(trial.system, point_name(dict(sorted(trial.point.items())))): trial for trial in summary.compared}
 
 
 def _name(trial: Trial) -> str:

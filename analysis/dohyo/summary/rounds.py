@@ -11,9 +11,10 @@ from typing import Any
 from dohyo.evidence import accounting
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
-from dohyo.evidence.rows import LOAD, Run, rows, sampled
+from dohyo.evidence.rows import LOAD, Run, counted, rows, sampled
 from dohyo.figures import point_name
 from dohyo.metrics import Row
+from dohyo.operations import OVERALL
 from dohyo.scenario.phases import OWN
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.phase import Part, place
@@ -189,12 +190,19 @@ class Rounds:
     def _over_rounds(self, row: Row) -> Row:
         """A row of all rounds: its rates are geometric means of the independent rounds.
 
-        What only one round has stays as it is, with an interval over its runs.
+        A phase that only one round has stays as it is, with an interval over its runs. An operation type that a round
+        with the phase does not list did not happen in it.
         """
-        key = (row.phase, row.operation, row.discarded)
-        of_rounds = [
-            each for trial in self.trials for each in trial.rows if (each.phase, each.operation, each.discarded) == key
-        ]
+        none = replace(row, operations=0, ops_per_second=0.0, records_per_second=0.0, p50_ms=None, p99_ms=None)
+        of_rounds = []
+        for trial in self.trials:
+            of = {
+                each.operation: each
+                for each in trial.rows
+                if (each.phase, each.discarded) == (row.phase, row.discarded)
+            }
+            if OVERALL in of:
+                of_rounds.append(of.get(row.operation, none))
         ops = [each.ops_per_second for each in of_rounds if each.ops_per_second is not None]
         records = [each.records_per_second for each in of_rounds if each.records_per_second is not None]
         p50_ms, p99_ms = (
@@ -204,6 +212,7 @@ class Rounds:
             return row
         looked_again = self.planned is not None and any((trial.round or 1) > self.planned for trial in self.trials)
         row = replace(row, confidence=LATER_LOOK if looked_again else CONFIDENCE)
+        row = counted(row, [each.operations for each in of_rounds])
         return sampled(row, "rounds", ops, records if len(records) == len(ops) else [], p99_ms, p50_ms)
 
 

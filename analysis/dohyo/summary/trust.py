@@ -15,6 +15,7 @@ from dohyo.evidence.hdr_log import BEYOND
 from dohyo.evidence.host_metrics import NOTED, busy
 from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import percent, point_name, rate
+from dohyo.metrics import METRICS
 from dohyo.scenario.phases import AT_RATE, EQUAL
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.sizes import LETTERS, SIZES, size_bytes
@@ -23,13 +24,15 @@ from dohyo.summary.comparison import (
     behind,
     behind_own,
     equal_rate,
+    figures,
+    has_own_latency,
     is_equal,
     is_paced,
     samples,
     searches_of,
 )
 from dohyo.summary.precision import words
-from dohyo.summary.ranking import contests, decisive, phases_of, rounds_of
+from dohyo.summary.ranking import UNITS, contests, decisive, distance, phases_of, rounds_of
 from dohyo.summary.results import Conditions, Pair, Summary, Trial, without_interval
 from dohyo.summary.rounds import differing
 
@@ -91,9 +94,10 @@ def judged(summary: Summary) -> Trust:
     found = [
         *_unequal(summary),
         *_without_numbers(summary),
+        *_apart(summary, pairs),
         *_accounted(summary),
         *_noise(summary, pairs),
-        *_outliers(summary),
+        *_outliers(summary, pairs),
         *_empty(summary),
         *_scans(summary),
         # A drift before one trial of several is in their interval.
@@ -137,7 +141,9 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     if none:
         said = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
         yield Reason(said, f"no valid numbers of {_few(none)}", fatal)
-    bounds = [name for name in bounds if not _searched_in_vain(summary, name)]
+    # That no rate holds is a result, but none to compare.
+    alone = fatal and len(systems) > 1
+    bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
         said = (
             f"Of {len(bounds)} of {len(tried)} the highest rate is not known, only bounds of it: {', '.join(bounds)}."
@@ -155,6 +161,15 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
             f"{len(partly)} of {len(tried)} have rounds that are not valid and do not count: {', '.join(partly)}.",
             f"invalid rounds of {_few(partly)}",
         )
+
+
+def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
+    """Systems with numbers that were measured at different points."""
+    valued = [trial for trial in summary.compared if decisive(summary, trial)]
+    alone = all(len({trial.system for trial in at_point}) == 1 for at_point in at_points(valued))
+    if alone and not pairs and len({trial.system for trial in valued}) > 1:
+        text = "No two systems were measured at the same point: there is nothing to compare."
+        yield Reason(text, "not the same points", fatal=True)
 
 
 def _searched_in_vain(summary: Summary, name: str) -> bool:
@@ -178,29 +193,44 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     unknown = [pair for pair in pairs if pair.tie is None]
     if unknown:
         every = len(unknown) == len(pairs)
+        few = any(pair.samples < LEAST_ROUNDS for pair in unknown)
+        advice = f"; measure {LEAST_ROUNDS} rounds or more" if few else ""
         some = f"{len(unknown)} of {len(pairs)} comparisons {'is' if len(unknown) == 1 else 'are'}"
         yield Reason(
             f"{'The ranking is' if every else some} preliminary: {without_interval(unknown)} has no interval, so that"
-            f" nobody can tell a difference from noise; measure {LEAST_ROUNDS} rounds or more.",
+            f" nobody can tell a difference from noise{advice}.",
             "a preliminary ranking" if every else "preliminary in part",
-            fatal=every,
+            fatal=every or len(unclear) + len(unknown) == len(pairs),
         )
 
 
-def _outliers(summary: Summary) -> Iterator[Reason]:
-    """Rates that one round decides."""
+def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
+    """Figures that one round decides."""
     said = []
-    for trial in summary.compared:
-        for (phase, _, figure), mean in decisive(summary, trial).items():
-            of = samples(mean.row, figure)
-            if (at := statistics.outlier(of)) is not None:
-                others = statistics.geometric([each for place, each in enumerate(of) if place != at])
-                where = trial.name if phase in (RUN, PROBE) else f"{trial.name} {phase}"
-                said.append(
-                    f"{where} had {rate(of[at])} in one of {len(of)} and {rate(others)} {mean.unit} in the others"
-                )
+    for where, of, unit in _samples(summary, pairs):
+        if (at := statistics.outlier(of)) is not None:
+            others = statistics.geometric([each for place, each in enumerate(of) if place != at])
+            said.append(f"{where} had {rate(of[at])} in one of {len(of)} and {rate(others)} {unit} in the others")
     if said:
         yield Reason(f"One round decides: {'; '.join(said)}.", "one round decides")
+
+
+def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, list[float], str]]:
+    """The figures that decide, in each round: all rates, and latencies that are compared. Name, samples and unit."""
+
+    def name(trial: str, phase: str) -> str:
+        return trial if phase in (RUN, PROBE) else f"{trial} {phase}"
+
+    trials = {trial.name: trial for trial in summary.compared}
+    for trial in trials.values():
+        for (phase, _, figure), mean in decisive(summary, trial).items():
+            yield name(trial.name, phase), samples(mean.row, figure), mean.unit
+    latencies = [pair for pair in pairs if METRICS[pair.figure].less_is_better]
+    sides = [(of, (pair.phase, pair.operation, pair.figure)) for pair in latencies for of in (pair.of, pair.to)]
+    for of, key in dict.fromkeys(sides):
+        phase, operation, figure = key
+        row = figures(trials[of], percentiles=[figure])[key]
+        yield f"{name(of, phase)} {operation} {METRICS[figure].head}", samples(row, figure), UNITS[figure]
 
 
 def _empty(summary: Summary) -> Iterator[Reason]:
@@ -268,7 +298,9 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         return
     sides = _Sides(summary, pairs)
     drifts = sorted(summary.canary.drifts, key=lambda drift: (not sides.help_winner(drift), -abs(drift.change)))
-    explained = [pair for pair in nearest if not pair.tie and (lead := sides.lead(pair)) > 1 and lead >= pair.ratio]
+    explained = [
+        pair for pair in nearest if not pair.tie and (lead := sides.lead(pair)) > 1 and math.log(lead) >= distance(pair)
+    ]
     if explained:
         pair = explained[0]
         worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in _COMPUTING)
@@ -327,7 +359,7 @@ class _Sides:
 
 def _speed(drift: Drift) -> float:
     """Above 1: the hosts were better than usual. Of times less is better."""
-    return 1 / (1 + drift.change) if drift.unit == "ms" else 1 + drift.change
+    return drift.usual / drift.value if drift.unit == "ms" else drift.value / drift.usual
 
 
 def _served(summary: Summary) -> Iterator[Reason]:
@@ -451,8 +483,12 @@ def _limited(summary: Summary) -> Iterator[Reason]:
     phases = [phase for phase in phases_of(summary) if phase not in AT_RATE and is_paced(summary.compared, phase)]
     if phases:
         where = "" if len(phases) == len(phases_of(summary)) else f" in {', '.join(phases)}"
-        equal = is_equal(summary.compared, phases)
-        compare = "compare latencies, not throughput" if equal else "not all had the same and reached it: rank nothing"
+        unlike = [phase for phase in phases if not is_equal(summary.compared, [phase])]
+        compare = "compare latencies, not throughput"
+        if unlike == phases:
+            compare = "not all had the same and reached it: rank nothing"
+        elif unlike:
+            compare += f"; in {', '.join(unlike)} not all had the same and reached it: rank nothing there"
         yield Reason(f"A target rate was set{where}: {compare}.", "a target rate was set")
     yield from _unknown_percentiles(summary)
     late = [each for together in at_points(summary.compared) for each in behind(together, EQUAL)]
@@ -479,13 +515,19 @@ def _limited(summary: Summary) -> Iterator[Reason]:
 
 def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
     """Percentiles at an equal rate that are shown and cannot be compared."""
-    found = {
-        (row.operation, trial.system): None
-        for at_point in at_points(summary.compared)
-        for trial in at_point
-        for row in trial.rows
-        if row.sampled and row.p99_ms and not row.p99_ms_samples and equal_rate(at_point, row.phase) is not None
-    }
+    found: dict[tuple[str, str], None] = {}
+    for at_point in at_points(summary.compared):
+        for trial in at_point:
+            names = {(row.phase, row.operation) for row in trial.rows}
+            found |= {
+                (row.operation, trial.system): None
+                for row in trial.rows
+                if row.sampled
+                and not row.p99_ms_samples
+                and has_own_latency(row, names)
+                and not trial.is_aside(row)
+                and equal_rate(at_point, row.phase) is not None
+            }
     if found:
         which = ", ".join(f"{operation} of {system}" for operation, system in found)
         least = f"a round has fewer than {100 * BEYOND:,} operations"

@@ -50,7 +50,10 @@ def times(pair: Pair) -> str:
 
 def interval(pair: Pair) -> str:
     """[1.28, 1.41]."""
-    return UNKNOWN if pair.low is None or pair.high is None else f"[{_number(pair.low)}, {_number(pair.high)}]"
+    if pair.low is None or pair.high is None:
+        return UNKNOWN
+    # Beside a larger end, 0 says enough.
+    return f"[{_number(pair.low, 0.005 if pair.high < 0.005 else 0.0)}, {_number(pair.high)}]"
 
 
 def over(pairs: Sequence[Pair]) -> str:
@@ -73,13 +76,10 @@ def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
     return " or ".join(f"{' or '.join(map(str, sorted(counts[kind])))} {kind}" for kind in kinds if counts[kind])
 
 
-def _number(value: float) -> str:
-    return (
-        f"{value:.2f}"
-        if value < 10
-        else f"{value:.1f}"
-        if value < 100
-        else f"{value:,.0f}"
-        if value < 1e6
-        else f"{value:.0e}"
-    )
+def _number(value: float, least: float = 0.005) -> str:
+    """Two decimals or three digits; two digits below `least`, which would else be 0."""
+    if value < least:
+        return f"{value:.2g}"
+    if value < 100:
+        return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+    return f"{value:,.0f}" if value < 1e6 else f"{value:.0e}"

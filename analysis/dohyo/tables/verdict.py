@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dohyo.evidence.rows import PROBE
 from dohyo.figures import milliseconds, rate
 from dohyo.metrics import METRICS
-from dohyo.summary.comparison import Key, figures, is_paced
+from dohyo.summary.comparison import Key, centre, figures, is_paced
 from dohyo.summary.ranking import UNITS, Contest, contests, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Trust, judged
@@ -71,8 +71,9 @@ class _Words:
         trials = {trial.name: trial for trial in self.summary.compared}
         names = [self.contest.nearest.of, *(pair.to for pair in self.contest.pairs)]
         if self.is_latency:
-            key = self.key
-            values = [milliseconds(getattr(figures(trials[name], percentiles=[key[2]])[key], key[2])) for name in names]
+            # The figures whose ratios these are: the percentile of all rounds together may be that of one round.
+            rows = [figures(trials[name], percentiles=[self.key[2]])[self.key] for name in names]
+            values = [milliseconds(centre(row, self.key[2])) for row in rows]
         else:
             values = [str(decisive(self.summary, trials[name])[self.key]) for name in names]
         said = ", ".join(f"{self.systems[name]} {each}" for name, each in zip(names, values, strict=True))
@@ -98,13 +99,16 @@ class _Words:
             [pair for pair in self.contest.pairs if pair.tie and pair.is_unclear == wide] for wide in (True, False)
         )
         parts = []
+        if not self.contest.is_tied:
+            parts.append(self._won([pair for pair in self.contest.pairs if pair.tie is False]))
         if unclear:
             parts.append(f"Cannot tell {self.best} from {self._names(unclear)}{of}: {self._ratios(unclear)}")
         if alike:
             names = _listed([self.best, *(self.systems[pair.to] for pair in alike)])
             parts.append(f"{'No' if not parts else 'no'} difference between {names}{of}: {self._ratios(alike)}, a tie")
         for tie, words in ((False, "higher" if self.is_latency else "slower"), (None, "preliminary")):
-            if pairs := [pair.inverse for pair in self.contest.pairs if pair.tie is tie]:
+            pairs = [pair.inverse for pair in self.contest.pairs if pair.tie is tie]
+            if pairs and (tie is None or self.contest.is_tied):
                 be = "was" if len(pairs) == 1 else "were"
                 systems, ratios = [self.systems[pair.of] for pair in pairs], [times(pair) for pair in pairs]
                 said = f"{_listed(systems)} {be} {words}: {_listed(ratios)}"
@@ -120,8 +124,7 @@ class _Words:
 
 def _several(summary: Summary, found: Sequence[Contest]) -> str:
     system = {trial.name: trial.system for trial in summary.compared}
-    preliminary = [contest.nearest for contest in found if contest.is_preliminary]
-    every = len(preliminary) == len(found)
+    every = all(contest.is_preliminary for contest in found)
     won: dict[str, list[Pair]] = {}
     for contest in found:
         if contest.is_won or every:
@@ -134,17 +137,16 @@ def _several(summary: Summary, found: Sequence[Contest]) -> str:
         ratios = " to ".join(dict.fromkeys(times(pair) for pair in ends))
         parts.append(f"{name} {best} in {len(pairs)} of {len(found)} comparisons, {ratios} the second")
     unclear = sum(contest.is_unclear for contest in found)
-    ties = sum(not contest.is_won and not contest.is_unclear and not contest.is_preliminary for contest in found)
+    ties = sum(contest.is_tied and not contest.is_unclear for contest in found)
     if ties:
         parts.append(f"no difference in {ties} of {len(found)} (ties)")
     if unclear:
         parts.append(f"{unclear} of {len(found)} cannot be told")
     if every:
-        return f"Preliminary: {'; '.join(parts)}{_noise(preliminary)}"
-    if preliminary:
-        parts.append(
-            f"{len(preliminary)} of {len(found)} preliminary, as {without_interval(preliminary)} has no interval"
-        )
+        return f"Preliminary: {'; '.join(parts)}{_noise([contest.nearest for contest in found])}"
+    if preliminary := [contest for contest in found if not contest.is_won and not contest.is_tied]:
+        why = without_interval([pair for contest in preliminary for pair in contest.pairs if pair.tie is None])
+        parts.append(f"{len(preliminary)} of {len(found)} preliminary, as {why} has no interval")
     return "; ".join(parts)
 
 
@@ -185,8 +187,9 @@ def _nothing_to_compare(summary: Summary) -> str:
         for trial in summary.compared
         for key, each in decisive(summary, trial).items()
     ]
+    what = "a highest rate" if any(trial.search for trial in summary.trials) else "valid numbers"
     if not measured:
-        return "No system has valid numbers: there is no winner."
+        return f"No system has {what}: there is no winner."
     systems = list(dict.fromkeys(system for system, _, _ in measured))
     targets = [phase for phase in phases_of(summary) if is_paced(summary.compared, phase)]
     empty = {system for system, each, _ in measured if not each.mean}
@@ -202,7 +205,4 @@ def _nothing_to_compare(summary: Summary) -> str:
     ends = " to ".join(dict.fromkeys(map(str, (ordered[0], ordered[-1]))))
     over = samples_words(each.sampled for each in ordered if each.low is not None)
     intervals = f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
-    return (
-        f"Only {systems[0]} has valid numbers, so there is no comparison of systems; it reached {ends}"
-        f" {units}{intervals}."
-    )
+    return f"Only {systems[0]} has {what}, so there is no comparison of systems; it reached {ends} {units}{intervals}."
