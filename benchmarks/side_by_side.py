@@ -1,22 +1,26 @@
-"""What it takes to hold our client and a peer side by side: a server with a loaded table, turns, medians, a row.
+"""What it takes to hold our client and a peer side by side: a server with a loaded table, turns, means, a row.
 
-A cell is a kind of rows, of operations and of load. Peer and ours run in the order A B B A A B, for `--warmup` and
-`--window` seconds each, from their first line with records on, against a server that has settled: its processes take
-less than a tenth of a processor. Both have the same table and keys, a uniform choice, and as many requests in flight on
-as many connections. A peer without batches has single requests in flight beside our batches: 8 or 128 of them,
-whichever was faster in a run of each before. All JVMs have the heap and the flags, so the collector, of a trial's
-client.
+A cell is a kind of rows, of operations and of load. Our client warms the server up for `--server-warmup` seconds. Then
+peer and ours run in the order A B B A B A A B (`order`), for `--warmup` and `--window` seconds each, from their first
+line with records on, against a server that has settled: its processes take less than a tenth of a processor. Both have
+the same table and keys, a uniform choice, the same consistency levels, and as many requests in flight on as many
+connections. A peer without batches has single requests in flight beside our batches: 8 or 128 of them, whichever was
+faster in a run of each before. All JVMs have the heap and the flags, so the collector, of a trial's client.
 
 Records are what a client's own lines say, at the time that they name, otherwise at that at which they come. Processor
 time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are what the kernel counted for
-the client's process within the window. Start and most of the JIT compilation are before it. A ratio is the median of
-the pairs, with the smallest and the largest in square brackets.
+the client's process within the window. Start and most of the JIT compilation are before it.
+
+Figures are geometric means of the runs, ratios are those of the pairs, with the smallest and the largest pair in square
+brackets. An aim is missed if all pairs miss it, and undecided if only some do. Where the true ratio is the aim, and
+pairs fall to either side of it with equal chance, that calls one cell of 16 missed with four pairs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import signal
@@ -28,7 +32,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -56,9 +60,15 @@ OUR_BATCH_MODE = {
     "aerospike": {},
     "mysql-innodb": {},
 }
-# One connection, as the peers have, also where our client would make several event loops with a connection each.
-CONNECTIONS = {
-    "cassandra": {"cassandra.coreconnections": "1", "cassandra.maxconnections": "1"},
+# What the peers have: one connection, also where our client would make several event loops with a connection each, and
+# latte one consistency level for reads and writes. Aerospike's and HBase's peers ask for what a trial's client does.
+PEERS_SETTINGS = {
+    "cassandra": {
+        "cassandra.coreconnections": "1",
+        "cassandra.maxconnections": "1",
+        "cassandra.readconsistencylevel": "ONE",
+        "cassandra.writeconsistencylevel": "ONE",
+    },
     "hbase": {"hbase.client.ipc.pool.size": "1"},
 }
 KINDS = {"read": "reads", "write": "writes", "mix": "50/50 mix"}
@@ -123,6 +133,8 @@ class Client:
     failure: str
     worth: int = 1  # records of what is counted
     threads: int = 1  # whose lines `by` tells apart
+    # Files that the command names, which no other user can read: a list of processes shows a command, and so do errors.
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -182,23 +194,24 @@ def java(path: str, *command: str, heap: int = HEAP) -> list[str]:
     ]
 
 
-def ycsb(command: Sequence[str], properties: Mapping[str, object], progress: str = OPERATIONS) -> Client:
+def ycsb(
+    command: Sequence[str],
+    properties: Mapping[str, object],
+    progress: str = OPERATIONS,
+    phase: str = "-t",
+) -> Client:
     """Our client or the stock one, which take the same options and print the same lines."""
     bounds = {
         "operationcount": 2_000_000_000,
         "maxexecutiontime": 3600,
         "status.interval": 1,
     }
-    options = [f"{key}={value}" for key, value in (bounds | dict(properties)).items()]
+    text = "".join(f"{key}={value}\n" for key, value in (bounds | dict(properties)).items())
     return Client(
-        [
-            *command,
-            "-t",
-            "-s",
-            *(part for option in options for part in ("-p", option)),
-        ],
+        [*command, phase, "-s", "-P", "client.properties"],
         progress,
         FAILURE,
+        files={"client.properties": text},
     )
 
 
@@ -301,6 +314,10 @@ def per_second(points: Sequence[tuple[float, int]]) -> float:
 @contextmanager
 def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subprocess.Popen[str], threading.Timer]]:
     """A running client, which is stopped in the end, and what kills it after so many seconds."""
+    for name, text in client.files.items():
+        file = Path(folder, name)
+        file.touch(mode=0o600)
+        file.write_text(text)
     process = subprocess.Popen(
         client.command,
         cwd=folder,
@@ -412,12 +429,12 @@ def warm_table(
     """
     properties = mix("read", arguments.records, cell.fields) | dict(rows)
     with server(cell.system, properties, variables) as connection:
-        table = connection | properties | CONNECTIONS.get(cell.system, {})
-        # The JIT compilation of the server's own is nobody's.
+        table = connection | properties | PEERS_SETTINGS.get(cell.system, {})
+        # The JIT compilation of the server's own is nobody's. While it lasts, rates rise from run to run.
         run(
             ours(replace(cell, kind="mix", load=MANY), table, arguments.set),
             folder,
-            arguments,
+            argparse.Namespace(warmup=0, window=arguments.server_warmup),
         )
         yield table
 
@@ -438,18 +455,30 @@ def without_batches(
     return best, rates[best][1]
 
 
+def order(pairs: int) -> list[tuple[int, int]]:
+    """Returns the side that runs first and the one that runs second, pair by pair; 0 is the peer (Thue-Morse sequence).
+
+    Of the pairs 2i and 2i+1 each side is second in one. With an even number of pairs a rate that changes by the same
+    factor from run to run cancels in the geometric mean of the pairs' ratios; with a multiple of four a factor that
+    itself changes steadily does, too.
+    """
+    return [(1, 0) if pair.bit_count() % 2 else (0, 1) for pair in range(pairs)]
+
+
 def middle(values: Sequence[float]) -> float:
-    return statistics.median(values)
+    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 def spread(values: Sequence[float]) -> str:
     return f"**{middle(values):.2f}** [{min(values):.2f}, {max(values):.2f}]"
 
 
-def verdict(aim: float | None, good: bool) -> str:
+def verdict(aim: float | None, ratios: Sequence[float], least: bool) -> str:
+    """The aim, and whether all pairs missed it or only some; `least` says that a ratio must not be below the aim."""
     if aim is None:
         return "–"
-    return f"{aim:.3g}" if good else f"{aim:.3g} **missed**"
+    met = [ratio >= aim if least else ratio <= aim for ratio in ratios]
+    return f"{aim:.3g}" + ("" if all(met) else " undecided" if any(met) else " **missed**")
 
 
 def compare(
@@ -460,26 +489,24 @@ def compare(
     arguments: argparse.Namespace,
     folder: str,
 ) -> bool:
-    """Runs both sides in turns and prints a row. A side that cannot be measured is not run again, and has dashes.
+    """Runs both sides in turns and prints a row. If one cannot be measured, the cell is over and has dashes.
 
     Returns:
         whether both sides were measured
     """
     results: tuple[list[Measured], list[Measured]] = ([], [])
-    failed: set[int] = set()
-    for pair in range(arguments.pairs):
-        for side in (0, 1) if pair % 2 == 0 else (1, 0):
-            if side in failed:
-                continue
-            settle()
-            try:
+    failed = False
+    try:
+        for turn in order(arguments.pairs):
+            for side in turn:
+                settle()
                 results[side].append(run((peer, our)[side], folder, arguments))
-            except NotMeasured as error:
-                failed.add(side)
-                print(f"{title}: {error}", file=sys.stderr)
+    except NotMeasured as error:
+        failed = True
+        print(f"{title}: {error}", file=sys.stderr)
 
     def figure(side: int, of: Callable[[Measured], float], form: str) -> str:
-        return "–" if side in failed else f"{middle([of(run) for run in results[side]]):{form}}"
+        return "–" if failed else f"{middle([of(run) for run in results[side]]):{form}}"
 
     def row(
         of: Callable[[Measured], float],
@@ -489,10 +516,9 @@ def compare(
     ) -> str:
         figures = f"{figure(1, of, form)} | {figure(0, of, form)}"
         if failed:
-            return f"{figures} | not measured | {verdict(aim, True)}"
+            return f"{figures} | not measured | {verdict(aim, [], least)}"
         ratios = [of(b) / of(a) for a, b in zip(*results, strict=True)]
-        good = aim is None or (middle(ratios) >= aim if least else middle(ratios) <= aim)
-        return f"{figures} | {spread(ratios)} | {verdict(aim, good)}"
+        return f"{figures} | {spread(ratios)} | {verdict(aim, ratios, least)}"
 
     def switches(run: Measured) -> float:
         return run.switches
@@ -513,11 +539,28 @@ def wanted(cells: Sequence[Cell], arguments: argparse.Namespace) -> list[Cell]:
     return [cell for cell in cells if not arguments.only or any(text in cell.title for text in arguments.only)]
 
 
+def even(text: str) -> int:
+    """Reads the number of pairs.
+
+    Raises:
+        argparse.ArgumentTypeError: if it is odd or not positive
+    """
+    if not text.isdecimal() or int(text) < 2 or int(text) % 2:
+        raise argparse.ArgumentTypeError(f"{text}: give an even number, so that each side is second equally often")
+    return int(text)
+
+
 def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Namespace:
     """Reads the command line and prints the head of the table."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
-    parser.add_argument("--pairs", type=int, default=3, help="of runs per cell (default %(default)s)")
+    parser.add_argument("--pairs", type=even, default=4, help="of runs per cell, even (default %(default)s)")
+    parser.add_argument(
+        "--server-warmup",
+        type=float,
+        default=120,
+        help="seconds before the first pair (default %(default)s)",
+    )
     parser.add_argument(
         "--warmup",
         type=float,

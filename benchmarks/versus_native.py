@@ -18,18 +18,20 @@ HBase and sysbench that many threads; ours has 8 threads with 16 requests each. 
 carry twice as many records.
 
     latte run --threads 1 --connections 1 --concurrency 8 --duration 3600s --warmup 0 --sampling 1s --quiet
-        --consistency ONE --functions read:1,write:1 -P rows=100000 -P fields=10 -P keyspace=`ycsb`
+        --consistency LEVEL --functions read:1,write:1 -P rows=100000 -P fields=10 -P keyspace=`ycsb`
         --output report.json native/latte.rn 127.0.0.1:9042
-    java … com.aerospike.benchmarks.Main -h 127.0.0.1:3000 -n ycsb -s vendor -k 100000 -b 10 -o B:100 -R -N -w RU,50
-        -z 8 (128 in flight: -async -C 128 -W 1 -asyncMaxConnsPerNode 128; batches, of reads only: -B 100; before, for
-        its rows: -w I)
+    java … com.aerospike.benchmarks.Main -h 127.0.0.1:3000 -n ycsb -s vendor -k 100000 -b 10 -o B:100 -R -N
+        -latency 7,1 -commitLevel LEVEL -w RU,50 -z 8
+        (128 in flight: -async -C 128 -W 1 -asyncMaxConnsPerNode 128; batches, of reads only: -B 100; before, for its
+        rows: -w I)
     java … org.apache.hadoop.hbase.PerformanceEvaluation -Dhbase.zookeeper.quorum=…
         -Dhbase.zookeeper.property.clientPort=… --nomapred --oneCon=true --table=usertable --rows=12500 --cycles=1000000
         --columns=10 --valueSize=100 --measureAfter=12500 --sampleRate=0.09524 --addColumns=false
         randomRead 8
         (writes: --autoFlush=true randomWrite; batches: --multiGet=100, --multiPut=100; it has no mix)
-    sysbench native/sysbench.lua --threads=8 --time=0 --report-interval=1 --records=100000 --fields=10 --batch=1
-        --reads=50 --mysql-host=… --mysql-port=… --mysql-db=… --mysql-user=… --mysql-password=… run
+    sysbench --config-file=sysbench.conf native/sysbench.lua --threads=8 --time=0 --report-interval=1 --records=100000
+        --fields=10 --batch=1 --reads=50 --mysql-host=… --mysql-port=… --mysql-db=… --mysql-user=… run
+        (the password is in that file)
 
 PerformanceEvaluation only says when a thread has gone through its share of the rows, or with `sampleRate` through about
 a tenth of it; a window in which a thread does not say so twice is refused. Its rate is the sum of its threads' rates
@@ -84,7 +86,8 @@ def latte(program: str, cell: Cell, table: Properties) -> Client:
     functions = {"read": "read", "write": "write", "mix": "read:1,write:1"}[cell.kind]
     command = (
         f"{program} run --threads 1 --connections 1 --concurrency {cell.load.requests} --duration 3600s"
-        f" --warmup 0 --sampling 1s --quiet --consistency ONE --functions {functions} -P rows={table['recordcount']}"
+        f" --warmup 0 --sampling 1s --quiet --consistency {table['cassandra.writeconsistencylevel']}"
+        f" --functions {functions} -P rows={table['recordcount']}"
         f" -P fields={cell.fields} -P keyspace=`{table['cassandra.keyspace']}` --output report.json"
         f" {NATIVE}/latte.rn {table['hosts']}:{table['port']}"
     )
@@ -95,16 +98,17 @@ def latte(program: str, cell: Cell, table: Properties) -> Client:
 def sysbench(program: str, cell: Cell, table: Properties) -> Client:
     place = urlsplit(table["mysql.url"].removeprefix("jdbc:"))
     command = (
-        f"{program} {NATIVE}/sysbench.lua --threads={cell.load.requests} --time=0 --report-interval=1"
-        f" --records={table['recordcount']} --fields={cell.fields} --batch={cell.load.batch} --reads={READS[cell.kind]}"
-        f" --mysql-host={place.hostname} --mysql-port={place.port} --mysql-db={place.path[1:]}"
-        f" --mysql-user={table['mysql.user']} --mysql-password={table.get('mysql.password', '')} run"
+        f"{program} --config-file=sysbench.conf {NATIVE}/sysbench.lua --threads={cell.load.requests}"
+        f" --time=0 --report-interval=1 --records={table['recordcount']} --fields={cell.fields}"
+        f" --batch={cell.load.batch} --reads={READS[cell.kind]} --mysql-host={place.hostname} --mysql-port={place.port}"
+        f" --mysql-db={place.path[1:]} --mysql-user={table['mysql.user']} run"
     )
     return Client(
         command.split(),
         r"^(?P<new>\d+) events",
         r"[1-9]\d* errors|^FATAL",
         cell.load.batch,
+        files={"sysbench.conf": f"mysql-password={table.get('mysql.password', '')}\n"},
     )
 
 
@@ -132,6 +136,7 @@ def aerospike(path: str, cell: Cell, table: Properties, loads: bool = False) -> 
     command = (
         f"com.aerospike.benchmarks.Main -h {table['aerospike.hosts'].partition(',')[0]}"
         f" -n {table['aerospike.namespace']} -s vendor -k {table['recordcount']} -b {cell.fields} -o B:100 -R -N"
+        f" -latency 7,1 -commitLevel {table['aerospike.commitlevel'].lower()}"
         f" -w {'I' if loads else f'RU,{READS[cell.kind]}'} -z {cell.load.threads}"
     )
     if cell.load.inflight > 1:

@@ -42,6 +42,7 @@ from side_by_side import (
     java,
     mix,
     ours,
+    started,
     wanted,
     warm_table,
     without_batches,
@@ -148,12 +149,12 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
     Raises:
         SystemExit: if that fails.
     """
-    command = [*stock_command(system, table, folder), "-load", "-threads", "8"]
-    for key, value in {**table, **stock_connection(system, table)}.items():
-        command += ["-p", f"{key}={value}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if f"[INSERT], Return=OK, {table['recordcount']}" not in done.stdout:
-        sys.exit(f"stock YCSB could not load its rows:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}")
+    properties = {**table, **stock_connection(system, table), "threadcount": 8}
+    client = ycsb(stock_command(system, table, folder), properties, phase="-load")
+    with started(client, str(folder), 3600) as (process, _):
+        output, _ = process.communicate()
+    if f"[INSERT], Return=OK, {table['recordcount']}" not in output:
+        sys.exit(f"stock YCSB could not load its rows:\n{output[-3000:]}")
 
 
 def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:

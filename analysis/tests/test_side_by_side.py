@@ -2,8 +2,11 @@
 
 import argparse
 import importlib.util
+import math
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +14,7 @@ import pytest
 
 from dohyo.places import ROOT
 
-ARGUMENTS = argparse.Namespace(pairs=3, warmup=0.1, window=0.3)
+ARGUMENTS = argparse.Namespace(pairs=4, warmup=0.1, window=0.3)
 # A line after each 30 ms of work, of a second later and with as many more operations as the argument says.
 STEADY = """
 import sys, time
@@ -25,15 +28,29 @@ for second in range(1000):
 """
 
 
-@pytest.fixture(name="shared", scope="module")
-def _shared() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("side_by_side", ROOT / "benchmarks/side_by_side.py")
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"benchmarks/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["side_by_side"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(name="shared", scope="module")
+def _shared() -> ModuleType:
+    return script("side_by_side")
+
+
+@pytest.fixture(name="native", scope="module")
+def _native(shared: ModuleType) -> ModuleType:
+    return script("versus_native")
+
+
+@pytest.fixture(name="versus_stock", scope="module")
+def _versus_stock(shared: ModuleType) -> ModuleType:
+    return script("versus_stock")
 
 
 def client(shared: ModuleType, name: str, rate: int, event: str = "", program: str = STEADY) -> object:
@@ -83,7 +100,7 @@ def test_sides_take_turns_and_missed_aims_are_printed(
     monkeypatch.setattr(shared, "ROOT", tmp_path)  # where no server runs
     sides = client(shared, "A", 100), client(shared, "B", 200)
     assert shared.compare("a cell", *sides, shared.Aims(3, allocated=1), ARGUMENTS, str(tmp_path))
-    assert (tmp_path / "order").read_text() == "ABBAAB"
+    assert (tmp_path / "order").read_text() == "ABBABAAB"
     columns = capsys.readouterr().out.split("|")
     assert [column.strip() for column in columns[1:6]] == [
         "a cell",
@@ -97,19 +114,125 @@ def test_sides_take_turns_and_missed_aims_are_printed(
     assert re.fullmatch(r"[\d.]+", columns[6].strip())
 
 
+@pytest.mark.parametrize("pairs", range(2, 21, 2))
+def test_a_steady_drift_favours_no_side(shared: ModuleType, pairs: int) -> None:
+    """Ours is 1.1 times as fast, and every run is 6 % faster than the one before it."""
+    run, ratios = 0, []
+    for turn in shared.order(pairs):
+        rates = {}
+        for side in turn:
+            rates[side] = 1000 * 1.06**run * (1.1 if side else 1)
+            run += 1
+        ratios.append(rates[1] / rates[0])
+    assert shared.middle(ratios) == pytest.approx(1.1, rel=1e-12)
+    assert (min(ratios), max(ratios)) == pytest.approx((1.1 / 1.06, 1.1 * 1.06))
+
+
+def test_a_curved_drift_favours_no_side_in_a_multiple_of_four_pairs(shared: ModuleType) -> None:
+    sides = [side for turn in shared.order(8) for side in turn]
+    drift = [0.06 * run - 0.002 * run**2 for run in range(16)]
+    assert math.fsum((1 if side else -1) * part for side, part in zip(sides, drift, strict=True)) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("pairs", ["3", "0", "-2", "1", "x"])
+def test_an_odd_number_of_pairs_is_refused(
+    shared: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pairs: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["versus_native.py", f"--pairs={pairs}"])
+    with pytest.raises(SystemExit) as error:
+        shared.arguments_of("", ["cassandra"])
+    assert error.value.code == 2
+    assert re.search(r"--pairs: .*even number", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "least", "most"),
+    [
+        ([1.2, 1.3], "1", "1 **missed**"),
+        ([1.0, 1.3], "1", "1 undecided"),
+        ([0.8, 0.9, 0.95, 1.01], "1 undecided", "1 undecided"),
+        ([0.8, 0.9, 0.95, 0.99], "1 **missed**", "1"),
+        ([], "1", "1"),
+    ],
+)
+def test_an_aim_is_missed_only_where_all_pairs_miss_it(
+    shared: ModuleType, ratios: list[float], least: str, most: str
+) -> None:
+    assert shared.verdict(1, ratios, least=True) == least
+    assert shared.verdict(1, ratios, least=False) == most
+    assert shared.verdict(None, ratios, least=True) == "–"
+
+
+def test_the_servers_warm_up_has_a_length_of_its_own(
+    shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def server(*_: object) -> Iterator[dict[str, str]]:
+        yield {}
+
+    monkeypatch.setattr(shared, "server", server)
+    steady = client(shared, "A", 100)
+    monkeypatch.setattr(shared, "ours", lambda *_: steady)
+    arguments = argparse.Namespace(records=10, server_warmup=1.2, warmup=0, window=0.1, set=[])
+    begin = shared.time.monotonic()
+    with shared.warm_table(shared.Cell("hbase", 1, "read", shared.MANY), {}, {}, arguments, str(tmp_path)):
+        assert shared.time.monotonic() - begin > 1.2
+
+
+def test_no_password_stands_in_a_command_or_an_error(
+    shared: ModuleType, native: ModuleType, versus_stock: ModuleType, tmp_path: Path
+) -> None:
+    table = {"mysql.url": "jdbc:mariadb://127.0.0.1:3306/ycsb", "mysql.user": "dohyo", "mysql.password": "hunter2"}
+    table["recordcount"] = "10"
+    cell = shared.Cell("mysql-innodb", 1, "read", shared.MANY)
+    clients = [
+        shared.ours(cell, table, []),
+        native.sysbench("sysbench", cell, table),
+        versus_stock.stock(cell, table, tmp_path),
+    ]
+    for each in clients:
+        assert "hunter2" not in " ".join(map(str, each.command))
+        ((name, text),) = each.files.items()
+        assert "hunter2" in text
+        assert name in " ".join(map(str, each.command))
+        program = f"import os; print(open({name!r}).read(), oct(os.stat({name!r}).st_mode), flush=True)"
+        reading = shared.Client([sys.executable, "-c", program], each.progress, "0o100600", files=each.files)
+        with pytest.raises(shared.NotMeasured, match="had errors"):
+            shared.run(reading, str(tmp_path), ARGUMENTS)
+
+
+def test_both_sides_ask_for_the_same_consistency(shared: ModuleType, native: ModuleType) -> None:
+    table = {"recordcount": "10", "hosts": "127.0.0.1", "port": "9042", "cassandra.keyspace": "ycsb"}
+    table |= {"cassandra.writeconsistencylevel": "ALL"} | shared.PEERS_SETTINGS["cassandra"]
+    assert table["cassandra.writeconsistencylevel"] == table["cassandra.readconsistencylevel"]
+    command = native.latte("latte", shared.Cell("cassandra", 1, "mix", shared.MANY), table).command
+    assert command[command.index("--consistency") + 1] == table["cassandra.writeconsistencylevel"]
+
+
+def test_aerospikes_benchmark_times_its_operations(shared: ModuleType, native: ModuleType) -> None:
+    table = {"recordcount": "10", "aerospike.hosts": "127.0.0.1:3000", "aerospike.namespace": "ycsb"}
+    table["aerospike.commitlevel"] = "ALL"
+    for load in (shared.ONE_BY_ONE, shared.MANY, shared.BATCHES):
+        assert "-latency" in native.aerospike("x.jar", shared.Cell("aerospike", 1, "read", load), table).command
+
+
 def test_a_side_that_cannot_be_measured_has_no_figures(
     shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shared, "ROOT", tmp_path)
-    monkeypatch.setattr(shared, "PATIENCE", 0)
+    monkeypatch.setattr(shared, "PATIENCE", 2)
     silent = client(shared, "A", 100, program="import time; time.sleep(3600)")
-    arguments = argparse.Namespace(pairs=3, warmup=0, window=1)
+    arguments = argparse.Namespace(pairs=4, warmup=0, window=1)
     with pytest.raises(shared.NotMeasured):
         shared.run(silent, str(tmp_path), arguments)
-    failing = client(shared, "B", 100, "\nDBException")
-    assert not shared.compare("a cell", silent, failing, shared.Aims(3), arguments, str(tmp_path))
-    columns = [column.strip() for column in capsys.readouterr().out.split("|")]
-    assert columns[2:10] == ["–", "–", "not measured", "3", "–", "–", "not measured", "–"]
+    good = client(shared, "A", 100)
+    failing = client(shared, "B", 100, "\nDBException", STEADY.replace("second == 20", "second == 2"))
+    for peer, order in ((silent, []), (good, ["AB"])):
+        assert not shared.compare("a cell", peer, failing, shared.Aims(3), arguments, str(tmp_path))
+        columns = [column.strip() for column in capsys.readouterr().out.split("|")]
+        assert columns[2:10] == ["–", "–", "not measured", "3", "–", "–", "not measured", "–"]
+        # The cell is over: figures of one side alone are not compared with anything.
+        assert [file.read_text() for file in tmp_path.glob("order")] == order
 
 
 def test_the_faster_load_is_that_of_a_peer_without_batches(

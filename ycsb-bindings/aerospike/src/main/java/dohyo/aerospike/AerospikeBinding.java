@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import site.ycsb.DBException;
@@ -77,18 +78,34 @@ public final class AerospikeBinding extends Binding {
   }
 
   @Override
+  public void readRow(String table, byte[] key, Columns columns, RowSink sink,
+      BiConsumer<Status, Throwable> answered) {
+    layout.read(table, key, columns, sink, answered);
+  }
+
+  @Override
+  public void insertRow(Row row, BiConsumer<Status, Throwable> answered) {
+    layout.write(row, true, answered);
+  }
+
+  @Override
+  public void updateRow(Row row, BiConsumer<Status, Throwable> answered) {
+    layout.write(row, false, answered);
+  }
+
+  @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
-    return guarded(() -> layout.read(table, key, columns, sink));
+    return future(answered -> readRow(table, key, columns, sink, answered));
   }
 
   @Override
   public CompletableFuture<Status> insertRow(Row row) {
-    return guarded(() -> layout.write(row, true));
+    return future(answered -> insertRow(row, answered));
   }
 
   @Override
   public CompletableFuture<Status> updateRow(Row row) {
-    return guarded(() -> layout.write(row, false));
+    return future(answered -> updateRow(row, answered));
   }
 
   @Override

@@ -44,14 +44,14 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command returns
- * a future that completes within {@code operationtimeout}, or fails with an {@link AerospikeException}.
+ * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command is
+ * answered within {@code operationtimeout}, or fails with an {@link AerospikeException}.
  *
  * <p>Where a logical client has a thread of its own and one operation in flight, the thread waits for the server
  * itself: a detour through an event loop halves the rate. Everything else goes through the event loops.
@@ -208,43 +208,35 @@ final class AerospikeConnection implements Shared.Connection, Transport {
    * @param bins   names; {@code null} for all
    * @param decode takes the record, {@code null} if there is none; called on the thread that receives the answer
    */
-  <T> CompletableFuture<T> get(Key key, String[] bins, Function<Record, T> decode) {
+  <T> void get(Key key, String[] bins, Function<Record, T> decode, BiConsumer<T, Throwable> answered) {
     if (waits) {
-      return now(() -> decode.apply(bins == null ? client.get(reads, key) : client.get(reads, key, bins)));
-    }
-    ReadAnswer<T> answer = new ReadAnswer<>(decode);
-    if (bins == null) {
-      client.get(loops.next(), answer, reads, key);
+      answered.accept(decode.apply(client.get(reads, key, bins)), null);
     } else {
-      client.get(loops.next(), answer, reads, key, bins);
+      client.get(loops.next(), new ReadAnswer<>(decode, answered), reads, key, bins);
     }
-    return answer;
   }
 
-  CompletableFuture<Status> put(WritePolicy policy, Key key, Bin... bins) {
+  /** Reads a record; {@code null} if there is none. */
+  CompletableFuture<Record> get(Key key, String[] bins) {
+    return Binding.future(answered -> get(key, bins, Function.identity(), answered));
+  }
+
+  void put(WritePolicy policy, Key key, Bin[] bins, BiConsumer<Status, Throwable> answered) {
     if (waits) {
-      return now(() -> {
-        client.put(policy, key, bins);
-        return Status.OK;
-      });
+      client.put(policy, key, bins);
+      answered.accept(Status.OK, null);
+    } else {
+      client.put(loops.next(), new WriteAnswer(answered), policy, key, bins);
     }
-    WriteAnswer answer = new WriteAnswer();
-    client.put(loops.next(), answer, policy, key, bins);
-    return answer;
   }
 
   /** Removes a record; NOT_FOUND if there was none. */
-  CompletableFuture<Status> delete(WritePolicy policy, Key key) {
+  void delete(WritePolicy policy, Key key, BiConsumer<Status, Throwable> answered) {
     if (waits) {
-      return now(() -> client.delete(policy, key) ? Status.OK : Status.NOT_FOUND);
+      answered.accept(client.delete(policy, key) ? Status.OK : Status.NOT_FOUND, null);
+    } else {
+      client.delete(loops.next(), new WriteAnswer(answered), policy, key);
     }
-    DeleteAnswer answer = new DeleteAnswer();
-    client.delete(loops.next(), answer, policy, key);
-    return answer;
-  }
-
-  private static <T> CompletableFuture<T> now(Supplier<T> command) {
-    return Binding.guarded(() -> CompletableFuture.completedFuture(command.get()));
   }
 
   /** Reads a batch, one request per node; each record holds its own result code, and the future never fails. */
@@ -299,43 +291,43 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     });
   }
 
-  // ---- the driver's listeners as futures, completed on its own threads: no thread hop per record ----
+  // ---- the driver's listeners, which it calls on its own threads: no thread hop per record ----
 
-  private static class Answer<T> extends CompletableFuture<T> {
-    public void onFailure(AerospikeException error) {
-      completeExceptionally(error);
-    }
-  }
-
-  private static final class ReadAnswer<T> extends Answer<T> implements RecordListener {
-    private final Function<Record, T> decode;
-
-    ReadAnswer(Function<Record, T> decode) {
-      this.decode = decode;
-    }
-
+  private record ReadAnswer<T>(Function<Record, T> decode, BiConsumer<T, Throwable> answered)
+      implements RecordListener {
     @Override
     public void onSuccess(Key key, Record record) {
+      T result;
       try {
-        complete(decode.apply(record));
+        result = decode.apply(record);
       } catch (RuntimeException | Error e) {
-        // Errors, too: the driver's thread would only log them, and the future would never complete.
-        completeExceptionally(e);
+        // Errors, too: the driver's thread would only log them, and the call would never be answered.
+        answered.accept(null, e);
+        return;
       }
+      answered.accept(result, null);
+    }
+
+    @Override
+    public void onFailure(AerospikeException error) {
+      answered.accept(null, error);
     }
   }
 
-  private static final class WriteAnswer extends Answer<Status> implements WriteListener {
+  private record WriteAnswer(BiConsumer<Status, Throwable> answered) implements WriteListener, DeleteListener {
     @Override
     public void onSuccess(Key key) {
-      complete(Status.OK);
+      answered.accept(Status.OK, null);
     }
-  }
 
-  private static final class DeleteAnswer extends Answer<Status> implements DeleteListener {
     @Override
     public void onSuccess(Key key, boolean existed) {
-      complete(existed ? Status.OK : Status.NOT_FOUND);
+      answered.accept(existed ? Status.OK : Status.NOT_FOUND, null);
+    }
+
+    @Override
+    public void onFailure(AerospikeException error) {
+      answered.accept(null, error);
     }
   }
 
@@ -366,7 +358,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     }
   }
 
-  private static final class QueryAnswer extends Answer<List<KeyRecord>> implements RecordSequenceListener {
+  private static final class QueryAnswer extends CompletableFuture<List<KeyRecord>> implements RecordSequenceListener {
     private final List<KeyRecord> records = new ArrayList<>();
 
     @Override
@@ -377,6 +369,11 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     @Override
     public void onSuccess() {
       complete(records);
+    }
+
+    @Override
+    public void onFailure(AerospikeException error) {
+      completeExceptionally(error);
     }
   }
 }

@@ -11,6 +11,7 @@ import com.aerospike.client.ResultCode;
 import com.aerospike.client.policy.BatchWritePolicy;
 import com.aerospike.client.policy.RecordExistsAction;
 import com.aerospike.client.policy.WritePolicy;
+import dohyo.binding.Binding;
 import dohyo.binding.Columns;
 import dohyo.binding.Row;
 import dohyo.binding.RowSink;
@@ -21,7 +22,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Function;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import site.ycsb.Status;
 
@@ -60,23 +61,24 @@ final class Bins implements Layout {
   }
 
   @Override
-  public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return connection.get(key(table, key), names(columns), found -> emit(found, 0, sink));
+  public void read(String table, byte[] key, Columns columns, RowSink sink, BiConsumer<Status, Throwable> answered) {
+    connection.get(key(table, key), names(columns), found -> emit(found, 0, sink), answered);
   }
 
   @Override
-  public CompletableFuture<Status> write(Row row, boolean create) {
+  public void write(Row row, boolean create, BiConsumer<Status, Throwable> answered) {
     List<String> names = row.columns().names();
     Bin[] bins = new Bin[names.size()];
     for (int i = 0; i < bins.length; i++) {
       bins[i] = new Bin(names.get(i), row.values()[i]);
     }
-    return connection.put(singles.get(action(row, create)), key(row.table(), row.key()), bins);
+    connection.put(singles.get(action(row, create)), key(row.table(), row.key()), bins, answered);
   }
 
   @Override
   public CompletableFuture<Status> delete(String table, byte[] key) {
-    return connection.delete(singles.get(RecordExistsAction.UPDATE), key(table, key));
+    return Binding.future(answered ->
+        connection.delete(singles.get(RecordExistsAction.UPDATE), key(table, key), answered));
   }
 
   @Override
@@ -84,7 +86,7 @@ final class Bins implements Layout {
     long deadline = connection.deadline();
     Key start = key(table, key);
     int[] taken = {0};
-    return connection.get(start, names(columns), Function.identity()).thenCompose(first -> {
+    return connection.get(start, names(columns)).thenCompose(first -> {
       if (emit(first, 0, sink).isOk()) {
         taken[0]++;
       }

@@ -5,21 +5,22 @@ import dohyo.binding.Row;
 import dohyo.binding.RowSink;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
 import site.ycsb.Status;
 
 /**
- * How the workload's records are stored in Aerospike's. The verbs are those of {@link dohyo.binding.Binding}; their
- * futures may fail with an {@link com.aerospike.client.AerospikeException}.
+ * How the workload's records are stored in Aerospike's. The verbs are those of {@link dohyo.binding.Binding}; they may
+ * fail with an {@link com.aerospike.client.AerospikeException}.
  */
 interface Layout {
-  CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink);
+  void read(String table, byte[] key, Columns columns, RowSink sink, BiConsumer<Status, Throwable> answered);
 
   /**
    * Writes a record.
    *
    * @param create whether to create a missing record; otherwise a missing record is {@link Status#NOT_FOUND}
    */
-  CompletableFuture<Status> write(Row row, boolean create);
+  void write(Row row, boolean create, BiConsumer<Status, Throwable> answered);
 
   CompletableFuture<Status> delete(String table, byte[] key);
 

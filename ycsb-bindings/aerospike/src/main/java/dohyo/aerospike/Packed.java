@@ -12,6 +12,7 @@ import com.aerospike.client.policy.BatchWritePolicy;
 import com.aerospike.client.policy.GenerationPolicy;
 import com.aerospike.client.policy.RecordExistsAction;
 import com.aerospike.client.policy.WritePolicy;
+import dohyo.binding.Binding;
 import dohyo.binding.Columns;
 import dohyo.binding.Outcome;
 import dohyo.binding.Row;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
 import site.ycsb.Status;
 
@@ -44,13 +46,14 @@ final class Packed implements Layout {
   }
 
   @Override
-  public CompletableFuture<Status> read(String table, byte[] key, Columns columns, RowSink sink) {
-    return connection.get(block(table, key), null, found -> emit(found, key, columns, 0, sink));
+  public void read(String table, byte[] key, Columns columns, RowSink sink, BiConsumer<Status, Throwable> answered) {
+    connection.get(block(table, key), null, found -> emit(found, key, columns, 0, sink), answered);
   }
 
   @Override
-  public CompletableFuture<Status> write(Row row, boolean create) {
-    return change(block(row.table(), row.key()), block -> put(block, row, create), connection.deadline());
+  public void write(Row row, boolean create, BiConsumer<Status, Throwable> answered) {
+    change(block(row.table(), row.key()), block -> put(block, row, create), connection.deadline())
+        .whenComplete(answered);
   }
 
   @Override
@@ -60,7 +63,7 @@ final class Packed implements Layout {
 
   /** Changes a block in memory, and writes it if the change is OK. */
   private CompletableFuture<Status> change(Key key, Function<Block, Status> change, long deadline) {
-    return connection.get(key, null, Function.identity()).thenCompose(found -> {
+    return connection.get(key, null).thenCompose(found -> {
       Block block = Block.of(found);
       Status changed = change.apply(block);
       if (!changed.isOk()) {
@@ -83,8 +86,13 @@ final class Packed implements Layout {
       policy.generationPolicy = GenerationPolicy.EXPECT_GEN_EQUAL;
       policy.generation = found.generation;
     }
-    return block.size() == 0 ? connection.delete(policy, key)
-        : connection.put(policy, key, new Bin(Block.BIN, block.toBytes()));
+    return Binding.future(answered -> {
+      if (block.size() == 0) {
+        connection.delete(policy, key, answered);
+      } else {
+        connection.put(policy, key, new Bin[] {new Bin(Block.BIN, block.toBytes())}, answered);
+      }
+    });
   }
 
   @Override
@@ -92,7 +100,7 @@ final class Packed implements Layout {
     long deadline = connection.deadline();
     Key start = block(table, key);
     int[] taken = {0};
-    return connection.get(start, null, Function.identity()).thenCompose(first -> {
+    return connection.get(start, null).thenCompose(first -> {
       emitAll(Block.of(first).from(key), count, columns, taken, sink);
       return new Scan(connection, start, null, count - taken[0], found -> {
         emitAll(Block.of(found).all(), count, columns, taken, sink);

@@ -12,6 +12,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import site.ycsb.ByteArrayByteIterator;
@@ -27,8 +29,9 @@ import site.ycsb.Status;
  *
  * <p>Every method returns a future with the status of each record: {@link Status#OK}, {@link Status#NOT_FOUND} (which
  * is no error) or an error. A future that fails counts as the status that {@link #failed} gives its exception. A
- * synchronous driver returns completed futures. One instance serves one logical client. Its methods may be called
- * before earlier calls have completed, and on the driver's threads. The instances of a process share one connection.
+ * synchronous driver returns completed futures. For one record there are forms that call a listener instead, which a
+ * binding may implement, too. One instance serves one logical client. Its methods may be called before earlier calls
+ * have completed, and on the driver's threads. The instances of a process share one connection.
  */
 public abstract class Binding extends DB {
   private boolean readBeforeWrite;
@@ -85,6 +88,28 @@ public abstract class Binding extends DB {
       String table, byte[] key, int count, Columns columns, RowSink sink);
 
   /**
+   * Reads a record as {@link #readRow(String, byte[], Columns, RowSink)} does, and passes on what would complete that
+   * future. A binding whose driver has listeners implements this method and the two below, and makes the futures with
+   * {@link #future}: an operation of its own then needs none.
+   *
+   * @param answered called on the thread that brings the answer; not called if this method throws
+   */
+  public void readRow(String table, byte[] key, Columns columns, RowSink sink,
+      BiConsumer<Status, Throwable> answered) {
+    readRow(table, key, columns, sink).whenComplete(answered);
+  }
+
+  /** Writes a new record, and passes on what would complete the future of {@link #insertRow(Row)}. */
+  public void insertRow(Row row, BiConsumer<Status, Throwable> answered) {
+    insertRow(row).whenComplete(answered);
+  }
+
+  /** Changes fields, and passes on what would complete the future of {@link #updateRow(Row)}. */
+  public void updateRow(Row row, BiConsumer<Status, Throwable> answered) {
+    updateRow(row).whenComplete(answered);
+  }
+
+  /**
    * Reads a batch; by default with concurrent single reads.
    *
    * @return one status per key, in the order of the keys
@@ -113,6 +138,15 @@ public abstract class Binding extends DB {
     }
     return readRow(row.table(), row.key(), null, RowSink.DISCARD)
         .thenCompose(read -> read.isOk() ? updateRow(row) : CompletableFuture.completedFuture(read));
+  }
+
+  /** Updates a record, and passes on what would complete the future of {@link #update(Row)}. */
+  public final void update(Row row, BiConsumer<Status, Throwable> answered) {
+    if (readBeforeWrite) {
+      update(row).whenComplete(answered);
+    } else {
+      updateRow(row, answered);
+    }
   }
 
   /** Updates a batch; with {@code readbeforewrite} the batch is read first, and missing records are not written. */
@@ -197,6 +231,23 @@ public abstract class Binding extends DB {
     } catch (RuntimeException e) {
       return CompletableFuture.failedFuture(e);
     }
+  }
+
+  /** Starts a request that passes its result or its failure on, and returns a future of it. */
+  public static <T> CompletableFuture<T> future(Consumer<BiConsumer<T, Throwable>> request) {
+    CompletableFuture<T> future = new CompletableFuture<>();
+    try {
+      request.accept((result, error) -> {
+        if (error == null) {
+          future.complete(result);
+        } else {
+          future.completeExceptionally(error);
+        }
+      });
+    } catch (RuntimeException e) {
+      future.completeExceptionally(e);
+    }
+    return future;
   }
 
   /** Takes one of several answers: its index with its result, or with its failure where that is not null. */

@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import site.ycsb.Status;
 
@@ -76,20 +77,32 @@ public final class Call {
       Binding.guarded(() -> sendBatch(binding)).whenComplete((all, error) ->
           settle(error == null ? all : each(binding.failed(error)), whenDone));
     } else {
-      Binding.guarded(() -> sendOne(binding)).whenComplete((one, error) ->
+      BiConsumer<Status, Throwable> answered = (one, error) ->
           settle(error == null ? (one.isOk() ? ONE_OK : new Status[] {one}) : new Status[] {binding.failed(error)},
-              whenDone));
+              whenDone);
+      try {
+        sendOne(binding, answered);
+      } catch (RuntimeException e) {
+        answered.accept(null, e);
+      }
     }
   }
 
-  private CompletableFuture<Status> sendOne(Binding binding) {
+  private void sendOne(Binding binding, BiConsumer<Status, Throwable> answered) {
     byte[] key = binding.keys().encode(request.keys().get(0));
     if (request instanceof Request.Insert insert) {
-      return binding.insertRow(insert.row(key, 0));
+      binding.insertRow(insert.row(key, 0), answered);
+    } else if (request instanceof Request.Update update) {
+      binding.update(update.row(key, 0), answered);
+    } else if (request instanceof Request.Read read && check == null) {
+      binding.readRow(read.table(), key, read.readColumns(), RowSink.DISCARD, answered);
+    } else {
+      sendOther(binding, key).whenComplete(answered);
     }
-    if (request instanceof Request.Update update) {
-      return binding.update(update.row(key, 0));
-    }
+  }
+
+  /** Sends what takes more than one answer, or what is checked. */
+  private CompletableFuture<Status> sendOther(Binding binding, byte[] key) {
     if (request instanceof Request.Scan scan) {
       return binding.scanRows(scan.table(), key, scan.length(), scan.columns(), this::countRow);
     }
