@@ -144,9 +144,8 @@ class Row:
         default=statistics.CONFIDENCE,
     )
     resolution: float = _as(
-        "resolution of the samples as a share of the rate: one operation of the fewest of any sample, or the last step of"
-        " a search; the interval is at least"
-        " that wide",
+        "resolution of the samples as a share of the rate: one operation of the fewest of any sample, or the last step"
+        " of a search; the interval is at least that wide",
         default=0.0,
     )
     mean_ms: float | None = _latency("mean", "mean latency, weighted by the number of operations")

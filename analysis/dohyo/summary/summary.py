@@ -758,7 +758,9 @@ class _Evidence:
     def out_of(self, experiment: records.ExperimentFacts) -> str | None:
         """Whether the trial was not within the experiment's time, which begins once, however often it was resumed."""
         own, of_all = (_times(each.started, each.finished) for each in (self._stated, experiment))
-        if of_all[0] <= own[0] and own[1] <= of_all[1]:
+        # A time that is not known contradicts nothing.
+        early, late = (math.isfinite(own[at]) and sign * own[at] < sign * of_all[at] for at, sign in ((0, 1), (1, -1)))
+        if not early and not late:
             return None
         return f"state.json: the trial lasted {_lasted(*own)}, the experiment {_lasted(*of_all)}"
 
