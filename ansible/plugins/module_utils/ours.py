@@ -547,9 +547,11 @@ def remove_path(path: str) -> None:
 def refuse_links(path: str) -> None:
     """Raise NotOursError for a link at the path, or on the way to it from the folder with a mark that it is in."""
     around = path
-    while around != "/" and not read_mark(around := os.path.dirname(around)):
-        pass
-    path_of(around, os.path.relpath(path, around))
+    while around != "/":
+        around = os.path.dirname(around)
+        if read_mark(around):
+            path_of(around, os.path.relpath(path, around))
+            return
 
 
 def _owner_of(path: str) -> str:
