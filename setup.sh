@@ -149,7 +149,7 @@ setup_python() {
     say "installing Python packages into .venv with $("$python" --version)"
     if ! [[ -x "$venv/bin/python" ]] || ! is_of_here "$stamp"; then
         # One that setup.sh has made, or the stamp of one that did before it marked them.
-        [[ ! -e $venv || -e $venv/.dohyo-setup || -e $stamp ]] || die "$venv was not made by setup.sh; move it away"
+        [[ ! -e $venv || -e $venv/.dohyo-setup || (-e $stamp && -e $venv/bin/dohyo) ]] || die "$venv was not made by setup.sh; move it away"
         rm -rf -- "$venv"
         mkdir -- "$venv"
         touch -- "$venv/.dohyo-setup" # before anything that may be interrupted

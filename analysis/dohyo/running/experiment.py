@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -133,7 +134,8 @@ class Experiment:
         if (folder / "ansible.log").exists():
             attempts = self.folder / "attempts"
             attempts.mkdir(exist_ok=True)
-            number = 1 + len(list(attempts.glob(f"{trial.name}.*")))
+            # Somebody may have removed some of them.
+            number = next(each for each in count(1) if not os.path.lexists(attempts / f"{trial.name}.{each}"))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
 

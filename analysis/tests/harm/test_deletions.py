@@ -22,14 +22,16 @@ DELETIONS = re.compile(
 # By file the lines that may match, each with a part of it, and why.
 PLACES = {
     # It checks the mark.
-    "ansible/plugins/module_utils/ours.py": ["os.rmdir(at)", "shutil.rmtree(path)"],
+    "ansible/plugins/module_utils/ours.py": ["os.rmdir(at)", "os.rmdir(name, dir_fd=parent)"],
     # Devices that module host_devices calls empty, or ours.
     "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
     "ansible/roles/host/tasks/release.yml": [
         "wipefs, --all, --quiet",
         "[blkdiscard,",
-        "rmdir, --parents, --ignore-fail-on-non-empty",
+        "rmdir, --ignore-fail-on-non-empty",
     ],
+    # Files that say how to connect, by the names of systems that were started.
+    "ansible/roles/service/files/service": ['find "$run" -maxdepth 1'],
     # A folder with the deployment's id in its name, if it is empty.
     "ansible/tasks/observe.yml": ['rmdir "$HOME/$FOLDER"'],
     # What a person may type.

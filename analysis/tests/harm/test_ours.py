@@ -198,15 +198,15 @@ def test_links_in_ours_go_others_stay_and_so_does_what_they_name(tmp_path: Path)
     ours.claim(str(mine), mark(), MINE)
     (mine / "run").mkdir()
     (mine / "run" / "mysql").symlink_to(theirs)
-    (mine / "run" / "mysql-1").mkdir()
-    (mine / "run" / "mysql-1" / "link").symlink_to(theirs / "shop")
+    (mine / "run" / "hbase-kdc").mkdir()
+    (mine / "run" / "hbase-kdc" / "link").symlink_to(theirs / "shop")
     (mine / "secret").symlink_to(theirs)
     before = digest(theirs)
     with pytest.raises(ours.NotOursError, match="is a symbolic link"):
         ours.remove_inside(str(mine), "secret/shop", MINE)
     with pytest.raises(ours.NotOursError, match=f"{mine}/run/mysql was not made by Dohyo"):
         ours.remove_inside(str(mine), "run/mysql*", MINE)
-    assert ours.remove_inside(str(mine), "run/mysql-*", MINE) == [str(mine / "run/mysql-1")]
+    assert ours.remove_inside(str(mine), "run/hbase-*", MINE) == [str(mine / "run/hbase-kdc")]
     assert digest(theirs) == before
     stayed: list[str] = []
     ours.remove(str(mine), MINE, foreign=stayed)

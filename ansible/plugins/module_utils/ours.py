@@ -32,28 +32,31 @@ _LONGEST = 64 * 1024
 # In a folder of copied files: a line for each of them, as `sha256sum` writes and checks it.
 MANIFEST = ".sha256"
 # What we make in a marked folder, by the kind of the folder. Each word is the path of a file, whose names may be
-# patterns; ROLE is each system that the mark names, SHA256 a checksum. A path that ends with `/` is a folder alone, one
-# with `/**` a folder in which our programs write what they like, one with `/=` a folder whose MANIFEST lists what is
-# ours. The folders above a path are ours as well. Anything else is somebody's: it stays, and so do the folders that it
-# is in.
+# patterns; ROLE is each system that the mark names, and _STANDS_FOR has the other words in capitals. A path that ends
+# with `/` is a folder alone, one with `/**` a folder in which our programs write what they like, one with `/=` a folder
+# whose MANIFEST lists what is ours. The folders above a path are ours as well. Anything else is somebody's: it stays,
+# and so do the folders that it is in.
 MADE = {
     "home": """
         trial-under-way  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
         bin/agent  bin/fault  bin/host-metrics  bin/service
-        archives/*.lock  archives/*.new  archives/*.sha256  archives/*.zip  packages/ROLE/*/*  tls/*/ca.key  tls/*/*.pem
-        bundle/ROLE/=  bundle/ROLE.new/**  bundle/ROLE.old/**
-        install/maven.log  install/jdk/[0-9]*/=  install/jdk/[0-9]*.new/**  install/jdk/[0-9]*.old/**
-        install/hbase-native/*/.sha256  install/hbase-native/*/jar.*/**  install/hbase-native/*/*/libhadoop.so
-        install/hbase-native/*.new/**  install/hbase-native/*.old/**
-        install/ROLE/*/lib/=  install/ROLE/*/lib.*/**  install/ROLE/*/server/=  install/ROLE/*/server.*/**
-        install/ROLE/*/pom.xml  install/ROLE/*/resolved-*  install/ROLE/*/target/**  install/ROLE/*/jar*/**
+        archives/DIGEST.lock  archives/DIGEST.new  archives/DIGEST.sha256  archives/DIGEST.zip
+        packages/ROLE/DIGEST/ARCHIVE  packages/ROLE/vendor/ARCHIVE  tls/*/ca.key  tls/*/*.pem
+        bundle/ROLE/=  bundle/ROLE.dohyo-*/**
+        install/maven.log  install/jdk/[0-9]/=  install/jdk/[0-9][0-9]/=  install/jdk/[0-9]*.dohyo-*/**
+        install/hbase-native/*/.sha256  install/hbase-native/*/jar.dohyo-*/**  install/hbase-native/*/*/libhadoop.so
+        install/hbase-native/*.dohyo-*/**
+        install/ROLE/*/lib/=  install/ROLE/*/lib.dohyo-*/**  install/ROLE/*/server/=  install/ROLE/*/server.dohyo-*/**
+        install/ROLE/*/pom.xml  install/ROLE/*/resolved-*  install/ROLE/*/target/**  install/ROLE/*/jar.dohyo-*/**
         install/ROLE/*/${project.basedir}/**
-        install/aerospike/*/asd  install/aerospike/*/package  install/aerospike/*/unpacked*/**
+        install/aerospike/*/asd  install/aerospike/*/package  install/aerospike/*/unpacked.dohyo-*/**
         install/scylla/server/**  install/scylla/unpacked/**  install/scylla/scylla.yaml  install/scylla/SHA256
         attached/ROLE/connection.properties  attached/ROLE/made  attached/ROLE/remove
-        run/secret  run/slice  run/*.properties  run/ROLE/**  run/ROLE-*/**  run/client/**  run/client-*/**
+        run/secret  run/slice  run/ROLE.properties  run/ROLE-*.properties  run/ROLE/**  run/client/**  run/client-*/**
+        run/hbase-kdc/**  run/hbase-zookeeper/**  run/hbase-namenode/**  run/hbase-datanode/**  run/hbase-master/**
+        run/hbase-regionserver/**
         run/agent/**  run/host-metrics/**  run/fault-*/**
-        client/hosts/*/host-metrics.log  client/hosts/*/metrics.jsonl.gz  client/load/*/**  client/*-[0-9]*/*/**
+        client/hosts/*/host-metrics.log  client/hosts/*/metrics.jsonl.gz  client/load/*/**  client/*-COUNT/*/**
         secret/tls/ca.pem  secret/tls/host.pem  secret/client-*.properties  secret/ROLE/**
     """,
     "data": "**",
@@ -62,8 +65,17 @@ MADE = {
     "inventory": "hosts.yml  known_hosts.txt  group_vars/all.yml  group_vars/database.yml",
     "evidence": """
         trial.json  state.json  ansible.log  events.jsonl  canary.json  conditions.json  settled.json  kept.json
-        counted.json  load/**  load-server/**  server/**  hosts/**  *-[0-9]*/**
+        counted.json  load/**  load-server/**  server/**  hosts/**  *-COUNT/**
     """,
+}
+# What the words of MADE in capitals stand for.
+_STANDS_FOR = {
+    # Others, such as a build of one's own in a file of another name, are read where they are.
+    "ARCHIVE": ("*.tgz", "*.tar.*", "*.deb", "*.rpm", "tmp????????"),
+    "DIGEST": ("[0-9a-f]" * 16,),
+    "SHA256": ("[0-9a-f]" * 64,),
+    # Runs and probes: from 0 to 999.
+    "COUNT": ("[0-9]", "[0-9][0-9]", "[0-9][0-9][0-9]"),
 }
 _SHOWN_ENTRIES = 4
 # By what people know the data folders of databases: name of an entry, and whose it is.
@@ -208,7 +220,13 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
             f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)};"
             " name another folder, or move that away"
         )
-    return ""
+    # A checkout that was moved has a mark for another place, too.
+    original = _original(folder, mark) if _kind(mark) in ("data", "kept") else ""
+    return _copy_of(folder, original) if original else ""
+
+
+def _copy_of(folder: str, original: str) -> str:
+    return f"{folder} is a copy of {shown(original)} that somebody has made; move it away, or remove it yourself"
 
 
 def check(folder: str, deployment: str, beside: Collection[str] = ()) -> None:
@@ -237,6 +255,7 @@ def claim(
     wanted = {
         **mark,
         "made": there.get("made", "") if there else _made_with(folder, deployment),
+        **(_place(folder) if os.path.isdir(folder) else {}),
     }
     if {**wanted, "at": there.get("at")} == there:
         return False
@@ -248,6 +267,7 @@ def claim(
         around = os.path.dirname(around)
     if not dry:
         os.makedirs(folder, mode=0o755, exist_ok=True)
+        wanted |= _place(folder)
         new = os.path.join(folder, f"{MARK}.{os.getpid()}")
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         try:
@@ -264,6 +284,11 @@ def claim(
             if os.path.lexists(new):
                 os.unlink(new)
     return True
+
+
+def _place(folder: str) -> dict[str, Any]:
+    """What tells a folder from its copies."""
+    return {"folder": printable(folder), "inode": os.stat(folder).st_ino}
 
 
 def _made_with(folder: str, deployment: str) -> str:
@@ -284,20 +309,29 @@ def _first_missing(folder: str) -> str:
     return missing
 
 
+def _kind(mark: dict[str, Any]) -> str:
+    """The key of MADE; marks of older versions have none."""
+    return str(mark.get("kind") or ("data" if mark.get("experiment") or mark.get("makes") else "home"))
+
+
+def _original(folder: str, mark: dict[str, Any]) -> str:
+    """The folder that a mark was made for, if the mark came here with a copy; empty for a folder that was moved."""
+    made_for = str(mark.get("folder", ""))
+    return "" if made_for in ("", printable(folder)) or mark.get("inode") == os.lstat(folder).st_ino else made_for
+
+
 class Rules:
     """Tells what in a marked folder is ours."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
-        # Marks of older versions have no kind.
-        kind = mark.get("kind") or ("data" if mark.get("experiment") or mark.get("makes") else "home")
-        words = MADE.get(str(kind), "").replace("SHA256", "[0-9a-f]" * 64).split()
         # Marks of older versions do not name the systems.
         systems = [each for each in mark.get("systems") or () if re.fullmatch("[a-z][a-z0-9_]*", str(each))]
-        self._made = [
-            word.replace("ROLE", system).split("/")
-            for word in words
-            for system in (systems or ["[a-z]*"] if "ROLE" in word else [""])
-        ]
+        words = MADE.get(_kind(mark), "").split()
+        for capitals, values in {**_STANDS_FOR, "ROLE": systems or ["[a-z]*"]}.items():
+            words = [
+                word.replace(capitals, value) for word in words for value in (values if capitals in word else ("",))
+            ]
+        self._made = [word.split("/") for word in words]
         self._owner = owner
         self._listed: dict[str, set[str] | None] = {}
 
@@ -321,6 +355,10 @@ class Rules:
                 return True
         return False
 
+    def leads(self, names: tuple[str, ...]) -> bool:
+        """Whether these names are on the way to what we make, or its last folder."""
+        return any(len(names) < len(word) and all(map(fnmatch.fnmatchcase, names, word)) for word in self._made)
+
     def _lists(self, names: tuple[str, ...], depth: int) -> bool:
         """Whether the manifest in the folder of that depth lists a path. Without one, an installation is incomplete."""
         folder = os.path.join(self._owner, *names[:depth])
@@ -333,11 +371,13 @@ class Rules:
 def listed(folder: str) -> set[str] | None:
     """What is ours by the manifest of a folder, with the manifest and the folders on the way; None without a manifest.
 
-    Raises OSError if it cannot be read.
+    Where something else has that name, nothing is ours. Raises OSError if it cannot be read.
     """
     path = os.path.join(folder, MANIFEST)
-    if os.path.islink(path) or not os.path.isfile(path):
+    if not os.path.lexists(path):
         return None
+    if os.path.islink(path) or not os.path.isfile(path):
+        return set()
     known = {MANIFEST}
     with open(path, encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
@@ -354,10 +394,13 @@ class Contents:
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
         self.ours: list[str] = []  # paths that hold nothing else; a folder's mark comes last
         self.foreign: list[str] = []  # by path what is not ours, and why
+        # Manifests of folders that hold something else. They tell what is ours as long as the mark of the owner stays.
+        self.manifests: list[str] = []
+        self.keeps_mark = False
+        self._owner = owner
         self._rules = Rules(owner, mark)
         self._deployment = str(mark["deployment"])
         self._mounts = set(mounts())
-        self._keeps_data = False
 
     def sort(self, path: str, names: tuple[str, ...], rules: Rules | None = None) -> None:
         """Sort a path with all that is in it; ``names`` lead there from the marked folder of the rules."""
@@ -375,32 +418,47 @@ class Contents:
                 self._sort_unknown(path, names, rules)
         except OSError as error:
             self.foreign.append(f"{path} cannot be read: {error.strerror}")
+        except RecursionError:
+            self.foreign.append(f"{path} holds too many folders in each other; remove it yourself")
         if len(self.foreign) == foreign:
             self.ours[ours:] = [path]
 
+    def refuse_mounts_above(self, path: str, owner: str) -> bool:
+        """Whether the path is in a mount inside of the owner, which is then named."""
+        while (path := os.path.dirname(path)).startswith(owner + "/"):
+            if path in self._mounts:
+                self.foreign.append(f"{path} is a mount point, and what is mounted there is not ours; unmount it first")
+                return True
+        return False
+
     def _sort_marked(self, path: str, mark: dict[str, Any], rules: Rules) -> None:
         reason = why_not(path, self._deployment)
+        if not reason and path != self._owner and (original := _original(path, mark)):
+            reason = _copy_of(path, original)
         if not reason and (reason := unexpected(path)):
             # It is still ours: the mark of the folder around it says by which id it can be removed.
-            self._keeps_data = True
+            self.keeps_mark = True
         if reason:
             self.foreign.append(reason)
             return
         self._sort_entries(path, (), rules)
-        if not self._keeps_data:
+        if not self.keeps_mark:
             self.ours.append(os.path.join(path, MARK))
 
     def _sort_entries(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
         if stat.S_ISDIR(os.lstat(path).st_mode):
-            for name in sorted(os.listdir(path)):
-                if names or name != MARK:
+            foreign = len(self.foreign)
+            for name in sorted(os.listdir(path), key=_last):
+                if name == MANIFEST and len(self.foreign) > foreign and (*names, name) in rules:
+                    self.manifests.append(os.path.join(path, name))
+                elif names or name != MARK:
                     self.sort(os.path.join(path, name), (*names, name), rules)
 
     def _sort_unknown(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
         """Data folders of ours may be in one that the user has named."""
-        made = [str(mark.get("made", "")) for mark in self._marks_below(path)]
+        folder = stat.S_ISDIR(os.lstat(path).st_mode)
+        made = [str(mark.get("made", "")) for mark in self._marks_below(path)] if folder else []
         if not any(first and (path + "/").startswith(first + "/") for first in made):
-            folder = stat.S_ISDIR(os.lstat(path).st_mode)
             self.foreign.append(
                 (folder and why_not(path, self._deployment)) or f"{path} was not made by Dohyo; move it away"
             )
@@ -430,23 +488,24 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
     contents.sort(folder, ())
     _accept(contents, foreign)
     made = str(mark.get("made", ""))
+    # Without the mark nothing says what is ours, so the manifests go after it: files of others that one does not list
+    # never count as part of an incomplete installation.
+    paths = contents.ours + ([] if contents.keeps_mark else contents.manifests)
     if not dry and contents.ours != [folder]:
-        for path in contents.ours:
-            _delete(path)
-    elif not dry:
-        # The mark is removed last, so that after an interruption the rest is still ours.
-        for name in sorted(os.listdir(folder), key=lambda name: name == MARK):
-            _delete(os.path.join(folder, name))
+        _delete_all(paths, foreign)
+    elif not dry and _delete_all(
+        [os.path.join(folder, name) for name in sorted(os.listdir(folder), key=_last)], foreign
+    ):
         at = folder
         while made and (at == made or at.startswith(made + "/")):
             try:
                 os.rmdir(at)
             except OSError as error:
-                if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
-                    break
-                raise
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
+                    _report([error], foreign)
+                break
             at = os.path.dirname(at)
-    return contents.ours
+    return paths
 
 
 def remove_inside(
@@ -480,22 +539,40 @@ def remove_inside(
 def remove_path(path: str) -> None:
     """Remove what has this very path, in a folder that carries anybody's mark. Raises like :func:`remove`."""
     if os.path.lexists(path):
-        around = path
-        while around != "/" and not os.path.islink(around):
-            around = os.path.dirname(around)
-            if read_mark(around):
-                _remove_in(around, [path], None)
-                return
+        owner = _owner_of(path)
+        if owner:
+            _remove_in(owner, [path], None)
+            return
         raise NotOursError(f"{path} is in no folder that carries Dohyo's mark; remove it yourself if nothing needs it")
+
+
+def refuse_links(path: str) -> None:
+    """Raise NotOursError for a link at the path, or on the way to it from the folder with a mark that it is in."""
+    around = path
+    while around != "/":
+        around = os.path.dirname(around)
+        if read_mark(around):
+            path_of(around, os.path.relpath(path, around))
+            return
+
+
+def _owner_of(path: str) -> str:
+    """The nearest folder around a path that carries a mark; empty without one, and if a link is on the way."""
+    while path != "/" and not os.path.islink(path):
+        path = os.path.dirname(path)
+        if read_mark(path):
+            return path
+    return ""
 
 
 def _remove_in(owner: str, paths: list[str], foreign: list[str] | None, *, dry: bool = False) -> list[str]:
     contents = Contents(owner, read_mark(owner))
     for path in paths:
-        contents.sort(path, tuple(os.path.relpath(path, owner).split("/")))
+        if not contents.refuse_mounts_above(path, owner):
+            contents.sort(path, tuple(os.path.relpath(path, owner).split("/")))
     _accept(contents, foreign)
-    for path in () if dry else contents.ours:
-        _delete(path)
+    if not dry:
+        _delete_all(contents.ours, foreign)
     return contents.ours
 
 
@@ -545,20 +622,89 @@ def unexpected(folder: str) -> str:
     return ""
 
 
-def links_in(folder: str) -> str:
+def links_in(folder: str, *, deep: bool = True) -> str:
     """Why nothing is written into a folder of ours: what is in it is a link, which would lead elsewhere."""
-    links = [name for name in _names(folder) if os.path.islink(os.path.join(folder, name))] if read_mark(folder) else []
-    if links:
-        return f"{os.path.join(folder, links[0])} is a symbolic link, and links are not followed; remove the link"
+    mark = read_mark(folder)
+    rules = Rules(folder, mark)
+    waiting: list[tuple[str, ...]] = [()] if mark else []
+    for names in waiting:
+        for name in _names(os.path.join(folder, *names)):
+            path = os.path.join(folder, *names, name)
+            if os.path.islink(path) and (not names or rules.leads((*names, name))):
+                return f"{path} is a symbolic link, and links are not followed; remove the link"
+            if deep and os.path.isdir(path) and rules.leads((*names, name)):
+                waiting.append((*names, name))
     return ""
 
 
-def _delete(path: str) -> None:
-    """Remove a file, a link itself, or a folder with all that is in it."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)  # works on file descriptors: a link that is put in its way is not followed
-    else:
-        os.unlink(path)
+def _last(name: str) -> tuple[int, str]:
+    """Sorts names so that what tells our files from others goes last: after an interruption the rest is still ours."""
+    return ((MANIFEST, MARK).index(name) + 1 if name in (MANIFEST, MARK) else 0, name)
+
+
+def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
+    """Remove the paths, the marks among them only if all before are gone; returns whether all are."""
+    failures: list[OSError] = []
+    for path in paths:
+        if failures and os.path.basename(path) in (MARK, MANIFEST):
+            continue
+        try:
+            parent = _opened(os.path.dirname(path))
+        except OSError as error:
+            failures.append(OSError(error.errno, error.strerror, path))
+            continue
+        try:
+            _delete(path, parent, failures)
+        finally:
+            os.close(parent)
+    _report(failures, foreign)
+    return not failures
+
+
+def _report(failures: list[OSError], foreign: list[str] | None) -> None:
+    """Name what could not be removed; raise the first failure without a list for the names."""
+    if failures and foreign is None:
+        raise failures[0]
+    if foreign is not None:
+        foreign += [
+            f"{error.filename} is ours and cannot be removed: {error.strerror}; remove it yourself"
+            for error in failures
+        ]
+
+
+def _opened(folder: str) -> int:
+    """A descriptor of a folder, with no link on the way: one may have been put there since somebody looked."""
+    at = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    for name in filter(None, folder.split("/")):
+        try:
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+        finally:
+            os.close(at)
+        at = below
+    return at
+
+
+def _delete(path: str, parent: int, failures: list[OSError]) -> None:
+    """Remove a file, a link itself, or a folder with all that is in it; ``parent`` is a descriptor of its folder."""
+    name, before = os.path.basename(path), len(failures)
+    try:
+        if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
+            os.unlink(name, dir_fd=parent)
+            return
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            if os.fstat(folder).st_dev != os.fstat(parent).st_dev:
+                raise OSError(errno.EBUSY, "something is mounted there")
+            for below in sorted(os.listdir(folder), key=_last):
+                if len(failures) == before or below not in (MARK, MANIFEST):
+                    _delete(os.path.join(path, below), folder, failures)
+        finally:
+            os.close(folder)
+        if len(failures) == before:
+            os.rmdir(name, dir_fd=parent)
+    except OSError as error:
+        if error.errno != errno.ENOENT:  # Somebody else has removed it.
+            failures.append(OSError(error.errno, error.strerror, path))
 
 
 def mounts() -> list[str]:

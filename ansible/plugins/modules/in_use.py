@@ -8,6 +8,7 @@ Returns ``uses``, all notes of this boot, oldest first; ``own`` is true for the 
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -75,7 +76,9 @@ def main() -> None:
         elif state in ("withdrawn", "free", "ended") and not module.check_mode:
             for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
                 if state == "ended" or path == own or (state == "free" and read(path).get("kept")):
-                    os.unlink(path)
+                    # Anybody may put a folder, or a file that only they can remove, into a folder that all share.
+                    with contextlib.suppress(IsADirectoryError, PermissionError):
+                        os.unlink(path)
     except OSError as error:
         module.fail_json(msg=f"{error.filename}: {error.strerror}")
     found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))

@@ -4,8 +4,8 @@ A folder is ours if it carries our mark (module_utils/ours.py). A folder that is
 another deployment, is refused: the message has its path, what seems to be in it, and the way out. So is the removal of
 a folder that holds something else than what we make in it.
 
-Returns ``problems`` (what is not ours to touch, and why), ``removed`` (what was, or in check mode would be, removed) and
-``deployment`` (whose mark it is).
+Returns ``problems`` (what is not ours to touch, and why), ``removed`` (what was removed, or in check mode would be)
+and ``deployment`` (whose mark it is).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Folders:
         for folder in [*self._folders, *filter(None, [self._home])]:
             self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
             if self._given["state"] != "absent":
-                self.problems += filter(None, [links_in(folder)])
+                self.problems += filter(None, [links_in(folder, deep=self._given["state"] != "checked")])
         if self.problems and self._given["state"] != "checked" and not self._given["leave"]:
             raise NotOursError("; ".join(self.problems))
 

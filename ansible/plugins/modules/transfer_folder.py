@@ -7,7 +7,7 @@ import os
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import MANIFEST, NotOursError, remove_path, unlisted
+from ansible.module_utils.ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
 
 
 def read_manifest(folder: str) -> str:
@@ -46,9 +46,11 @@ def unpack(archive: str, folder: str, digest: str) -> int:
 
     Raises ValueError for damage, and NotOursError where the folder holds a file that the last archive has not brought.
     """
+    refuse_links(folder)
     if foreign := unlisted(folder):
         raise NotOursError("; ".join(foreign))
-    new, old = f"{folder}.new", f"{folder}.old"
+    # By these names nobody keeps a copy of their own.
+    new, old = f"{folder}.dohyo-new", f"{folder}.dohyo-old"
     for leftover in (new, old):
         remove_path(leftover)
     os.makedirs(new)
