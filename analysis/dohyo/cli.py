@@ -85,7 +85,7 @@ def cli() -> None:
 @click.option("--attach-may", "may", metavar="settle", multiple=True, type=click.Choice(["settle"]),
               help="Flush and compact our own tables there.")  # fmt: skip
 @click.option("--target", metavar="N",
-              help="Operations per second that neither load nor runs exceed; attached: records of the load.")  # fmt: skip
+              help="Operations per second that neither load (attached: records of it) nor runs exceed.")  # fmt: skip
 @click.option("--max-data", "max_data", metavar="SIZE", help="Refuse to write more records to attached servers: 10GB.")
 @click.option("--yes", is_flag=True, help="Do not ask before something is written to attached servers.")
 @click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
