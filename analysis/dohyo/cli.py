@@ -7,6 +7,7 @@ compare`, docs/method.md#two-experiments. 130, 143: a signal.
 import json
 import re
 import sys
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -83,7 +84,8 @@ def cli() -> None:
 @click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for them, of mode 0600.")
 @click.option("--attach-may", "may", metavar="settle", multiple=True, type=click.Choice(["settle"]),
               help="Flush and compact our own tables there.")  # fmt: skip
-@click.option("--target", metavar="N", help="Operations per second that neither load nor runs exceed.")
+@click.option("--target", metavar="N",
+              help="Operations per second that neither load (attached: records of it) nor runs exceed.")  # fmt: skip
 @click.option("--max-data", "max_data", metavar="SIZE", help="Refuse to write more records to attached servers: 10GB.")
 @click.option("--yes", is_flag=True, help="Do not ask before something is written to attached servers.")
 @click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
@@ -177,8 +179,10 @@ def run(
             "strict_conditions": "true" if strict else None,
         },
     )
-    changes |= attach.bounded(target, changes)
-    chosen = loading.load(loading.find(name), changes, hosts=hosts, full=full, caches=sizing.caches(chosen_inventory))
+    caches = sizing.caches(chosen_inventory)
+    chosen = attach.loaded(
+        partial(loading.load, loading.find(name), hosts=hosts, full=full, caches=caches), changes, target
+    )
     if fetch_:
         systems.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import attach
 from dohyo.scenario import loading
+from dohyo.scenario.scenario import Scenario
 
 HOSTS = """
 all:
@@ -104,17 +106,46 @@ def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None
     assert (asked["attached"], asked["attached_secrets"], asked["attached_may"]) == ({}, "", [])
 
 
+def bounded(given: dict[str, str]) -> Scenario:
+    """What `--target 500` makes of workloadA."""
+    return attach.loaded(partial(loading.load, loading.find("workloadA")), given, "500")
+
+
+MYSQL = {"attached": '{"mysql-innodb": "db"}', "systems": "mysql-innodb"}
+
+
 def test_what_is_read_back_is_not_bounded() -> None:
-    changes = {
-        "attached": '{"mysql-innodb": "db"}',
-        "systems": "mysql-innodb",
-        "verify": "acknowledged",
-        **attach.bounded("50", {}),
-    }
-    chosen = loading.load(loading.find("workloadA"), changes)
+    chosen = bounded({**MYSQL, "verify": "acknowledged"})
     attach.check(chosen, None, None, {})
     with pytest.raises(BadInputError, match="verify=acknowledged reads back"):
-        attach.check(chosen, "50", None, {})
+        attach.check(chosen, "500", None, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "rate"),
+    [({}, 25), ({"insert.batchsize": "3"}, 166.666666), ({"matrix.insert.batchsize": "1,50"}, 10)],
+)
+def test_a_bound_counts_the_records_of_the_load(given: dict[str, str], rate: float) -> None:
+    chosen = bounded({**MYSQL, **given})
+    attach.check(chosen, "500", None, {})
+    for trial in plan.trials(chosen):
+        assert float(trial.scenario.of("insert")["target"]) == rate
+        assert float(trial.scenario.of("run")["target"]) == 500
+    assert "at most 500 operations and 500 records per second" in " ".join(attach.describe(chosen))
+
+
+def test_the_records_of_runs_in_batches_are_told() -> None:
+    said = " ".join(attach.describe(bounded({**MYSQL, "batchsize": "100"})))
+    assert "at most 500 operations and 50,000 records per second" in said
+
+
+def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
+    assert bounded({"systems": "mysql-innodb"}).of("insert")["target"] == "500"
+
+
+def test_a_rate_of_the_load_counts_by_its_records() -> None:
+    with pytest.raises(BadInputError, match=r"insert has target=26 of 20 records; say --set insert\.target=25$"):
+        attach.check(bounded({**MYSQL, "insert.target": "26"}), "500", None, {})
 
 
 @pytest.mark.parametrize(

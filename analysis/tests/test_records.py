@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from evidence import clients_json, edit_json, trial, write_json
 
 from dohyo.bad_input import BadInputError
@@ -47,6 +48,18 @@ def test_a_value_of_another_type_is_named_and_the_rest_counts(
     (warning,) = warnings
     assert warning.startswith(f"{file}: {said}")
     assert (found.operations, found.records, found.threads, found.inserted) == (7, 8, None, None)
+
+
+def test_what_trial_yml_writes_by_its_defaults_is_read(tmp_path: Path) -> None:
+    defaults = yaml.safe_load((ROOT / "ansible/trial.yml").read_text("utf-8"))[0]["vars"]
+    # An expression of Jinja says what it comes to in a play alone.
+    written = {key: defaults[key] for key in defaults["trial_asked"] if "{{" not in str(defaults[key])}
+    write_json(tmp_path / "trial.json", written)
+    assert records.read(tmp_path / "trial.json", TrialSettings, pytest.fail).search is None
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    edit_json(folder / "trial.json", **{key: value for key, value in written.items() if value in ({}, "", None)})
+    (found,) = summarise(tmp_path).trials
+    assert (found.status, found.reason) == ("ok", None)
 
 
 def test_parts_of_a_list_and_of_an_object_count_alone(tmp_path: Path) -> None:

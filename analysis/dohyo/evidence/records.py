@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin
@@ -60,6 +61,9 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
     except RecursionError:
         why = "it is nested too deeply"
     if isinstance(kind, UnionType):
+        # As trial.yml has a group of settings that is not asked for.
+        if content == {} and NoneType in get_args(kind) and any(map(is_dataclass, get_args(kind))):
+            return None
         kinds = [each for each in get_args(kind) if each not in (NoneType, UnsetType)]
         kind = kinds[0] if len(kinds) == 1 else kind
     inside = f"{place}." if place else ""

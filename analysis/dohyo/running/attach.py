@@ -1,11 +1,12 @@
 """Systems whose servers run already (docs/attach.md): the request, what a run does to them, and the user's consent."""
 
 import json
+import math
 import re
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,7 @@ def check_measured(given: Sequence[str], scenario: Scenario) -> None:
 def check(scenario: Scenario, target: str | None, most: str | None, changes: Mapping[str, str]) -> None:
     """Refuses what a run must not do to servers that are not ours.
 
-    :param target: operations per second that no phase may exceed, as given
+    :param target: operations per second that no phase may exceed, and records of the load, as given
     :param most: bytes of records that may be written, as given
     :param changes: what the command line says of the scenario
     :raises BadInputError: naming what is too much, or cannot be bounded, or nobody would set
@@ -251,7 +252,7 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
 
 
 def _check_rates(point: Scenario, target: str) -> None:
-    """Refuses what would go beyond a rate.
+    """Refuses what would go beyond a rate: of operations, and in the load, which is in batches, of records.
 
     :raises BadInputError: naming it
     """
@@ -263,10 +264,12 @@ def _check_rates(point: Scenario, target: str) -> None:
         )
     for name in (INSERT, *point.phases):
         rate = float(point.of(name)["target"])
-        if not 0 < rate <= float(target):
+        records = point.of(name).number("batchsize") if name == INSERT else 1
+        if not 0 < rate * records <= float(target):
+            each = f" of {records} records" if records > 1 else ""
             raise BadInputError(
-                f"--target {target}: phase {name} has {f'target={rate:g}' if rate else 'none'}; say"
-                f" --set {name}.target={target}"
+                f"--target {target}: phase {name} has {f'target={rate:g}{each}' if rate else 'none'}; say"
+                f" --set {name}.target={_rate(target, records)}"
             )
 
 
@@ -299,9 +302,13 @@ def describe(scenario: Scenario) -> list[str]:
         if None in written
         else size(max(map(float, filter(None, written)), default=0))
     )
-    rates = [float(point.of(name)["target"]) for point in points for name in (INSERT, *point.phases)]
+    phases = [point.of(name) for point in points for name in (INSERT, *point.phases)]
+    rates = [float(phase["target"]) for phase in phases]
+    records = max(rate * phase.number("batchsize") for rate, phase in zip(rates, phases, strict=True))
     rate = (
-        f"at most {max(rates):,.0f} operations per second" if all(rates) else "as many operations as the servers take"
+        f"at most {max(rates):,.0f} operations and {records:,.0f} records per second"
+        if all(rates)
+        else "as many operations as the servers take"
     )
     named = " and ".join(f"{name} at {places}" for name, places in attached.items())
     may = scenario.role_variables.get("attached_may", [])
@@ -334,16 +341,30 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
         raise BadInputError("nothing was started")
 
 
-def bounded(target: str | None, changes: Mapping[str, str]) -> dict[str, str]:
-    """The rate that --target bounds everything by, the load too, as properties.
+def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: str | None) -> Scenario:
+    """A scenario whose runs and load --target bounds: both in operations, the load of attached systems in records.
 
-    :raises BadInputError: if it is no rate
+    :param load: takes properties as `changes`
+    :param changes: what the command line says; rates that it has stay as they are
+    :raises BadInputError: if the target is no rate, or from loading
     """
     if target is None:
-        return {}
+        return load(changes=changes)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", target) or float(target) == 0:
         raise BadInputError(f"--target {target}: must be operations per second, above 0")
-    return {key: target for key in ("target", f"{INSERT}.target") if key not in changes}
+    of_load = f"{INSERT}.target"
+    rates = {"target": target, of_load: target}
+    scenario = load(changes={**rates, **changes})
+    if of_load in changes or not of(scenario):
+        return scenario
+    # One rate for all points of a matrix: that of the largest batches.
+    most = max(trial.scenario.of(INSERT).number("batchsize") for trial in plan.trials(scenario))
+    return load(changes={**rates, of_load: _rate(target, most), **changes}) if most > 1 else scenario
+
+
+def _rate(target: str, records: int) -> str:
+    """The operations per second of so many records each with which a load stays within a target; rounded down."""
+    return f"{math.floor(float(target) * 1e6 / records) / 1e6:.6f}".rstrip("0").rstrip(".")
 
 
 def examine(scenario: Scenario, inventory: Path | None) -> int:

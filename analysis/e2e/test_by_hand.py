@@ -1,0 +1,36 @@
+"""A trial by hand: deploy.yml, trial.yml with the settings that it has by itself, and the table."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from test_run import nothing_stays
+
+from dohyo.places import ANSIBLE
+
+__all__ = ["nothing_stays"]
+
+
+def typed(name: str, *words: str) -> str:
+    """Types a command as the documentation has it; gives what it prints."""
+    program = Path(sys.executable).with_name(name)
+    done = subprocess.run(
+        [program, *words], cwd=ANSIBLE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+        check=False, env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_trial_by_hand_has_valid_numbers(tmp_path: Path) -> None:
+    # What else the machine does must not spoil it, and the evidence of the user's own trials stays.
+    own = (f"trial_dir={tmp_path}/raw/mysql-innodb", "trial_system=mysql-innodb", "trial_max_other_cpu=100%")
+    typed("ansible-playbook", "deploy.yml", "-e", '{"deploy_systems": ["mysql-innodb"]}')
+    said = typed("ansible-playbook", "trial.yml", "-e", " ".join(own))
+    assert f"The results are in {tmp_path}" in said
+    table = typed("dohyo", "tabulate", str(tmp_path))
+    assert "invalid" not in table
+    (trial,) = json.loads(typed("dohyo", "tabulate", str(tmp_path), "--format", "json"))["trials"]
+    assert (trial["status"], trial["reason"]) == ("ok", None)
