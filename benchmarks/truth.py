@@ -7,8 +7,8 @@ says (2 to 15 % from round to round is what real ones do). After each round from
 intervals of all systems. It ends the rounds when half of each is at most ``--precision`` of the mean; after ``--most``
 rounds they end in any case.
 
-The rules differ in the t with which an interval after n rounds is made, m ± t s / √n of the logarithms, for the decision and
-for what is shown in the end:
+The rules differ in the t with which an interval after n rounds is made, m ± t s / √n of the logarithms, for the
+decision and for what is shown in the end:
 
 always LEAST   does not look. Student's t, 95 %: what each other rule must be as honest as
 naive          Student's t, 95 %, at every look (Chow and Robbins 1965, with t). Rounds end when their scatter happens

@@ -33,6 +33,9 @@ run() { "$service" start "$1" "$home/work" out.txt err.txt "${@:2}"; }
 pid_of() { cut -d ' ' -f 1 "$home/run/$1/pid"; }
 gone() { [[ ! -e /proc/$1 ]] || [[ $(sed 's/.*) //; s/ .*//' "/proc/$1/stat") == Z ]]; }
 
+expect 0 '^$' "$service" stop-all 1
+ok 'stop-all where nothing was ever started'
+
 expect 0 '' run one bash -c 'echo started; trap "exit 7" TERM; while :; do sleep 0.05; done'
 expect 0 'one runs as process' "$service" status one
 expect 1 'already runs as process' run one sleep 60
