@@ -122,6 +122,39 @@ def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> Non
     assert count(read(tmp_path / FILE, pytest.fail)) >= 1
 
 
+def lookup_controller(process: "subprocess.Popen[bytes]", machine: str = "") -> str:
+    """A process as the lookup `controller` has it."""
+    here = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
+    start = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return f"{process.pid} {start} {machine or here}"
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_the_sampler_ends_when_nobody_is_left_to_read(tmp_path: Path, is_here: bool) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "run/agent").mkdir(parents=True)
+    sampler = tmp_path / "bin/host-metrics"
+    text = (TOOLS / "host-metrics").read_text()
+    assert "HEARTBEAT = 30.0" in text
+    sampler.write_text(text.replace("HEARTBEAT = 30.0", "HEARTBEAT = 2.0"))
+    process = subprocess.Popen(["sleep", "60"])
+    controller = lookup_controller(process, "" if is_here else "another pid:[1]")
+    if not is_here:
+        (tmp_path / "run/agent/pid").write_text(" ".join(controller.split()[:2]) + "\n")
+    with (tmp_path / FILE).open("wb") as output:
+        sampling = subprocess.Popen([sys.executable, sampler, "9999" if is_here else "2", controller], stdout=output)
+    try:
+        time.sleep(5)
+        assert sampling.poll() is None
+        process.kill()  # and nobody waits for it
+        assert sampling.wait(30) == 0
+        assert count(read(tmp_path / FILE, pytest.fail)) >= 3
+    finally:
+        for each in (process, sampling):
+            each.kill()
+            each.wait(60)
+
+
 def counters(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The line of the host, and its samples."""
     host, *samples = content(path)
