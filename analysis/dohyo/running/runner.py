@@ -54,8 +54,11 @@ from dohyo.tables.files import write
 
 # Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
 STOP_SECONDS = 300.0
-# How the tasks of tasks/collect.yml are called, which come when everything is stopped.
-BRING_HOME = "Bring home "
+# How the tasks begin that come when everything is stopped, and what their failure means.
+LEFT = {
+    "Bring home ": "the servers are stopped, but evidence was left",
+    "Say what is left ": "not all that was made on an attached system could be removed; the numbers stay",
+}
 
 
 @dataclass(frozen=True)
@@ -564,8 +567,10 @@ class _Measurement:
             except Exception as error:
                 failure = self._unexpected(error)
         if failure is not None:
-            stopped = failure.task.startswith(BRING_HOME)
-            what = "the servers are stopped, but evidence was left" if stopped else "the servers could not be stopped"
+            what = next(
+                (said for task, said in LEFT.items() if failure.task.startswith(task)),
+                "the servers could not be stopped",
+            )
             self.progress.say(f"{what}: {failure}", "red")
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
 

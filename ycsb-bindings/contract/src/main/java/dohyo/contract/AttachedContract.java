@@ -64,7 +64,13 @@ public abstract class AttachedContract {
     return folder.resolve("made");
   }
 
-  private Map<String, ?> run(String verb, String... more) throws Exception {
+  /** A file of the test. */
+  protected final Path own(String name) {
+    return folder.resolve(name);
+  }
+
+  /** Runs a verb; {@code more} are names and values of further arguments. */
+  protected final Map<String, ?> run(String verb, String... more) throws Exception {
     Properties arguments = new Properties();
     arguments.putAll(Map.of("place", place, "made", made().toString(), "trial", place.substring("dohyo_".length()),
         "connection", folder.resolve("connection").toString(), "tables", "usertable", "keycolumns", "",

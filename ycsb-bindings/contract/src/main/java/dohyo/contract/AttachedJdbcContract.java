@@ -32,9 +32,15 @@ public abstract class AttachedJdbcContract extends AttachedContract {
   /** A query with a row for everything beside the place, in order. */
   protected abstract String everything();
 
-  private void inside(String statement) throws SQLException {
+  /** Executes a statement in the place. */
+  protected final void inside(String statement) throws SQLException {
     query(new Settings(server.with(Map.of(
         property, "jdbc:%s://%s/%s".formatted(url.getScheme(), url.getAuthority(), place)))), statement);
+  }
+
+  /** The first column of what a statement returns, which is executed beside the place. */
+  protected final List<String> query(String statement) throws SQLException {
+    return query(new Settings(server.properties()), statement);
   }
 
   private List<String> query(Settings settings, String words) throws SQLException {
@@ -61,6 +67,6 @@ public abstract class AttachedJdbcContract extends AttachedContract {
 
   @Override
   protected List<String> others() throws SQLException {
-    return query(new Settings(server.properties()), everything());
+    return query(everything());
   }
 }

@@ -21,6 +21,13 @@ import java.util.stream.Stream;
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** duplicate_database. */
   private static final String EXISTS = "42P04";
+  /** object_in_use. */
+  private static final String IN_USE = "55006";
+  /**
+   * Each waits 5 s for connections to end, and ends workers of autovacuum, which WITH (FORCE) refuses to all but
+   * superusers and members of pg_signal_backend (CountOtherDBBackends, TerminateOtherDBBackends).
+   */
+  private static final int PLAIN_DROPS = 2;
   /** The first version that ends the connections of a database that is dropped. */
   private static final int FORCES = 13;
 
@@ -131,7 +138,17 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
     leave();
     int version = Integer.parseInt(server().value("SELECT current_setting('server_version_num')"));
     boolean forces = version / 10_000 >= FORCES;
-    server().execute("DROP DATABASE " + quoted() + (forces ? " WITH (FORCE)" : ""));
+    for (int tries = PLAIN_DROPS; tries > 0; tries--) {
+      try {
+        server().execute("DROP DATABASE " + quoted());
+        return "";
+      } catch (SQLException e) {
+        if (!IN_USE.equals(e.getSQLState()) || tries == 1 && !forces) {
+          throw e;
+        }
+      }
+    }
+    server().execute("DROP DATABASE " + quoted() + " WITH (FORCE)");
     return "";
   }
 
