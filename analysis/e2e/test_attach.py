@@ -325,3 +325,69 @@ def test_the_command_is_named_that_removes_it_from_a_server_that_died(theirs: Th
     subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
     assert theirs.places == []
     shutil.rmtree(HOME / "attached/mysql")
+
+
+def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run = begin(theirs, out, "--yes", "--duration", "5s")
+    while not (out / "raw/01-mysql-innodb/run-1").is_dir():
+        assert run.poll() is None
+        time.sleep(0.1)
+    # A table of somebody else's in the place: then nothing of it is removed.
+    (place,) = theirs.places
+    for file in (theirs.folder / "data/mysql").glob("help_category.*"):
+        shutil.copy2(file, theirs.folder / "data" / place)
+        if os.geteuid() == 0:
+            shutil.chown(theirs.folder / "data" / place / file.name, "nobody")
+    said = " ".join(run.communicate(timeout=200)[0].split())
+    assert run.returncode == 0, said
+    (trial,) = json.loads((out / "summary.json").read_text())["trials"]
+    assert (trial["status"], trial["reason"]) == ("ok", None)
+    assert "not all that was made on an attached system could be removed; the numbers stay" in said
+    assert "help_category" in said
+    command = re.search(r"Remove it with: (sh \S+/attached/mysql/remove)", said)
+    assert command, said
+    for file in (theirs.folder / "data" / place).glob("help_category.*"):
+        file.unlink()
+    subprocess.run(command[1].split(), check=True, capture_output=True, timeout=60)
+    assert theirs.places == []
+    shutil.rmtree(HOME / "attached/mysql")
+
+
+def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path: Path) -> None:
+    run = begin(theirs, tmp_path / "out", "--yes", "--duration", "5s")
+    while not (tmp_path / "out/raw/01-mysql-innodb/run-1").is_dir():
+        assert run.poll() is None
+        time.sleep(0.1)
+    sampler = Path("/proc") / (HOME / "run/host-metrics/pid").read_text().split()[0]
+    assert sampler.exists()
+    run.kill()
+    run.wait(60)
+    deadline = time.monotonic() + 90
+    while sampler.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    assert (HOME / "run/host-metrics/exit").read_text() == "0\n"
+    assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
+    assert theirs.places == []
+
+
+def test_a_server_that_was_kept_up_is_not_stopped_by_being_attached(tmp_path: Path) -> None:
+    def run(name: str, *options: str) -> tuple[int, str]:
+        command = [str(Path(sys.executable).with_name("dohyo")), "run", "workloadA", *options, *SMALL, *QUIET]
+        done = subprocess.run(
+            [*command, "--out", tmp_path / name],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    try:
+        code, said = run("own", "--systems", "mysql-innodb", "--keep")
+        assert code == 0, said
+        process = Path("/proc") / (HOME / "run/mysql/pid").read_text().split()[0]
+        code, said = run("attached", "--attach", "mysql-innodb=127.0.0.1:1", "--yes")
+        assert (code, "keeps servers up there" in said) == (1, True), said
+        assert process.exists()
+    finally:
+        assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
+    assert not process.exists()

@@ -15,8 +15,11 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import attach
-from dohyo.scenario import loading
+from dohyo.scenario import loading, properties, systems
 from dohyo.scenario.scenario import Scenario
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from dohyo_filters import others  # type: ignore[import-not-found]
 
 HOSTS = """
 all:
@@ -194,6 +197,15 @@ def _secrets(folder: Path, text: str) -> Path:
     return file
 
 
+def test_the_page_names_every_key_of_the_file_with_secrets() -> None:
+    page = (ROOT / "docs/attach.md").read_text("utf-8")
+    bindings = {each for system in systems.all_systems().values() if system.attaches for each in system.bindings}
+    known = {key for key, entry in properties.known().items() if entry.by in bindings}
+    keys = sorted(key for key in known if re.fullmatch(attach._ACCESS, key))
+    assert {"postgresql.user", "postgresql.ca"} <= {*keys}
+    assert [key for key in keys if key not in page] == []
+
+
 def _vault(verb: str, file: Path, password: Path) -> None:
     program = Path(sys.executable).with_name("ansible-vault")
     words: list[str | Path] = [program, verb, "--vault-password-file", password, file]
@@ -248,3 +260,11 @@ def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
     # The other two refuse such a folder in the beginning.
     for name in ("trial.yml", "attached.yml"):
         assert "tasks/ours.yml" in (ANSIBLE / name).read_text("utf-8"), name
+
+
+def test_servers_that_were_kept_up_are_in_the_way_of_attached_ones_alone() -> None:
+    kept = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True}
+    assert others([kept], "0123456789ab") == []
+    (said,) = others([kept], "0123456789ab", attaches=True)
+    assert "keeps servers up there" in said
+    assert "play stop.yml" in said

@@ -410,26 +410,29 @@ def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
     return found
 
 
-def others(notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True) -> list[str]:
+def others(
+    notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False
+) -> list[str]:
     """Who else uses a host, one sentence each, oldest first, from the notes of the module ``in_use``.
 
     A note counts until its process has ended or, if written on another machine, until it is removed or the host boots.
     Of two that were written at the same time the older counts. Servers that this deployment has kept up are its own.
 
     :param exclusive: other deployments count, too
+    :param attaches: nothing may be stopped, so that the servers that this deployment has kept up count, too
     """
     own = next((note["since"] for note in notes if note["own"]), float("inf"))
     rivals = [note for note in notes if not note["own"] and note["since"] <= own]
     return [
         _use(note)
         for note in rivals
-        if (exclusive or note["deployment"] == deployment) and _counts(note, note["deployment"] == deployment)
+        if (exclusive or note["deployment"] == deployment) and _counts(note, note["deployment"] == deployment, attaches)
     ]
 
 
-def _counts(note: dict[str, Any], ours: bool) -> bool:
+def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:
     if note.get("kept"):
-        return not ours
+        return attaches or not ours
     if note.get("machine") == machine():
         return start_of(note["pid"]) == note["start"]
     # This machine in an earlier boot, in which the process has ended.
