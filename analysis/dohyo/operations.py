@@ -33,7 +33,7 @@ def operation(metric: str) -> str | None:
 
 
 def plain_name(tag: str) -> str:
-    """YCSB's name of an operation type that somebody wrote in small letters; any other name as it is."""
+    """Returns YCSB's name of an operation type that a client writes in small letters; any other name as it is."""
     return tag.upper() if tag.upper() in {*_CALLS, READ_MODIFY_WRITE} else tag
 
 

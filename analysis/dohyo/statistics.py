@@ -24,7 +24,7 @@ LATER_LOOK = 0.985
 MOST_MORE = 100
 # Probability with which that many samples are to decide.
 _POWER = 0.9
-# Level of the test for an outlier, and the factor within which a sample is none: that of a steady throughput.
+# Level of the test for an outlier. Samples within the factor, that of a steady throughput, are no outliers.
 _OUTLIER, _NEAR = 0.01, 1.2
 # Of a shorter series a third is too few samples to tell a trend from chance.
 TREND_LEAST = 15
@@ -78,7 +78,7 @@ def total(values: Sequence[Number | None]) -> Number | None:
 
 
 def geometric(samples: Sequence[float]) -> float:
-    """The geometric mean; the arithmetic one if a sample has no logarithm, as 0.
+    """Returns the geometric mean, or the arithmetic one if a sample has no logarithm, as 0.
 
     :raises statistics.StatisticsError: without samples
     """
@@ -89,10 +89,10 @@ def geometric(samples: Sequence[float]) -> float:
 
 
 def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
-    """The mean of the logarithms of independent samples, such as rounds.
+    """Returns the mean of the logarithms of independent samples, such as rounds.
 
-    None for fewer than two samples, and if one of them has none. The samples' own logarithms show an outlier at its
-    full size, which the delta method does not: it takes s / m as their deviation, which never exceeds √n.
+    None for fewer than two samples, and if one of them is not above 0. The samples' own logarithms show an outlier at
+    its full size, which the delta method does not: it takes s / m as their deviation, which never exceeds √n.
     """
     if len(samples) < 2 or min(samples) <= 0:
         return None
@@ -101,10 +101,10 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
 
 
 def outlier(samples: Sequence[float]) -> int | None:
-    """The position of the sample that is no part of the scatter of the others; None if there is none.
+    """Returns the position of the one sample that lies outside the scatter of the others; None without such a sample.
 
     Grubbs's test of the logarithms (Grubbs 1969: Procedures for detecting outlying observations in samples), at a level
-    of `_OUTLIER`. A sample within `_NEAR` of the mean of the others is none, however alike these are.
+    of `_OUTLIER`. A sample within `_NEAR` of the mean of the others is not one, however alike they are.
     """
     if len(samples) < 3 or min(samples) <= 0:
         return None

@@ -19,7 +19,7 @@ from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 _EXACT = 0.001
 # A client adds an interval to its logs each second, and another one when its last operation was answered.
 _INTERVAL_SECONDS = 1.0
-# Logs of so many operations are never the same by chance: nanoseconds by the second, with the ms of each interval.
+# Logs of this many operations never agree by chance: they have nanoseconds by second, and the ms of each interval.
 _TELLING = 100
 
 
@@ -60,7 +60,7 @@ class HistogramLogs:
 
     @property
     def fingerprint(self) -> str | None:
-        """Of their intervals; None of too few operations to tell them from those of another run."""
+        """Returns a digest of their intervals; None if they have too few operations to differ from another run."""
         return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:

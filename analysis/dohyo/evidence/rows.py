@@ -215,7 +215,7 @@ def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
 def interval(
     samples: Sequence[float], confidence: float, least: float, shown: float | None = None
 ) -> tuple[float | None, float | None]:
-    """The interval of the geometric mean of the samples; (None, None) where there is none.
+    """Returns the interval of the geometric mean of the samples; (None, None) without an interval.
 
     :param least: factor by which it reaches at least to either side
     :param shown: a value that is shown beside it, and is always within it: the percentile of all samples together

@@ -1,4 +1,4 @@
-"""Which client wrote a line: logs that collectors, Ansible and containers make of the output of one or several.
+"""Tells which client wrote a line, in logs that collectors, Ansible and containers make of the output of clients.
 
 A client's lines may have something before them (`client-1 | `, `[host1] out: `, a log's time and name), stand below a
 heading of Ansible (`ok: [host1] => {`), or be strings in JSON.
@@ -67,7 +67,7 @@ class Sources:
         return SourcedLine(" ".join(filter(None, [self._heading, *before])), line[begin.start() :])
 
     def _strings(self, line: str) -> list[str] | None:
-        """Returns the lines in the strings of JSON; None for a line that has none of a client."""
+        """Returns the lines in the strings of JSON; None if none of them is of a client."""
         texts = [text for each in _STRING.findall(line) if (text := _unescaped(each)) and _BEGIN.search(text)]
         if not texts:
             return None

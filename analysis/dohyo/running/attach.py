@@ -363,7 +363,7 @@ def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: st
 
 
 def _rate(target: str, records: int) -> str:
-    """The operations per second of so many records each with which a load stays within a target; rounded down."""
+    """Returns the operations per second with which a load stays within a target in records; rounded down."""
     return f"{math.floor(float(target) * 1e6 / records) / 1e6:.6f}".rstrip("0").rstrip(".")
 
 

@@ -127,7 +127,7 @@ def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
     hosts = options.hosts.stated(scenario.values)
     if options.inventory is not None and hosts.count != options.hosts.count:
         raise BadInputError(_other_count(scenario, options))
-    # Of other hosts nothing is asked, which may not exist yet.
+    # Other hosts may not exist yet, so they are not asked.
     if options.inventory is None and "host_count" not in scenario.values:
         scenario = _available(scenario, console)
     sizes = sizing.ask_points(scenario, hosts, options.inventory)

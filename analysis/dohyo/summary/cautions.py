@@ -111,7 +111,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
         return [], []
     if not all(sides):
         which: Literal["before", "after"] = "after" if sides[0] else "before"
-        text = f"The hosts have no canary {which}, so that nobody can tell whether they were the same."
+        text = f"The hosts have no canary {which}, so whether they were the same is not known."
         return [Caution(system, point, which, text, "inconclusive")], []
     found = canary.compare({_FIRST: _usual(sides[0]), _SECOND: _usual(sides[1])})
     if found is None:
