@@ -452,7 +452,7 @@ def on_hosts(
         (on_hosts(1.6, 2000, latency_us=200), "improvement", 0, "37 % slower before the first experiment"),
         # No worse, on a slower host.
         (on_hosts(0.6, 1000), "within", 0, "40 % slower"),
-        (on_hosts(None), "within", 5, "The hosts have no canary after, so that nobody can tell"),
+        (on_hosts(None), "within", 5, "The hosts have no canary after, so whether they were the same is not known"),
         (on_hosts(None, 600), "regression", 3, "The hosts have no canary after"),
         # Other hosts, other machines: that is what is compared.
         (on_hosts(0.6, 600, host="node2"), "regression", 3, "No host has a figure of the canary in both"),
