@@ -56,7 +56,8 @@ MADE = {
         run/hbase-kdc/**  run/hbase-zookeeper/**  run/hbase-namenode/**  run/hbase-datanode/**  run/hbase-master/**
         run/hbase-regionserver/**
         run/agent/**  run/host-metrics/**  run/fault-*/**
-        client/hosts/*/host-metrics.log  client/hosts/*/metrics.jsonl.gz  client/load/*/**  client/*-COUNT/*/**
+        client/hosts/*/host-metrics.log  client/hosts/*/host-metrics.log.COUNT
+        client/hosts/*/metrics.jsonl.gz  client/hosts/*/metrics.jsonl.gz.COUNT  client/load/*/**  client/*-COUNT/*/**
         secret/tls/ca.pem  secret/tls/host.pem  secret/client-*.properties  secret/ROLE/**
     """,
     "data": "**",
