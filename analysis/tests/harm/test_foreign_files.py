@@ -29,7 +29,8 @@ SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if fo
 # A value for each pattern that a folder of MADE has in its path.
 PATTERNS = [
     ("ARCHIVE", "x.tgz"),
-    ("*-COUNT", "run-1"), (".COUNT", ".1"), ("DIGEST", "0123456789abcdef"), ("SHA256", "0a1b" * 16), ("[0-9][0-9]", "17"),
+    ("*-COUNT", "run-1"), (".COUNT", ".1"), ("DIGEST", "0123456789abcdef"), ("SHA256", "0a1b" * 16),
+    ("[0-9][0-9]", "17"),
     ("[0-9]*", "17"),
     ("[0-9]", "8"), ("ROLE", "mysql"), ("*", "x"),
 ]  # fmt: skip
