@@ -30,7 +30,7 @@ SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if fo
 PATTERNS = [
     ("ARCHIVE", "x.tgz"),
     ("*-COUNT", "run-1"), (".COUNT", ".1"), ("DIGEST", "0123456789abcdef"), ("SHA256", "0a1b" * 16),
-    ("[0-9][0-9]", "17"),
+    ("r[0-9][0-9]", "r12"), ("r[0-9]", "r2"), ("[0-9][0-9]", "17"),
     ("[0-9]*", "17"),
     ("[0-9]", "8"), ("ROLE", "mysql"), ("*", "x"),
 ]  # fmt: skip

@@ -54,7 +54,7 @@ MADE = {
         attached/ROLE/connection.properties  attached/ROLE/made  attached/ROLE/remove
         run/secret  run/slice  run/ROLE.properties  run/ROLE-*.properties  run/ROLE/**  run/client/**  run/client-*/**
         run/hbase-kdc/**  run/hbase-zookeeper/**  run/hbase-namenode/**  run/hbase-datanode/**  run/hbase-master/**
-        run/hbase-regionserver/**
+        run/hbase-regionserver/**  run/hbase-regionserver[0-9]/**  run/hbase-regionserver[0-9][0-9]/**
         run/agent/**  run/host-metrics/**  run/fault-*/**
         client/hosts/*/host-metrics.log  client/hosts/*/host-metrics.log.COUNT
         client/hosts/*/metrics.jsonl.gz  client/hosts/*/metrics.jsonl.gz.COUNT  client/load/*/**  client/*-COUNT/*/**
