@@ -87,7 +87,8 @@ def cli() -> None:
 @click.option("--target", metavar="N",
               help="Operations per second that neither load (attached: records of it) nor runs exceed.")  # fmt: skip
 @click.option("--max-data", "max_data", metavar="SIZE", help="Refuse to write more records to attached servers: 10GB.")
-@click.option("--yes", is_flag=True, help="Do not ask before something is written to attached servers.")
+@click.option("--yes", is_flag=True,
+              help="Do not ask before attached servers are written to, or a busy machine is measured.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
@@ -161,7 +162,7 @@ def run(
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
         attach.agree(reopen(experiment)[0].scenario, agreed=yes)
         output.make_last()
-        return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details)
+        return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details, agreed=yes)
     if name is None:
         raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
     _check_is_no_option(name)
@@ -203,6 +204,7 @@ def run(
         out=Path(out).absolute() if out else None,
         open_report=open_,
         details=details,
+        agreed=yes,
     )
     if doctor_:
         if plan_:

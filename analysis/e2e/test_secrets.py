@@ -78,7 +78,7 @@ def trial_of(tmp_path: Path, variables: dict[str, object]) -> tuple[list[Path], 
     given = {**variables, "trial_dir": str(tmp_path / "raw"), "deploy_systems": [variables["trial_system"]]}
     try:
         for playbook in ("deploy.yml", "trial.yml"):
-            assert play(playbook, None, tmp_path, variables=given, check=lambda: None, timeout=300) is None
+            assert play(playbook, None, tmp_path, variables=given, check=lambda: None, timeout=600) is None
     finally:
         over.set()
         watcher.join()

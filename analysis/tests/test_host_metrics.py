@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import DATA, clients_json, edit_json, trial, write_json
+from evidence import DATA, clients_json, edit_json, on_screen, trial, write_json
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -34,6 +34,9 @@ from dohyo.summary.asked import asked as asked_of
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
+from dohyo_filters import others  # type: ignore[import-not-found]
 
 TOOLS = ANSIBLE / "roles/service/files"
 # 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.
@@ -616,6 +619,19 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
     by_second = [float(line["other_cpu"]) for line in lines if not line["device"]]
     assert by_second == [pytest.approx(other, abs=0.01)] * len(by_second)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.31])
+def test_who_is_known_to_be_at_work_on_the_hosts_is_named_with_what_others_took(tmp_path: Path, share: float) -> None:
+    folder = measured(tmp_path)
+    note = {"deployment": "0123456789ab", "since": 1.0, "pid": 1, "start": 1, "own": False, "kept": True, "user": "ann"}
+    (known,) = others([note], "000000000000")
+    edit_json(folder / "conditions.json", notes=[known.partition("; wait")[0], "another note"])
+    worked(folder / "hosts/node1" / FILE, share)
+    summary = summarise(tmp_path)
+    text = " ".join(on_screen(summary).split())
+    assert "ann keeps servers up there since 1970" in text
+    assert "another note" not in text
 
 
 @pytest.mark.parametrize(("attached", "status"), [("10.0.0.1", "ok"), (None, "invalid")])

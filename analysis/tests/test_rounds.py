@@ -11,7 +11,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -43,7 +43,7 @@ from dohyo.summary.trust import judged
 
 SMALL = (
     "recordcount=10000\nduration=3\nthreadcount=2\nwarmuptime=1\nsystems=cassandra,hbase\n"
-    "readproportion=1\nupdateproportion=0\n"
+    "readproportion=1\nupdateproportion=0\nmax.other.cpu=100%\n"
 )
 STEADY, UNSTEADY = [1000, 1001, 1002, 1001, 1000], [1000, 1400, 700, 1200, 900]
 Rates = dict[str, list[int]]
@@ -64,13 +64,16 @@ class Signals(NoSignals):
 class Played:
     """Plays trials: each leaves the system's next rate, or fails where that is 0."""
 
-    def __init__(self, rates: Rates, signals: Signals, seconds: float = 0.0) -> None:
+    def __init__(
+        self, rates: Rates, signals: Signals, seconds: float = 0.0, saturated: Mapping[str, float] | None = None
+    ) -> None:
         self.trials: list[str] = []
         self.stops = 0
         self.kept: list[str] = []
         self.clock = 0.0
         self._rates = {system: itertools.cycle(of) for system, of in rates.items()}
         self._signals, self._seconds = signals, seconds
+        self._saturated = saturated or {}  # by system: share of a processor that a thread of the client uses
 
     def __call__(self, name: str, _: Path | None, log: Path, **options: Any) -> Failure | None:
         if name == "stop.yml":
@@ -87,6 +90,7 @@ class Played:
         if not rate:
             return Failure("out of memory", log)
         folder = Path(asked["trial_dir"])
+        (folder / "ansible.log").touch()  # that it was begun
         conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
         write_json(folder / "conditions.json", conditions)
         run_of(DATA / "dohyo/load", folder / "load/node1")
@@ -97,6 +101,8 @@ class Played:
             reads(client, [min(rate, round(target) or rate)] * int(phase["duration"] or 3))
             batch = int(phase["properties"].get("batchsize", 1))
             edit_json(client / "client.json", target=target, threads=phase["threads"], batchsize=batch)
+            if share := self._saturated.get(asked["trial_system"]):
+                edit_json(client / "client.json", busiest_thread_share=share, busiest_thread="io-1")
         return None
 
 
@@ -126,10 +132,11 @@ def measured(
     before: str = "",
     seconds: float = 0.0,
     keep: bool = False,
+    saturated: Mapping[str, float] | None = None,
 ) -> tuple[experiment.Experiment, Played, str, int]:
     """Carries out an experiment; returns it, what was played, what was printed, and the exit code."""
     signals = Signals(before)
-    play = Played(rates, signals, seconds)
+    play = Played(rates, signals, seconds, saturated)
     chosen = loaded(folder, text)
     made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
     said = io.StringIO()
@@ -239,6 +246,32 @@ def test_without_any_valid_round_there_is_no_end_but_no_more_either(
 ) -> None:
     made, play, _, code = measured(tmp_path, monkeypatch, "rounds=2\nprecision=5%\n", {"cassandra": [0], "hbase": [0]})
     assert (len(play.trials), code, made.has_ended) == (4, 1, False)
+
+
+def test_a_first_round_that_is_invalid_for_one_reason_is_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = {"cassandra": STEADY, "hbase": STEADY}
+    made, play, said, code = measured(
+        tmp_path, monkeypatch, "rounds=3\n", rates, saturated={"cassandra": 0.95, "hbase": 0.97}
+    )
+    assert (play.trials, play.stops, code) == (["01-cassandra", "02-hbase"], 1, 1)
+    said = " ".join(said.split())
+    assert "no further round is begun: the whole first round is invalid for one reason: run-1 on node1: the" in said
+    assert "io-1 used 95% of a processor" in said
+    assert "to repeat only what did not finish: ./run.sh --resume" in said
+    assert [made.state(trial) for trial in made.trials] == ["invalid"] * 2 + ["interrupted"] * 4
+    again, code = resumed(made, monkeypatch, rates)
+    assert (len(again.trials), code) == (6, 0)
+
+
+def test_a_first_round_that_is_invalid_for_one_system_alone_is_not_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = {"cassandra": STEADY, "hbase": STEADY}
+    _, play, said, _ = measured(tmp_path, monkeypatch, "rounds=2\n", rates, saturated={"hbase": 0.97})
+    assert len(play.trials) == 4
+    assert "no further round" not in said
 
 
 def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates: Rates) -> tuple[Played, int]:

@@ -192,6 +192,15 @@ def test_of_too_many_points_those_with_another_winner_and_close_ones_are_shown()
     assert "of the second" in lines[2]
 
 
+def test_why_there_are_no_numbers_may_take_three_lines() -> None:
+    why = "run-1: other processes used 45% of the processors of localhost; up to 25% are allowed; ann keeps servers up"
+    text = on_screen(of(failed("cassandra", why), failed("hbase", "because " * 60)))
+    assert why in " ".join(text.split())
+    lines = [line for line in text.splitlines() if "because" in line]
+    assert len(lines) == 3
+    assert lines[-1].endswith("\N{HORIZONTAL ELLIPSIS}")
+
+
 def test_reasons_stand_in_one_line_each_and_the_files_have_them_whole() -> None:
     lines = table_of(on_screen(SCENARIOS["failures"]))
     assert [line[:20] for line in lines if line.startswith("–")] == [

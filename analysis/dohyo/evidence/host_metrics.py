@@ -320,7 +320,7 @@ class HostMetrics:
                     self._uses += [self._use(host, samples, phase) for phase in phases]
                     if samples.boot is not None:
                         boots[host] = samples.boot
-                        self.taken += [_taken(samples, host, window) for window in windows]
+                        self.taken += [taken(samples, host, window) for window in windows]
                         self.untold += [] if samples.sees_all else [host]
                 else:
                     warn(f"{path}: there are no samples of this host")
@@ -441,7 +441,8 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
     return found
 
 
-def _taken(samples: Samples, host: str, window: Window) -> Taken:
+def taken(samples: Samples, host: str, window: Window) -> Taken:
+    """What somebody else took of a host's processors in a window."""
     lines, _, weight = _inside(samples, host, window, window.begin)
     of_host = samples.device[lines] == None  # noqa: E711 - of each line
     lines, weight = lines[of_host], weight[of_host]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from dohyo.figures import percent, point_name
 from dohyo.planning.plan import PlannedTrial
 from dohyo.running.experiment import Experiment
@@ -40,6 +43,18 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
         experiment.update(rounds_ended=ended)
         return []
     return following
+
+
+def common_cause(trials: Sequence[Trial]) -> str | None:
+    """The first trial's reason, where a run of each of the trials is invalid for the same one; else None.
+
+    Reasons are the same if only their figures differ.
+    """
+    reasons = [re.sub(r" \(and [0-9]+ more\)$", "", trial.reason or "") for trial in trials]
+    if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", each) for each in reasons}) != 1:
+        return None
+    # Without the name of a run it may be of a trial that has left nothing.
+    return reasons[0] if re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0]) else None
 
 
 def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:

@@ -27,7 +27,7 @@ from dohyo.planning import plan, sizing
 from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
-from dohyo.running import rounds
+from dohyo.running import neighbours, rounds
 from dohyo.running.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
     Experiment,
@@ -71,6 +71,7 @@ class Options:
     :ivar hosts: what is known of the database hosts
     :ivar open_report: write the page with charts in the end, and open it
     :ivar details: print the details before the screen
+    :ivar agreed: do not ask whether a busy machine is measured
     """
 
     inventory: Path | None = None
@@ -80,6 +81,7 @@ class Options:
     hosts: Hosts = field(default_factory=here)
     open_report: bool = False
     details: bool = False
+    agreed: bool = False
 
 
 def run(scenario: Scenario, options: Options, console: Console) -> int:
@@ -98,6 +100,8 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
             check_disk(folder, FREE_BYTES_FOR_EVIDENCE, "the evidence")
             signals = Signals()
             _check_size(scenario, options, signals)
+            if options.inventory is None:
+                neighbours.agree(scenario, agreed=options.agreed)
             build_client(signals)
         except BaseException:
             # Nothing was started, so nothing may be left.
@@ -185,6 +189,7 @@ def resume(
     *,
     open_report: bool = False,
     details: bool = False,
+    agreed: bool = False,
 ) -> int:
     """Repeats the trials of an experiment that are not done, and returns the exit code.
 
@@ -206,6 +211,8 @@ def resume(
         if not todo:
             console.print(Text(f"all trials of {name} are done"))
         else:
+            if inventory is None:
+                neighbours.agree(experiment.scenario, agreed=agreed)
             build_client(signals)
         asked_for = experiment.facts.named
         options = Options(inventory, keep, asked_for, open_report=open_report, details=details)
@@ -250,6 +257,8 @@ class _Measurement:
         self.began: float | None = None
         # The last trial, if its servers stay up.
         self.kept: PlannedTrial | None = None
+        # Why no further trial is begun; empty as long as they are.
+        self.stopped = ""
         # Why nothing more can be measured: a file could not be written.
         self.unwritten = ""
         self.loads = shared_loads(experiment.possible, experiment.folder, inventory_state(options.inventory))
@@ -358,6 +367,8 @@ class _Measurement:
                     left_by, self.kept = self.kept.label, None
             elif ready[number].round > trial.round:
                 self._after_round(trial.round, is_last=False)
+                if self.stopped:
+                    break
 
     def _after_round(self, number: int, *, is_last: bool) -> list[PlannedTrial]:
         """Shows what is known after that round, where another one follows.
@@ -378,7 +389,12 @@ class _Measurement:
                 self.todo += further
             for trial in further:
                 self._write_variables(trial, keep=False)
-            if further or not is_last:
+            if number == 1 and not is_last and (cause := rounds.common_cause(summary.trials)):
+                self.stopped = "the whole first round is invalid for one reason"
+                self.progress.say(f"no further round is begun: {self.stopped}: {cause}", "red")
+                for trial in self._in_state("pending"):
+                    self._mark(trial, "interrupted", f"not begun: {self.stopped}")
+            elif further or not is_last:
                 said = rounds.heading(experiment.scenario, number, summary)
                 self.progress.table(partial(screen.ranking, summary), said)
         except Exception as error:

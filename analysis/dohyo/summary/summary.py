@@ -427,6 +427,7 @@ class _Evidence:
             self._warn(f"{self.folder}/{problem}")
         facts = _attested(self._read("conditions.json", records.ReadBack))
         self._attached = facts.attached is not None
+        self._at_work = validity.at_work(facts.notes)
         hosts = canary.read(self._read("canary.json", records.CanaryFile))
         self.phases = phases = self._phases(self._folders())
         clients = self._clients(phases)
@@ -693,7 +694,7 @@ class _Evidence:
         """Whether somebody else took too much of a host's processors."""
         limit = validity.most_taken(self._settings.max_other_cpu, strict=self._settings.strict)
         return [
-            f"{phase.name}: {why}"
+            f"{phase.name}: {'; '.join([why, *self._at_work])}"
             for each in taken
             if (each.phase, each.run) == (phase.kind, phase.number)
             # Servers that are not ours are others on their hosts, and what is measured.

@@ -35,6 +35,7 @@ from dohyo.summary.precision import words
 from dohyo.summary.ranking import UNITS, contests, decisive, distance, phases_of, rounds_of
 from dohyo.summary.results import Conditions, Pair, Summary, Trial, without_interval
 from dohyo.summary.rounds import differing
+from dohyo.summary.validity import at_work
 
 Mark = Literal["solid", "caution", "do not use"]
 # With two rounds the interval of a mean has t = 12.7, with three 4.3.
@@ -547,7 +548,8 @@ def _taken(summary: Summary) -> Iterator[Reason]:
             when = f" in round {trial.round}" if trial.round else ""
             others = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # a run and a host
             more = f" (at least {100 * NOTED:.0f} % in {others})" if len(noted) > 1 else ""
-            said = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}."
+            known = "".join(f"; {note}" for note in at_work(trial.notes))
+            said = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}{known}."
             yield Reason(said, f"{who[:1].lower()}{who[1:]} processors")
 
 

@@ -7,6 +7,7 @@ docs/method.md#when-a-run-is-invalid is written from it, by `dohyo checks`.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -251,6 +252,11 @@ def taken(of: Taken, limit: float) -> list[str]:
         for who, share in both
         if of.alone and share is not None and share > limit
     ]
+
+
+def at_work(notes: Sequence[str]) -> list[str]:
+    """A trial's notes that name who else was at work on its hosts; Ansible's filter `others` writes them."""
+    return [note for note in notes if re.search(" (keeps servers up|is at work) there since ", note)]
 
 
 def compacting(pending: Mapping[str, float]) -> str | None:

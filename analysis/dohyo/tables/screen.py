@@ -11,6 +11,7 @@ import shlex
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 
 from rich.console import Console
 from rich.table import Table
@@ -32,7 +33,7 @@ from dohyo.tables.verdict import verdict
 MOST_LINES = 25
 MOST_COLUMNS = 100
 MOST_REASONS = 5
-_MOST_BAD = 4
+_MOST_BAD, _MOST_LINES_OF_A_REASON = 4, 3
 _LONGEST_NAME, _LONGEST_POINT = 28, 48
 _STYLES: dict[Mark, str] = {"solid": "bold green", "caution": "bold yellow", "do not use": "bold red"}
 _SIGN, _TIMES, _ELLIPSIS = "\N{PLUS-MINUS SIGN}", "\N{MULTIPLICATION SIGN}", "\N{HORIZONTAL ELLIPSIS}"
@@ -153,7 +154,8 @@ def _print(console: Console, text: Text, width: int) -> None:
 
 def _print_table(summary: Summary, console: Console, width: int) -> None:
     sections = _sections(summary)
-    bad, skipped = _without_numbers(summary, sections), _skipped(summary)
+    bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
+    skipped = _skipped(summary)
     # Beside the rows: the facts, three lines of heads, what was left out.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     places = [place for section in sections for place in section.places]
@@ -173,7 +175,7 @@ def _print_table(summary: Summary, console: Console, width: int) -> None:
         said = f"{hidden} more {'line is' if hidden == 1 else 'lines are'} in summary.md"
         console.print(Text(said, style="dim"), soft_wrap=True)
     for line in bad:
-        console.print(Text(_cut(line, width), style="red"), soft_wrap=True)
+        console.print(Text(line, style="red"), soft_wrap=True)
     for line in skipped:
         console.print(Text(_cut(line, width)), soft_wrap=True)
 
@@ -517,6 +519,13 @@ def _hosts(summary: Summary, trials: Sequence[Trial]) -> str:
     cpus = {use.cpus for trial in trials for use in trial.hosts if use.cpus}
     cores = f", {min(cpus)} cores" if len(cpus) == 1 else ""
     return f"{count} host{'' if count == 1 else 's'}{cores}{' each' if cores and count > 1 else ''}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """As many lines as a reason may take, the further ones indented."""
+    lines = wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+    kept = lines[:_MOST_LINES_OF_A_REASON]
+    return [*kept[:-1], _cut(f"{kept[-1]} \N{HORIZONTAL ELLIPSIS}", width)] if len(kept) < len(lines) else kept
 
 
 def _cut(text: str, width: int) -> str:

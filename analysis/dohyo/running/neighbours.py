@@ -1,0 +1,104 @@
+"""Who else uses this machine's processors before the first trial: more than the limit would make every run invalid."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from dohyo.bad_input import BadInputError
+from dohyo.evidence import host_metrics
+from dohyo.evidence.host_metrics import Taken
+from dohyo.evidence.servers import Window
+from dohyo.places import ANSIBLE
+from dohyo.scenario.scenario import Scenario
+from dohyo.summary import validity
+from dohyo.terminal import say
+
+SAMPLER = ANSIBLE / "roles/service/files/host-metrics"
+# Three samples of the sampler: two seconds between the first and the last.
+LOOK_SECONDS = 2.2
+# Processes are named from this share of all processors on, the busiest first, up to so many.
+_NAMED, _MOST_NAMED = 0.05, 3
+
+
+@dataclass(frozen=True)
+class Busy:
+    """A process that used this machine's processors.
+
+    :ivar share: of all processors, while it was looked at
+    """
+
+    pid: int
+    name: str
+    user: str
+    share: float
+
+
+def agree(scenario: Scenario, *, agreed: bool) -> None:
+    """Says who uses this machine's processors beyond the scenario's limit, and asks where a person can answer.
+
+    :param agreed: do not ask
+    :raises BadInputError: if the answer is no
+    """
+    limit = validity.most_taken(scenario.values.get("max.other.cpu"), strict=scenario["strict_conditions"] == "true")
+    if limit >= 1 or not (reasons := validity.taken((found := look())[0], limit)):
+        return
+    for reason in reasons:
+        say(f"before the start {reason}", err=True)
+    for each in found[1]:
+        say(f"  {each.name} (process {each.pid} of {each.user}) used {each.share:.0%}", err=True)
+    if not agreed and sys.stdin.isatty():
+        if not click.confirm("A run that is disturbed like this is invalid. Measure all the same?", err=True):
+            raise BadInputError("nothing was started; end what uses the processors, or raise --set max.other.cpu=50%")
+    else:
+        say("  a run that is disturbed like this is invalid; end them, or raise --set max.other.cpu=50%", err=True)
+
+
+def look(seconds: float = LOOK_SECONDS) -> tuple[Taken, list[Busy]]:
+    """What others use of this machine's processors, and the busiest of their processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / host_metrics.FILE
+        with file.open("wb") as output, subprocess.Popen([sys.executable, SAMPLER], stdout=output) as sampler:
+            before, began = _ticks(), time.time()
+            time.sleep(seconds)
+            after, ended = _ticks(), time.time()
+            sampler.terminate()
+        samples = host_metrics.read(file, lambda _: None)
+    capacity = (ended - began) * os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1)
+    grown = {process: (ticks - before.get(process, 0)) / capacity for process, ticks in after.items()}
+    busiest = sorted((share, pid) for (pid, _), share in grown.items() if share >= _NAMED and pid != sampler.pid)
+    named = [_named(pid, share) for share, pid in reversed(busiest[-_MOST_NAMED:])]
+    taken = host_metrics.taken(samples, "localhost", Window("", None, began, began, ended, {}))
+    return taken, [each for each in named if each]
+
+
+def _ticks() -> dict[tuple[int, str], int]:
+    """By process, its number and start time: ticks of the processors that it has used, as proc(5) has them."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            found[int(folder.name), fields[19]] = int(fields[11]) + int(fields[12])
+    return found
+
+
+def _named(pid: int, share: float) -> Busy | None:
+    """The process; None where it has ended."""
+    with suppress(OSError):
+        name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+        uid = Path(f"/proc/{pid}").stat().st_uid
+        try:
+            user = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            user = str(uid)
+        return Busy(pid, name, user, share)
+    return None

@@ -1,0 +1,75 @@
+"""Who else uses this machine before the first trial: real processes that do nothing but compute."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from dohyo.bad_input import BadInputError
+from dohyo.running import neighbours
+from dohyo.scenario import loading
+
+BUSY = "while True: pass"
+
+
+@pytest.fixture
+def busy() -> Iterator[list[int]]:
+    """A process for each processor, in sessions of their own: what this one starts is its own work."""
+    script = f"import os, sys\nif os.fork(): sys.exit()\nprint(os.getpid(), flush=True)\n{BUSY}"
+    started = []
+    for _ in range(os.cpu_count() or 1):
+        with subprocess.Popen(
+            [sys.executable, "-c", script], start_new_session=True, stdout=subprocess.PIPE, text=True
+        ) as parent:
+            assert parent.stdout is not None
+            started.append(int(parent.stdout.readline()))
+    yield started
+    for pid in started:
+        os.kill(pid, 9)
+
+
+def test_what_others_use_is_known_by_process(busy: list[int]) -> None:
+    taken, named = neighbours.look()
+    assert taken.other is not None
+    # Others may use what these would have.
+    assert taken.other > 0.3
+    assert taken.stolen is not None
+    assert 1 <= len(named) <= 3
+    assert {each.pid for each in named} & set(busy)
+    assert all(0.05 <= each.share <= 1 for each in named)
+
+
+@pytest.mark.parametrize("settings", [{"max.other.cpu": "10%"}, {"strict_conditions": "true"}])
+def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
+    settings: dict[str, str], busy: list[int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    neighbours.agree(loading.load(loading.find("workloadA"), settings), agreed=False)
+    said = capfd.readouterr().err
+    assert "before the start other processes used " in said
+    assert any(f"(process {pid} of " in said for pid in busy)
+    assert "raise --set max.other.cpu=50%" in said
+
+
+def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert busy
+    scenario = loading.load(loading.find("workloadA"), {"max.other.cpu": "10%"})
+    terminal, stdin = os.openpty()
+    with open(stdin, encoding="utf-8") as answers:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdin", answers)
+        os.write(terminal, b"n\ny\n")
+        with pytest.raises(BadInputError, match="nothing was started; end what uses the processors"):
+            neighbours.agree(scenario, agreed=False)
+        neighbours.agree(scenario, agreed=False)
+        # Nothing is left to read: --yes asks nothing.
+        neighbours.agree(scenario, agreed=True)
+    os.close(terminal)
+
+
+def test_where_everything_is_allowed_nothing_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(neighbours, "look")
+    neighbours.agree(loading.load(loading.find("workloadA"), {"max.other.cpu": "100%"}), agreed=False)
+    assert capfd.readouterr() == ("", "")
