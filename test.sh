@@ -276,6 +276,10 @@ if [[ ${1:-} == --twice ]]; then
     twice=true
     shift
 fi
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+    exit
+fi
 if [[ ${1:-} == --minutes ]]; then
     if ! [[ ${2:-} =~ ^[1-9][0-9]{0,4}$ ]]; then
         printf 'ERROR: --minutes %s: must be a whole number from 1\n' "${2:-}" >&2

@@ -18,5 +18,5 @@ def unknown(kind: str, name: str, valid: Iterable[str], way_out: str) -> BadInpu
     by_lower_case = {each.lower(): each for each in valid}
     # A cutoff below difflib's 0.6: people also give a fragment or another project's spelling.
     nearest = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.4)
-    hint = f"did you mean {by_lower_case[nearest[0]]}? " if nearest else ""
-    return BadInputError(f"unknown {kind} '{name}': {hint}({way_out})")
+    hint = f": did you mean {by_lower_case[nearest[0]]}?" if nearest else ""
+    return BadInputError(f"unknown {kind} '{name}'{hint} ({way_out})")

@@ -56,6 +56,15 @@ def test_an_inventory_says_what_it_must_in_the_right_type(tmp_path: Path, variab
 
 
 @pytest.mark.parametrize(
+    ("places", "port"),
+    [("mysql-innodb=db:99999", "99999"), ("cassandra=a:1,b:0", "0"), ("cassandra=[::1]:70000", "70000")],
+)
+def test_a_port_that_cannot_be_is_refused(places: str, port: str) -> None:
+    with pytest.raises(BadInputError, match=f"the port {port} must be a number from 1 to 65535"):
+        attach.overrides([places], None, [], None)
+
+
+@pytest.mark.parametrize(
     "places",
     [
         "mysql-innodb=db:3306/theirs",

@@ -25,6 +25,14 @@ def experiments() -> set[str]:
     return set(os.listdir(RESULTS)) - {".lock"} if RESULTS.exists() else set()  # noqa: PTH208
 
 
+def test_output_that_nobody_reads_to_its_end_and_one_that_has_no_room() -> None:
+    program = ROOT / ".venv/bin/dohyo"
+    command = f"'{program}' properties | true; echo ${{PIPESTATUS[0]}}; '{program}' properties > /dev/full; echo $?"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["141", "1"]
+    assert result.stderr == "ERROR: the output cannot be written: No space left on device\n"
+
+
 def test_help_names_every_option() -> None:
     result = run_sh("--help")
     assert result.returncode == 0

@@ -973,7 +973,7 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
     (tmp_path / "mine/letter.txt").touch()
     with pytest.raises(BadInputError, match="mine contains something that dohyo did not write"):
         site.write(site.experiments(tmp_path / "results"), tmp_path / "mine", pytest.fail)
-    with pytest.raises(BadInputError, match="there are no experiments"):
+    with pytest.raises(BadInputError, match="no experiment was found; name their folder with --results"):
         site.write([], tmp_path / "new", pytest.fail)
 
 
@@ -982,6 +982,21 @@ def test_the_command_writes_the_page_of_a_folder(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["report", str(tmp_path)], standalone_mode=False)
     assert (result.exception, result.output) == (None, f"{tmp_path}/report.html\n")
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
+def test_a_page_replaces_nothing_but_a_page(tmp_path: Path) -> None:
+    two_systems(tmp_path / "here")
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "notes.txt")
+    for name in ("notes.txt", "link"):
+        arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / name)]
+        result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+        assert "is no page of dohyo's and is not replaced; name another file" in str(result.exception)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    for _ in range(2):
+        arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / "page.html")]
+        assert CliRunner().invoke(cli, arguments, standalone_mode=False).exception is None
 
 
 def test_what_is_no_experiment_is_bad_input(tmp_path: Path) -> None:

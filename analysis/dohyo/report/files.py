@@ -13,6 +13,9 @@ from dohyo.report.page import Report
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import is_experiment
 
+# Bytes of a page in which its title ends: the verdict and the name of a scenario stand before that.
+_LONGEST_HEAD = 64 * 1024
+
 
 def write(experiment: Path, known: tuple[Summary, Measured] | None = None, *, figures: bool = False) -> list[Path]:
     """Writes report.html and, if asked for, the folder `figures` into an experiment's folder; returns the paths.
@@ -39,6 +42,8 @@ def place(folder: Path, out: Path | None) -> Path:
     path = out or (folder if folder.is_dir() else folder.parent) / page.FILE
     if path.is_dir():
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / page.FILE}")
+    if os.path.lexists(path) and not _is_page(path):
+        raise BadInputError(f"{path} is no page of dohyo's and is not replaced; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
     # A link that came with an experiment leads out of it; elsewhere links are the user's own.
@@ -48,6 +53,14 @@ def place(folder: Path, out: Path | None) -> Path:
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise BadInputError(f"no rights to write the report into {path.parent}; --out FILE names another place")
     return path
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file is a page of ours, by its title."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b" Dohyo</title>" in file.read(_LONGEST_HEAD)
 
 
 def open_in_browser(path: Path) -> bool:

@@ -55,7 +55,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
     :raises BadInputError: if there is no experiment, or the folder, or one in it, contains something that is not ours
     """
     if not chosen:
-        raise BadInputError("there are no experiments to show; ./run.sh workloadA makes one")
+        raise BadInputError("no experiment was found; name their folder with --results DIR, or measure one")
     site = Path(os.path.realpath(site))
     for folder in (site, *(site / each.name for each in chosen)):
         owned.refuse_foreign(folder)

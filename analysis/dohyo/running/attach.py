@@ -33,6 +33,7 @@ _ACCESS = (
 )
 # Addresses with ports and, where a system has it, what stands behind a slash or a colon; no blank, no shell character.
 _HOST = r"([0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+_LAST_PORT = 65535
 _HOSTS = rf"{_HOST}(,{_HOST})*"
 # By the folder of a system. A URL of JDBC has one host: of several, the driver would choose another one to look for the
 # place, and to remove it, than the one that has it. A path behind it would name the clients' database.
@@ -119,6 +120,9 @@ def _check_places(name: str, places: Any) -> None:
     form = _PLACES.get(systems.all_systems()[name].role, _HOSTS)
     if not isinstance(places, str) or not re.fullmatch(form, places):
         raise BadInputError(f"attached {name}={places}: must be hosts, as docs/attach.md has them for each system")
+    for port in re.findall(r"(?:\]|[0-9A-Za-z]):([0-9]+)(?=[,/:]|$)", re.sub(r"\[.*?\]", "]", places)):
+        if not 1 <= int(port) <= _LAST_PORT:
+            raise BadInputError(f"attached {name}={places}: the port {port} must be a number from 1 to {_LAST_PORT}")
 
 
 def check_secrets(file: Path, names: Sequence[str]) -> None:
@@ -130,7 +134,8 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         about = file.stat()
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"--attach-secrets {file}: {getattr(error, 'strerror', '') or 'is no text'}") from None
+        why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is no text"
+        raise BadInputError(f"--attach-secrets {file}: {why}; docs/attach.md has an example of such a file") from None
     if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
         raise BadInputError(f"--attach-secrets {file}: must be a file that nobody else may read; type chmod 600 {file}")
     if text.startswith("$ANSIBLE_VAULT;"):

@@ -189,6 +189,8 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
         if not os.access(folder, os.W_OK):
             raise BadInputError(f"the folder {folder} cannot be written to; --out DIR chooses another place")
     except OSError as error:
+        if isinstance(error, FileExistsError):
+            raise BadInputError(f"{folder} is a file; --out DIR takes a folder that is new or empty") from error
         raise BadInputError(f"cannot write to {folder}: {error.strerror}; --out DIR chooses another place") from error
     return folder
 

@@ -57,8 +57,8 @@ MADE = {
         run/hbase-regionserver/**  run/hbase-regionserver[0-9]/**  run/hbase-regionserver[0-9][0-9]/**
         run/agent/**  run/host-metrics/**  run/fault-*/**
         client/hosts/*/host-metrics.log  client/hosts/*/host-metrics.log.COUNT
-        client/hosts/*/metrics.jsonl.gz  client/hosts/*/metrics.jsonl.gz.COUNT  client/load/*/**  client/load-server/*/**
-        client/*-COUNT/*/**
+        client/hosts/*/metrics.jsonl.gz  client/hosts/*/metrics.jsonl.gz.COUNT
+        client/load/*/**  client/load-server/*/**  client/*-COUNT/*/**
         secret/tls/ca.pem  secret/tls/host.pem  secret/client-*.properties  secret/ROLE/**
     """,
     "data": "**",
