@@ -70,6 +70,23 @@ def test_the_title_is_what_the_file_says_and_names_other_operations(tmp_path: Pa
     assert load(tmp_path, f"#  My mix (a test)\n{SMALL}").title == "My mix"
 
 
+WITH_FAULTS = re.compile(r"^((?:\w+\.)?faults)=", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in loading.scenario_files().values() if WITH_FAULTS.search(path.read_text("utf-8"))],
+    ids=lambda path: path.name,
+)
+def test_a_title_is_true_of_other_faults_too(path: Path) -> None:
+    said = loading.load(path).title
+    # Kind, target and times of the faults are the scenario's own, and --set changes them.
+    assert not re.search(r"minute|second|sigkill|start|\d", said.lower())
+    (key,) = WITH_FAULTS.findall(path.read_text("utf-8"))
+    other = {key: "pause(any)@5s,resume(any)@7s"}
+    assert loading.load(path, other).title == f"{said}, with {key}={other[key]}"
+
+
 @pytest.mark.parametrize(
     ("name", "mix", "distribution"),
     [

@@ -24,8 +24,8 @@ SCALED = ("recordcount", "operationcount", "insertstart", "insertcount")
 # The prefix of keys for the full size alone.
 FULL = "full."
 MOST_TRIALS = 10_000
-# Ends of the keys that decide what an operation is.
-_OF_OPERATIONS = ("proportion", "distribution", "workload")
+# Ends of the keys that decide what an operation is, and what happens to the servers meanwhile.
+_IN_TITLE = ("proportion", "distribution", "workload", "faults")
 
 
 def scenario_files() -> dict[str, Path]:
@@ -40,9 +40,9 @@ def description(path: Path) -> str:
 
 
 def _title(path: Path, changes: Mapping[str, str]) -> str:
-    """A file's description without what it puts in brackets, and with the operations that are not those of the file."""
+    """A file's description without what it puts in brackets, and with operations and faults that are not the file's."""
     said = re.sub(r" *\([^)]*\)", "", description(path))
-    other = [f"{key}={value}" for key, value in changes.items() if key.endswith(_OF_OPERATIONS)]
+    other = [f"{key}={value}" for key, value in changes.items() if key.endswith(_IN_TITLE)]
     return f"{said}, with {', '.join(other)}" if said and other else said
 
 

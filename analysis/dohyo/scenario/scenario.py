@@ -28,7 +28,7 @@ class Scenario:
     name: str
     values: Mapping[str, str]
     role_variables: Mapping[str, Any]
-    # The file's title, with changes to the operations; empty if the file has none.
+    # The file's title, with changes to operations and faults; empty if the file has none.
     title: str = field(default="", compare=False)
     # Counts as they were before ``scale`` made them smaller; empty where it did not.
     full: Mapping[str, str] = field(default_factory=dict)
