@@ -16,6 +16,7 @@ from test_rounds import STEADY, Played, Rates, Signals, facts, loaded, measured,
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.evidence.under_fault import FaultCost, FaultedRun
+from dohyo.figures import UNKNOWN
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.report.charts import latency, percentiles, ranking
@@ -57,6 +58,14 @@ def resumed(made: experiment.Experiment, monkeypatch: pytest.MonkeyPatch, rates:
 
 def reasons(summary: Summary) -> list[str]:
     return [reason.text for reason in judged(summary).reasons]
+
+
+def without_manifests(folder: Path) -> Path:
+    """Evidence that a test has changed."""
+    for state in folder.glob("raw/*/state.json"):
+        edit_json(state, manifest=None)
+        (state.parent / "manifest").unlink()
+    return folder
 
 
 ONLY_MAX, BOTH = [("max", "0")], [("max", "0"), ("equal", "560")]
@@ -138,10 +147,8 @@ def test_conditions_are_those_of_both_also_with_one_load(tmp_path: Path, monkeyp
         edit_json(late / "trial.json", trial_reuse="x")
         write_json(late / "kept.json", {"load": f"01-{late.name[3:]}"})
         shutil.rmtree(late / "load")
-    for state in made.folder.glob("raw/*/state.json"):
-        edit_json(state, manifest=None)
-        (state.parent / "manifest").unlink()
-    assert [trial.by_phase["equal"]["target"] for trial in summarise(made.folder).merged] == [560, 560]
+    merged = summarise(without_manifests(made.folder)).merged
+    assert [trial.by_phase["equal"]["target"] for trial in merged] == [560, 560]
 
 
 def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,22 +157,28 @@ def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypa
         reads(client, [560] * 3, 200)
     for client in made.folder.glob("raw/*/equal-1/node1"):
         edit_json(client / "client.json", target=560)
-    for state in made.folder.glob("raw/*/state.json"):
-        edit_json(state, manifest=None)
-    for manifest in made.folder.glob("raw/*/manifest"):
-        manifest.unlink()
-    summary = summarise(made.folder)
+    summary = summarise(without_manifests(made.folder))
     assert [(pair.phase, pair.operation, pair.of) for pair in summary.comparisons] == [
         ("max", "OVERALL", "cassandra"),
         ("equal", "READ", "hbase"),
     ]
     assert verdict(summary).brief.startswith("cassandra was 1.25× [")
     text = on_screen(summary)
-    # One line for each system: rates of the one phase, latencies of the other.
+    # Each line has the rate and the latencies of one phase.
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert "at 560 op/s" in lines[2] or "at equal rate 560 op/s" in lines[2]
-    assert [line[:17] for line in lines if line[:2] in ("1 ", "2 ")] == ["1 cassandra 1,000", "2 hbase 800 ± 3% "]
-    assert "own" not in text.partition("\n\n")[0]
+    assert "at own max / 560 op/s" in lines[2]
+    shown = [line.split()[:3] for line in lines[4:10]]
+    assert shown == [
+        ["max"],
+        ["1", "cassandra", "1,000"],
+        ["2", "hbase", "800"],
+        ["equal"],
+        [UNKNOWN, "cassandra", "560"],
+        [UNKNOWN, "hbase", "560"],
+    ]
+    # HBase's reads took 0.2 ms in equal alone.
+    assert [at for at, line in enumerate(lines) if " 0.20 0.20 " in line] == [9]
+    assert "own rate" not in text.partition("\n\n")[0]
     assert not [text for text in reasons(summary) if "ate" in text and "rank" in text]
     said = table.legend(summary)
     assert "Latencies in ms at its own maximum rate in max, at equal rate 560 op/s in equal, of operations" in said
@@ -180,7 +193,9 @@ def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypa
     assert "at equal rate 560 op/s in equal" in percentiles.chart(material).question
 
 
-def test_the_screen_counts_the_failures_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_screen_has_the_failures_of_a_phase_in_its_own_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]})
     summary = summarise(made.folder)
     assert "not found" not in " ".join(on_screen(summary).split())
@@ -189,7 +204,8 @@ def test_the_screen_counts_the_failures_of_both(tmp_path: Path, monkeypatch: pyt
             row if (row.phase, row.operation) != ("equal", "OVERALL") else type(row)(**{**vars(row), "errors": 7})
             for row in merged.rows
         ]
-    assert on_screen(summary).count("     7") == 2
+    errors = [line.split()[-1] for line in on_screen(summary).splitlines() if line[2:11] in ("cassandra", "hbase    ")]
+    assert errors == ["0", "0", "7", "7"]
 
 
 def test_who_falls_behind_is_named_and_nothing_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +213,7 @@ def test_who_falls_behind_is_named_and_nothing_is_ranked(tmp_path: Path, monkeyp
     summary = summarise(made.folder)
     assert [pair.phase for pair in summary.comparisons] == ["max"]
     assert "Not all reached the equal rate (hbase 500 of 560 op/s): latencies are not ranked." in reasons(summary)
-    assert "at own rate" in on_screen(summary)
+    assert "at own max / own rate" in on_screen(summary)
 
 
 def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,6 +324,21 @@ def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
     shutil.rmtree(folder / "max-1")
     with pytest.raises(BadInputError, match=r"hbase: own has no rate, as max is not valid: there is no rate of it"):
         own_target(folder)
+
+
+def test_each_line_of_the_screen_has_one_phase_also_with_a_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, *_ = measured(tmp_path, monkeypatch, OWN, {"cassandra": [1000], "hbase": [800]})
+    for client in made.folder.glob("raw/*/own-1/node1"):
+        target = json.loads((client / "client.json").read_text())["target"]
+        reads(client, [400] * 6, 200)
+        edit_json(client / "client.json", target=target)
+    summary = summarise(without_manifests(made.folder))
+    lines = [line.split() for line in on_screen(summary).splitlines() if line[2:11] in ("cassandra", "hbase    ")]
+    assert [line[:3] for line in lines][:2] == [["1", "cassandra", "1,000"], ["2", "hbase", "800"]]
+    assert [line[0] for line in lines][2:] == [UNKNOWN, UNKNOWN]
+    assert ["0.20" in line for line in lines] == [False, False, True, True]
 
 
 def test_systems_are_not_ranked_by_a_share_of_their_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,7 @@ SCENARIOS = {
     "workloadF": each_system("READ", "UPDATE", "READ-MODIFY-WRITE"),
     "four hosts, batches": each_system("READ", "INSERT", hosts=4, batch=100),
     "phases": each_system("UPDATE", "READ", phases=("update", "read")),
+    "a share of its own maximum": each_system("READ", "UPDATE", phases=("max", "own")),
     "errors": each_system("READ", "UPDATE", errors=12345),
     "insert race": each_system("INSERT", phases=(LOAD,), load_is_measured=True, load=LoadCurve(9, [], 1.8)),
     "three points": points(3),
@@ -199,6 +200,16 @@ def test_why_there_are_no_numbers_may_take_three_lines() -> None:
     lines = [line for line in text.splitlines() if "because" in line]
     assert len(lines) == 3
     assert lines[-1].endswith("\N{HORIZONTAL ELLIPSIS}")
+
+
+def test_of_too_many_points_no_best_at_a_rate_that_was_asked_for_is_shown() -> None:
+    point = [{"durability": f"d{at}"} for at in range(9)]
+    summary = of(
+        *(measured(name, rate, phases=("max", "own"), point=at) for name, rate in SYSTEMS.items() for at in point)
+    )
+    shown = table_of(on_screen(summary))[4:]
+    assert [line.split()[0] for line in shown[:9]] == ["max"] * 9
+    assert shown[9:] == ["81 more lines are in summary.md"]
 
 
 def test_reasons_stand_in_one_line_each_and_the_files_have_them_whole() -> None:

@@ -22,7 +22,7 @@ from dohyo.figures import UNKNOWN, formatted, half_interval, point_name, rate, s
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
 from dohyo.scenario.phases import AT_RATE
-from dohyo.summary.comparison import at_points, is_paced, latencies_at, searches_of
+from dohyo.summary.comparison import at_points, is_paced, latencies_at, rate_figure, searches_of
 from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary, Trial
@@ -270,7 +270,7 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
         if known:
             intervals = [[interval(place.pair) if place.pair else ""] for place in places]
             found.append(_Group(against, [""], intervals, "intervals"))
-    phases = _at_rate(summary) or list(dict.fromkeys(place.rate.row.phase for place in places))
+    phases = list(dict.fromkeys(place.rate.row.phase for place in places))
     found += _latencies(places, latencies_at(summary.compared, phases))
     costs = [(place.of_all.server_cpu_us_per_record, place.of_all.client_cpu_us_per_record) for place in places]
     if any(each is not None for pair in costs for each in pair):
@@ -283,11 +283,6 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
         if any(counts) or (name == "errors" and None not in counts):
             found.append(_Group(head, [name], [[whole(count)] for count in counts], "" if any(counts) else "zeros"))
     return found
-
-
-def _at_rate(summary: Summary) -> list[str]:
-    """The phase whose rates follow from those of another one, if there is one."""
-    return [phase for phase in phases_of(summary) if phase in AT_RATE]
 
 
 def _two_digits(number: float | None) -> str:
@@ -348,7 +343,9 @@ def _word(operation: str) -> str:
 
 def _sections(summary: Summary) -> list[_Section]:
     """Phase by phase and point by point."""
-    phases = list(dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial)))
+    decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
+    # Rates of the others follow from those: sections of their own, so that no line mixes two phases.
+    phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     found = []
     for phase in phases:
@@ -366,8 +363,7 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
     places = []
     systems = [trial.system for trial in trials]
     for trial in trials:
-        of_phase = (rate for key, rate in decisive(summary, trial).items() if key[0] == phase)
-        if found := next(of_phase, None):
+        if found := _rate_in(summary, trial, phase):
             own = {key: value for key, value in trial.point.items() if key not in shared}
             alone = trial.name if systems.count(trial.system) > 1 else trial.system
             name = f"{trial.system} {point_name(own)}" if own else alone
@@ -383,6 +379,15 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
     return [replace(place, pair=pairs.get(place.trial.name)) for place in places]
 
 
+def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
+    """The rate that decides; in a phase of `AT_RATE` what was reached of the one asked for."""
+    if phase not in AT_RATE:
+        return next((rate for key, rate in decisive(summary, trial).items() if key[0] == phase), None)
+    figure = rate_figure(summary.compared, phase)
+    rows = (row for row in trial.rows if (row.phase, row.operation, row.discarded) == (phase, OVERALL, False))
+    return next((Rate(row, figure) for row in rows if getattr(row, figure) is not None), None)
+
+
 def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -> _Place:
     if phase == PROBE:
         searches = searches_of(trial, summary.trials)
@@ -395,10 +400,6 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
         return _Place(trial, name, found, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
-    if at_rate := _at_rate(summary):
-        # Systems are ranked by the rates of the one phase and the latencies of the other.
-        rows = [row for row in trial.rows if row.phase in at_rate and not row.discarded]
-        of_all = _with_failures(of_all, [row for row in rows if row.operation == OVERALL])
     by_type = {row.operation: row for row in rows if _is_shown(row)}
     # With a target rate the latency that a user sees counts.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
@@ -407,15 +408,6 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
     known = [slowdown for slowdown in slowdowns if slowdown]
     slowdown = statistics.geometric_mean(known) if known and phase == LOAD else None
     return _Place(trial, name, found, of_all, latencies, slowdown=slowdown)
-
-
-def _with_failures(row: Row, others: Sequence[Row]) -> Row:
-    """With what failed and what was not found in others, too."""
-    for other in others:
-        errors = None if row.errors is None or other.errors is None else row.errors + other.errors
-        not_found = None if row.not_found is None or other.not_found is None else row.not_found + other.not_found
-        row = replace(row, errors=errors, not_found=not_found)
-    return row
 
 
 def _is_shown(row: Row) -> bool:
@@ -439,6 +431,7 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
             return shown, all_places - sum(len(section.places) for section in shown)
     if lines(sections) <= room:
         return sections, 0
+    sections = [section for section in sections if not section.paced] or sections  # nobody is the best at a target rate
     winners = [section.places[0].trial.system for section in sections]
     usual = statistics.mode(winners)
     ordered = sorted(range(len(sections)), key=lambda at: (winners[at] == usual, sections[at].lead, at))
