@@ -5,9 +5,7 @@ compare`, docs/method.md#two-experiments. 130, 143: a signal.
 """
 
 import json
-import os
 import re
-import signal
 import sys
 from functools import partial
 from itertools import pairwise
@@ -539,10 +537,6 @@ def main() -> None:
     except click.Abort:  # Ctrl-C at a question, or before there are signals to watch
         click.echo("interrupted; nothing was started", err=True)
         code = 130
-    except BrokenPipeError:
-        # Whoever reads the output has seen enough. What is still in the stream has no reader either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + signal.SIGPIPE
     except OSError as error:
         # A full disk, a results folder that became read-only, …
         terminal.say(

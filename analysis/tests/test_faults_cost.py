@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import clients_json, edit_json, reads, rendered, run_of, trial, write_json
+from evidence import clients_json, edit_json, on_screen, reads, rendered, run_of, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -20,7 +20,7 @@ from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import AccountingReport, FaultEvent, FaultOnHost, Faults
 from dohyo.evidence.under_fault import FaultCost, FaultedRun, costs, in_window, problems, rate_before
 from dohyo.places import ROOT
-from dohyo.report import measured
+from dohyo.report import measured, page
 from dohyo.report.charts import faults
 from dohyo.report.material import Material
 from dohyo.summary.comparison import at_points
@@ -30,8 +30,10 @@ from dohyo.summary.regression import compare
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from dohyo.tables import changes_table
+from dohyo.tables import changes_table, screen, table
 from dohyo.tables.conditions import readable
+from dohyo.tables.fault_table import sentences
+from dohyo.tables.verdict import verdict as the_verdict
 
 ASKED = "kill(node1)@10s, start(node1)@20s"
 ON = {"node1": FaultOnHost(what="SIGKILL to cassandra (process 7)")}
@@ -600,3 +602,114 @@ def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Pat
     assert not [each for each in summarise(tmp_path).warnings if "gc.log" in each]
     (folder / "run-1/faults.json").unlink()
     assert [each for each in summarise(tmp_path).warnings if "begins only after" in each]
+
+
+# ---- What they cost in a line for each system ------------------------------------------------------------------------
+
+
+def of_runs(*runs: FaultedRun, system: str = "cassandra", **point: str) -> list[Trial]:
+    """A trial for each run."""
+    return [Trial(system, system, system, "ok", point=point, faults=[run]) for run in runs]
+
+
+def faulted_run(series: Sequence[int], until: float | None = 20, lost: int | None = 0, errors: int = 0) -> FaultedRun:
+    """A run whose server was killed in second 10.
+
+    :param lost: None: nothing was read back
+    """
+    account = None if lost is None else accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
+    faults = [cost(series, 10, until)]
+    return FaultedRun("own", 1, ASKED, rate_before(killed(10), series), faults, {"ERROR": errors}, account, None)
+
+
+NEVER_AGAIN = [100] * 10 + [0] * 20
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (faulted_run(SERIES, errors=1204), "4 s without success, 4 s to 90 % of the rate, 1,204 errors, 0 lost"),
+        (faulted_run(NEVER_AGAIN, lost=7),
+         "20 s without success, 90 % of the rate not in the window, 0 errors, 7 lost"),
+        # The rest of one gap is not said twice; a gap of the return alone is said.
+        (faulted_run([100] * 10 + [0] * 13 + [100] * 9),
+         "13 s without success, 13 s to 90 % of the rate, 0 errors, 0 lost"),
+        (faulted_run([100] * 20 + [0] * 3 + [100] * 9),
+         "3 s without success, 0 s to 90 % of the rate, 3 s after the return, 0 errors, 0 lost"),
+        # Nothing that is not known is a number.
+        (faulted_run([0] * 10 + [100] * 20, lost=None),
+         "0 s without success, time to 90 % not known, 0 errors, losses not known"),
+    ],
+)  # fmt: skip
+def test_a_line_says_what_a_fault_cost_and_what_is_not_known(run: FaultedRun, said: str) -> None:
+    assert sentences(of_runs(run)) == [f"cassandra, kill(node1) for 10 s: {said}"]
+
+
+def test_the_line_of_several_runs_has_medians_and_ranges() -> None:
+    longer = [100] * 10 + [0] * 6 + [100] * 14
+    runs = [faulted_run(SERIES), faulted_run(longer, lost=5), faulted_run(NEVER_AGAIN, lost=None, errors=9)]
+    assert sentences(of_runs(*runs)) == [
+        "cassandra, kill(node1) for 10 s in 3 runs: 6 s [4 s, 20 s] without success, 6 s [4 s, not in the window]"
+        " to 90 % of the rate, 0 [0, 9] errors, 2 [0, 5] (2 of 3 known) lost"
+    ]
+
+
+def test_systems_and_points_have_lines_of_their_own_and_several_faults_share_one() -> None:
+    twice = Faults(events=[event("kill", 10.0), event("start", 12.0), event("pause", 30.0), event("resume", 31.0)])
+    series = [100] * 10 + [0] * 3 + [100] * 17 + [0] * 5 + [100] * 15
+    run = replace(faulted_run(SERIES, errors=8), faults=costs(twice, series, []))
+    found = sentences([*of_runs(run), *of_runs(faulted_run(SERIES), durability="disk"), *of_runs(run, system="hbase")])
+    both = (
+        "kill(node1) for 2 s: 3 s without success, 3 s to 90 % of the rate;"
+        " pause(node1) for 1 s: 5 s without success, 5 s to 90 % of the rate; 8 errors, 0 lost"
+    )
+    assert found == [
+        f"cassandra, {both}",
+        "cassandra durability=disk, kill(node1) for 10 s: 4 s without success, 4 s to 90 % of the rate, 0 errors,"
+        " 0 lost",
+        f"hbase, {both}",
+    ]
+    assert sentences([Trial("a", "a", "a", "ok")]) == []
+
+
+def test_faults_of_several_phases_are_told_apart() -> None:
+    run = faulted_run(SERIES)
+    found = sentences(of_runs(run, replace(run, phase="other")))
+    assert [line.partition(":")[0] for line in found] == [
+        "cassandra, kill(node1) [own] for 10 s",
+        "cassandra, kill(node1) [other] for 10 s",
+    ]
+
+
+def test_the_cost_is_on_the_screen_in_summary_md_on_the_page_and_in_the_verdict(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        folder = faulted(tmp_path, number, account={**ACCOUNT, "lost": 3 * (number - 1)})
+        edit_json(folder / "trial.json", trial_system=system)
+    summary, found = measured.read(tmp_path)
+    lines = [
+        f"{system}, kill(node1) for 10 s: 4 s without success, 4 s to 90 % of the rate, 0 errors, {lost} lost"
+        for system, lost in (("cassandra", 0), ("hbase", 3))
+    ]
+    said = the_verdict(summary)
+    assert said.costs == lines
+    assert said.sentence.endswith(f" Under faults: {'; '.join(lines)}.")
+    shown = on_screen(summary).splitlines()
+    assert shown[shown.index("") + 1 :][:2] == lines
+    assert all(f"    {line}\n" in table.markdown(summary) for line in lines)
+    verdict_section = page.html(page.gather(tmp_path, summary, found)).partition('<section id="results"')[0]
+    assert all(f"<li>{line}</li>" in verdict_section for line in lines)
+
+
+def test_of_many_costs_the_screen_shows_some_and_says_so(tmp_path: Path) -> None:
+    faulted(tmp_path, account=ACCOUNT)
+    summary, found = measured.read(tmp_path)
+    (one,) = summary.trials
+    many = replace(summary, trials=[replace(one, point={"a": f"{at:02}"}) for at in range(20)])
+    shown = [line for line in on_screen(many).splitlines() if "without success" in line or "summary.md" in line]
+    assert shown[-2] == f"{20 - screen.MOST_COSTS} more in summary.md"
+    text = page.html(page.gather(tmp_path, many, found))
+    open_, _, folded = text.partition(f"<summary>{20 - screen.MOST_COSTS} more</summary>")
+    assert (open_.count("s without success,"), folded.partition("</ul>")[0].count("s without success,")) == (
+        screen.MOST_COSTS,
+        20 - screen.MOST_COSTS,
+    )

@@ -145,6 +145,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         summary=summary,
         tall=sum(len(next(iter(each.values()))) for each in report.charts[0].tables.values()) > _MOST_ROWS,
         most_reasons=screen.MOST_REASONS,
+        most_costs=screen.MOST_COSTS,
         numbers={name: number % len(SHAPES) for number, name in enumerate(report.systems)},
         symbols=_symbols(),
         results=table.results_grid(summary),

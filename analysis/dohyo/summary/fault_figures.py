@@ -104,17 +104,22 @@ def _wrong(head: str, count: Callable[[Accounting], int]) -> FaultFigure:
 
 
 BEFORE = FaultFigure("before op/s", lambda run, _: run.before_ops_per_second, write=rate)
+NO_SUCCESS = FaultFigure("no success s", lambda _, fault: fault.zero_seconds)
+RECOVERY = FaultFigure("fault to 90 % s", lambda _, fault: _reached(fault.recovery_seconds, fault.recovered))
+RESTORE = FaultFigure("return to 90 % s", lambda _, fault: _reached(fault.restore_seconds, fault.restored))
 OF_FAULTS = (
-    FaultFigure("no success s", lambda _, fault: fault.zero_seconds),
+    NO_SUCCESS,
     FaultFigure("below half s", lambda _, fault: fault.low_seconds),
-    FaultFigure("fault to 90 % s", lambda _, fault: _reached(fault.recovery_seconds, fault.recovered)),
-    FaultFigure("return to 90 % s", lambda _, fault: _reached(fault.restore_seconds, fault.restored)),
+    RECOVERY,
+    RESTORE,
     FaultFigure("worst p99 ms", lambda _, fault: fault.worst_p99_ms, write=milliseconds),
 )
+ERRORS = FaultFigure("errors", lambda run, _: sum(run.errors.values()), write=_count)
+LOST = _wrong("lost", lambda of: of.lost + of.missing)
 OF_RUNS = (
-    FaultFigure("errors", lambda run, _: sum(run.errors.values()), write=_count),
+    ERRORS,
     FaultFigure("maybe", _accounted(lambda of: of.maybe), write=_count),
-    _wrong("lost", lambda of: of.lost + of.missing),
+    LOST,
     FaultFigure("stale", _accounted(lambda of: of.stale_reads), write=_count),
     _wrong("corrupt", lambda of: of.corrupt + of.corrupt_reads),
     _wrong("never written", lambda of: of.unwritten + of.unwritten_reads),

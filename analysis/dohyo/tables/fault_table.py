@@ -1,16 +1,31 @@
 """What faults cost as three tables: seconds and latencies by fault, what became of operations and records, and what the
-servers did to heal.
+servers did to heal. The first screen has a line for each system instead.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from dohyo.evidence.rows import RUN
-from dohyo.evidence.under_fault import FaultedRun
-from dohyo.figures import UNKNOWN, whole
-from dohyo.summary.fault_figures import BEFORE, OF_FAULTS, OF_RUNS, SameFault, of_healing, same_faults
+from dohyo.evidence.under_fault import FaultCost, FaultedRun
+from dohyo.figures import UNKNOWN, point_name, whole
+from dohyo.summary.fault_figures import (
+    BEFORE,
+    ERRORS,
+    LOST,
+    NEVER,
+    NO_SUCCESS,
+    OF_FAULTS,
+    OF_RUNS,
+    RECOVERY,
+    RESTORE,
+    FaultFigure,
+    SameFault,
+    of_healing,
+    same_faults,
+)
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import Grid
 
@@ -55,6 +70,58 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         ),
         _healing(found, label, over),
     ]
+
+
+def sentences(trials: Sequence[Trial]) -> list[str]:
+    """A line for each system at a point: the figures of the tables that tell what its faults cost."""
+    every = same_faults(trials)
+    several = len({each.phase for each in every}) > 1
+    of_systems: dict[tuple[str, str], list[SameFault]] = {}
+    for each in every:
+        name = f"{each.trial.system} {point_name(each.trial.point)}".rstrip()
+        of_systems.setdefault((name, each.phase), []).append(each)
+    found = []
+    for (name, _), faults in of_systems.items():
+        # All runs have the first of their faults, and errors and losses are those of runs.
+        (whole_runs,) = (each for each in faults if each.number == 1)
+        errors, lost = whole_runs.words((ERRORS, LOST))
+        end = f"{errors} errors, {'losses not known' if lost == UNKNOWN else f'{lost} lost'}"
+        separator = ", " if len(faults) == 1 else "; "
+        said = [_cost(each, _in_phase(each.name, each) if several else each.name) for each in faults]
+        found.append(f"{name}, {'; '.join(said)}{separator}{end}")
+    return found
+
+
+def _cost(fault: SameFault, name: str) -> str:
+    """Such as "kill(any) for 60 s: 12 s without success, 31 s to 90 % of the rate"."""
+    lasted = [each.until - each.at for _, each in fault.found if each.until is not None]
+    length = statistics.median(lasted) if lasted else None
+    recovery = RECOVERY.values(fault.found)
+    parts = [f"{_seconds(NO_SUCCESS, fault)} without success"]
+    if not recovery:
+        parts.append("time to 90 % not known")
+    elif statistics.median(recovery) == NEVER:
+        parts.append(f"90 % of the rate {_seconds(RECOVERY, fault)}")
+    else:
+        parts.append(f"{_seconds(RECOVERY, fault)} to 90 % of the rate")
+    if any(_fell_again(*each) for each in fault.found):
+        parts.append(f"{_seconds(RESTORE, fault)} after the return")
+    during = "" if length is None else f" for {length:,.0f} s"
+    runs = f" in {len(fault.found)} runs" if len(fault.found) > 1 else ""
+    return f"{name}{during}{runs}: {', '.join(parts)}"
+
+
+def _fell_again(run: FaultedRun, fault: FaultCost) -> bool:
+    """Whether the return cost something of its own: a gap that goes on after it is counted from the fault."""
+    recovery = RECOVERY.of(run, fault)
+    recovered = fault.until is not None and recovery is not None and recovery <= fault.until - fault.at
+    return recovered and bool(RESTORE.of(run, fault))
+
+
+def _seconds(figure: FaultFigure, fault: SameFault) -> str:
+    """The figure over all runs, each number with its unit."""
+    (words,) = fault.words([replace(figure, write=lambda value: f"{figure.write(value)} s")])
+    return words
 
 
 def _healing(found: Sequence[SameFault], label: Callable[[Trial], str], over: str) -> Grid:

@@ -32,7 +32,7 @@ from dohyo.tables.verdict import verdict
 
 MOST_LINES = 25
 MOST_COLUMNS = 100
-MOST_REASONS = 5
+MOST_REASONS, MOST_COSTS = 5, 8
 _MOST_BAD, _MOST_LINES_OF_A_REASON = 4, 3
 _LONGEST_NAME, _LONGEST_POINT = 28, 48
 _STYLES: dict[Mark, str] = {"solid": "bold green", "caution": "bold yellow", "do not use": "bold red"}
@@ -105,6 +105,10 @@ def render(summary: Summary, console: Console, rest: Sequence[str] = (), again: 
     found = verdict(summary)
     reasons = found.trust.reasons
     console.print()
+    for text in found.costs[:MOST_COSTS]:
+        _print(console, Text(text), width)
+    if (more := len(found.costs) - MOST_COSTS) > 0:
+        _print(console, Text(f"{more} more in summary.md"), width)
     for reason in reasons[:MOST_REASONS]:
         _print(console, Text(f"- {reason.text}", style="red" if reason.fatal else "yellow"), width)
     if (more := len(reasons) - MOST_REASONS) > 0:

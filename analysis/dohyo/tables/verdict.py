@@ -14,6 +14,7 @@ from dohyo.summary.comparison import Key, centre, figures, is_paced
 from dohyo.summary.ranking import UNITS, Contest, contests, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Trust, judged
+from dohyo.tables import fault_table
 from dohyo.tables.comparison_table import figure, samples_words, times
 
 
@@ -21,12 +22,15 @@ from dohyo.tables.comparison_table import figure, samples_words, times
 class Verdict:
     """The answer in one sentence, and what a reader must know before believing it.
 
-    :ivar brief: the same without the numbers that the ratios are of, and without a full stop
+    :ivar sentence: the answer, with what faults cost
+    :ivar brief: the same without the numbers that the ratios are of, without that cost, and without a full stop
+    :ivar costs: what faults cost, a line for each system at a point
     """
 
     sentence: str
     brief: str
     trust: Trust
+    costs: list[str]
 
 
 def verdict(summary: Summary) -> Verdict:
@@ -41,7 +45,9 @@ def verdict(summary: Summary) -> Verdict:
         brief = _several(summary, found)
         units = " or ".join(dict.fromkeys(_unit(summary, _key(contest.nearest)) for contest in found))
         sentence = f"{brief} ({units}{_over(found)})."
-    return Verdict(sentence, brief.rstrip("."), judged(summary))
+    if costs := fault_table.sentences(summary.trials):
+        sentence = f"{sentence} Under faults: {'; '.join(costs)}."
+    return Verdict(sentence, brief.rstrip("."), judged(summary), costs)
 
 
 class _Words:
