@@ -15,9 +15,9 @@ _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
 # reportlatencyforeacherror tell them apart.
 _OUTCOME = re.compile(rf"(?:{INTENDED})?({READ_MODIFY_WRITE}|{'|'.join(sorted(_CALLS))})-([\w.]+)")
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
-# Metrics of the client itself: disconnecting, its threads, memory and garbage collection.
-_OF_THE_CLIENT = re.compile(
-    r"(Intended-)?(CLEANUP|THREAD_COUNT|SYS_LOAD_AVG|GCS|GCS_TIME|USED_MEM_MB|(TOTAL_GC|MAX_|MIN_).*)"
+# A second latency of scans, and metrics of the client itself: disconnecting, its threads, memory, garbage collection.
+_NO_OPERATION = re.compile(
+    r"(Intended-)?(SCAN-LATENCY-PER-RECORD|CLEANUP|THREAD_COUNT|SYS_LOAD_AVG|GCS|GCS_TIME|USED_MEM_MB|(TOTAL_GC|MAX_|MIN_).*)"
 )
 
 
@@ -27,7 +27,7 @@ def operation(metric: str) -> str | None:
 
     With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice, as HdrREAD and BucketREAD.
     """
-    if re.match(r"(Bucket|Raw)[A-Z]", metric) or _OF_THE_CLIENT.fullmatch(metric.removeprefix("Hdr")):
+    if re.match(r"(Bucket|Raw)[A-Z]", metric) or _NO_OPERATION.fullmatch(metric.removeprefix("Hdr")):
         return None
     return metric[3:] if re.match(r"Hdr[A-Z]", metric) else metric
 

@@ -549,3 +549,95 @@ def test_a_client_that_died_beside_others_in_one_file_is_missing(tmp_path: Path)
 def test_an_output_that_was_collected_twice_is_one_run(tmp_path: Path) -> None:
     write(tmp_path / "run.txt", "".join(line + line for line in RUN.splitlines(keepends=True)))
     assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+def interleaved(prefixes: tuple[str, str], *texts: str) -> str:
+    """Lines of two clients in turn, each with its prefix."""
+    pairs = zip(*(text.splitlines() for text in texts), strict=True)
+    return "".join(f"{prefix}{line}\n" for pair in pairs for prefix, line in zip(prefixes, pair, strict=True))
+
+
+def test_latencies_per_record_of_scans_are_no_more_operations(tmp_path: Path) -> None:
+    ops = {"SCAN": 9500, "INSERT": 500, "SCAN-LATENCY-PER-RECORD": 9500}  # of stock YCSB's newest sources
+    write(tmp_path / "a/run.txt", results(ops))
+    counts = "".join(f"[{name}: Count={count}, Max=9, Min=1, Avg=5.5, 90=7] " for name, count in ops.items())
+    write(tmp_path / "b/err.txt", f"2026-11-21 05:10:50:000 10 sec: 10000 operations; {counts}\n")
+    summary = collect([tmp_path])
+    a, b = summary.trials
+    assert (a.status, rate(a), [each.operation for each in a.rows]) == ("ok", 1000, ["OVERALL", "INSERT", "SCAN"])
+    assert [each.operation for each in b.rows] == ["OVERALL", "INSERT", "SCAN"]
+    assert summary.warnings == []
+
+
+@pytest.mark.parametrize("label", ["A", "A:", "run A", "a.b (1)"])
+@pytest.mark.parametrize("option", ["-l {} -threads 2", "-threads 2 -p label={}"])
+def test_a_label_before_status_lines_is_no_client(label: str, option: str, tmp_path: Path) -> None:
+    status = STATUS.splitlines(keepends=True)[1]
+    times = (status.replace("05:10:50:000 10 sec: 10000", "23:59:58:000 5 sec: 4000"),
+             status.replace("21 05:10:50", "22 00:00:03"))  # fmt: skip
+    text = f"Command line: -db basic {option.format(label)} -t\n" + "".join(f"{label}{line}" for line in times) + RUN
+    write(tmp_path / "run.txt", text)
+    of = only(tmp_path)
+    assert (of.reason, of.status, rate(of), of.conditions.clients) == (None, "ok", 1000, 1)
+    if label.isalnum():  # the label may be in a file of -P, too
+        write(tmp_path / "run.txt", STATUS.splitlines(keepends=True)[0] + text.partition("\n")[2])
+        assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+def go_table(ops: Mapping[str, int]) -> str:
+    """What go-ycsb prints with outputstyle=table: heads are centred."""
+    rows = [["OPERATION", "TAKES(S)", "COUNT", "AVG(US)", "MIN(US)", "MAX(US)", "99TH(US)"]]
+    rows += [[name, "10.0", str(count), "70", "9", "900", "99"] for name, count in ops.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    lines = [
+        "|" + "|".join(f" {cell:{'<' if at else '^'}{width}} " for cell, width in zip(cells, widths, strict=True)) + "|"
+        for at, cells in enumerate(rows)
+    ]
+    return "\n".join(["Run finished, takes 10s", rule, lines[0], rule, *lines[1:], rule, ""])
+
+
+def test_the_heads_of_a_table_of_go_ycsb_move_with_its_longest_name(tmp_path: Path) -> None:
+    tables = (go_table({"READ": 5000}), go_table({"READ": 7000, "UPDATE": 9}))  # the last ones before the run finished
+    whole = go_table({"READ": 10_000, "READ_MODIFY_WRITE": 5000, "TOTAL": 20_000, "UPDATE": 5000})
+    write(tmp_path / "go.log", "".join(table.partition("\n")[2] for table in tables) + whole)
+    of = only(tmp_path)
+    assert collect([tmp_path]).warnings == []
+    assert (of.status, rate(of), row(of, "READ").p99_ms) == ("ok", 1000, 0.099)
+
+
+PRETTY = json.dumps(
+    [
+        dict(zip(("metric", "measurement", "value"), line.strip("[").replace("],", ",").split(", "), strict=True))
+        for line in RUN.splitlines()
+    ],
+    indent=2,
+)
+
+
+@pytest.mark.parametrize("prefixes", [("host1: ", "host2: "), ("host1\t", "host10\t"), ("10.0.0.1: ", "10.0.0.2: ")])
+@pytest.mark.parametrize(
+    "text", [RUN, go_table({"READ": 10_000}), PRETTY], ids=["text", "table of go-ycsb", "JSON, a line per member"]
+)
+def test_lines_of_two_clients_in_turn_are_told_apart(text: str, prefixes: tuple[str, str], tmp_path: Path) -> None:
+    write(tmp_path / "all.txt", interleaved(prefixes, text, text))
+    summary = collect([tmp_path])
+    of = only(tmp_path)
+    assert (summary.warnings, of.status, rate(of), of.conditions.clients) == ([], "ok", 2000, 2)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["{0}\nhost{1}\n{0}\n", "[{1}] 10:00:00 [SUCCESS] host{1}\n", "[{1}] 10:00:00 [SUCCESS] 10.0.0.{1}\n"],
+    ids=["dshbak", "pssh", "pssh, addresses"],
+)
+def test_headings_of_hosts_tell_clients_apart(heading: str, tmp_path: Path) -> None:
+    write(tmp_path / "all.txt", "".join(heading.format("-" * 16, host) + RUN for host in (1, 2)))
+    of = only(tmp_path)
+    assert (of.status, rate(of), of.conditions.clients) == ("ok", 2000, 2)
+
+
+def test_what_grep_puts_before_a_line_tells_files_apart(tmp_path: Path) -> None:
+    write(tmp_path / "all.txt", interleaved(("host1.txt:", "host2.txt:"), STATUS + RUN, STATUS + RUN))
+    of = only(tmp_path)
+    assert (of.status, rate(of), of.conditions.clients) == ("ok", 2000, 2)

@@ -49,7 +49,8 @@ def finished_ms(line: str) -> int | None:
 
 def columns(line: str) -> list[str] | None:
     """The columns of a table, from the line of its heads; None for all others."""
-    return [each.capitalize() for each in _cells(line)] if line.startswith("| OPERATION ") else None
+    heads = _cells(line) if line.startswith("|") else [""]
+    return [each.capitalize() for each in heads] if heads[0] == "OPERATION" else None
 
 
 def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, str]]]:

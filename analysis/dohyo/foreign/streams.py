@@ -1,7 +1,7 @@
 """Tells which client wrote a line, in logs that collectors, Ansible and containers make of the output of clients.
 
 A client's lines may have something before them (`client-1 | `, `[host1] out: `, a log's time and name), stand below a
-heading of Ansible (`ok: [host1] => {`), or be strings in JSON.
+heading of Ansible (`ok: [host1] => {`), pssh or dshbak, or be strings in JSON.
 """
 
 from __future__ import annotations
@@ -14,20 +14,26 @@ from typing import NamedTuple
 from dohyo.evidence.result_lines import RESULT
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}"
-# How lines of YCSB and go-ycsb begin.
+# How lines of YCSB and go-ycsb begin; grep puts the file's name and a colon right before them.
 _BEGIN = re.compile(
-    rf"(?<![^\s|])(?:{RESULT}|Command line:|(?:{DATE} ?)?\d{{1,9}} sec: -?\d{{1,18}} operations;"
+    rf"(?<![^\s|:])(?:{RESULT}|Command line:|(?:{DATE} ?)?\d{{1,9}} sec: -?\d{{1,18}} operations;"
     r'|[A-Za-z][\w-]*+ +- Takes\(s\): |Run finished, takes |\*+ properties \*|"[\w.-]{1,100}"="'
     r'|[\[{]{0,2}"metric"\s*:|\[\{[^{}]*"Takes\(s\)")',
     re.MULTILINE,
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-# Words that are the same for all lines of a client name it; numbers and times are not.
+# Words that are the same for all lines of a client name it, and so do addresses; numbers and times are not.
 _UNNAMED = re.compile(
-    r"[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
-    r"|UTC|GMT|AM|PM"
+    r"(?!\W*(?:\d{1,3}\.){3}\d{1,3}(?![\w.]))(?:[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
+    r"|UTC|GMT|AM|PM|\S*\d{4}-\d\d-\d\d)"
 )
-_HEADING = re.compile(r"(?:ok|changed|failed|fatal): \[([^\]]+)\]|(\S+) \| (?:CHANGED|SUCCESS|FAILED)\b|(?:PLAY|TASK) ")
+_HEADING = re.compile(
+    r"(?:ok|changed|failed|fatal): \[([^\]]+)\]|(\S+) \| (?:CHANGED|SUCCESS|FAILED)\b|(?:PLAY|TASK) "
+    r"|\[\d+\] \d\d:\d\d:\d\d \[(?:SUCCESS|FAILURE)\] (\S+)"
+)
+_RULE = "-" * 16  # dshbak has one above and one below a host's name
+# What YCSB puts before the date of its status lines.
+_LABEL = re.compile(r" -(?:l |p label=)(.+?)(?= -(?:P|p|db|s|t|l|load|threads|target)\b|\s*$)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"')
 
 
@@ -46,25 +52,52 @@ class Sources:
 
     def __init__(self) -> None:
         self._heading = ""
+        self._earlier = ("", "")  # the two lines before
+        self._labels: set[str] = set()
+        self._prefixes: dict[str, SourcedLine] = {}  # sources and what is before their lines, by its first word
         self._shown: set[str] = set()  # lines below this heading that JSON has as one text, and may have once more
 
     def lines(self, line: str) -> Iterator[SourcedLine]:
         """Yields what a client wrote into a line of the file."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
-        if heading := _HEADING.match(line):
-            self._heading, self._shown = heading[1] or heading[2] or "", set()
+        if (heading := self._heading_of(line)) is not None:
+            self._heading, self._shown = heading, set()
         if '"' in line and (found := self._strings(line)) is not None:
             yield from (self._line(text) for text in found)
         else:
             yield self._line(line)
 
+    def _heading_of(self, line: str) -> str | None:
+        if heading := _HEADING.match(line):
+            return next(filter(None, heading.groups()), "")
+        rule, name = self._earlier
+        self._earlier = (name, line.strip())
+        return name if name and self._earlier[1] == rule == _RULE else None
+
     def _line(self, line: str) -> SourcedLine:
+        if self._labels:
+            line = re.sub(rf"(?<!\S)(?:{'|'.join(sorted(self._labels))})\s*(?={DATE})", "", line)
         begin = _BEGIN.search(line)
         if begin is None or "], " in line[: begin.start()]:
-            return SourcedLine(None, line)
-        before = [word for word in line[: begin.start()].split() if not _UNNAMED.fullmatch(word)]
-        return SourcedLine(" ".join(filter(None, [self._heading, *before])), line[begin.start() :])
+            return self._prefixed(line)
+        before, text = line[: begin.start()], line[begin.start() :]
+        words = before.split()
+        named = [word for word in words if not _UNNAMED.fullmatch(word)]
+        source = " ".join(filter(None, [self._heading, *named]))
+        if words and words == named:
+            self._prefixes[words[0]] = SourcedLine(source, before.rstrip())
+        if text.startswith("Command line:") and (label := _LABEL.search(text)):
+            self._labels.add(re.escape(label[1].strip()))
+        return SourcedLine(source, text)
+
+    def _prefixed(self, line: str) -> SourcedLine:
+        """Takes a line that is not one of YCSB by itself, such as a row of a table or a member of a JSON object."""
+        if self._prefixes and (words := line.split(maxsplit=1)) and (of := self._prefixes.get(words[0])):
+            rest = line.removeprefix(of.text)
+            if rest != line and rest[:1].isspace():
+                return SourcedLine(of.source, rest.lstrip(" \t"))
+        return SourcedLine(None, line)
 
     def _strings(self, line: str) -> list[str] | None:
         """Returns the lines in the strings of JSON; None if none of them is of a client."""

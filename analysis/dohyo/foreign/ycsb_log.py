@@ -311,10 +311,10 @@ class _Reader(ResultReader[ClientLog]):
             self._log.command = line.removeprefix(_COMMAND).strip()
         elif (overflowed := _NEGATIVE_STATUS.search(line)) is not None:
             self._doubt(f"{overflowed[1]} operations: {OVERFLOW}")
-        elif " - Takes(s): " in line or (self._go_columns and line.startswith("|")):
-            self._go_results(line)
         elif (columns := go_ycsb.columns(line)) is not None:
             self._go_columns = columns
+        elif " - Takes(s): " in line or (self._go_columns and line.startswith("|")):
+            self._go_results(line)
         elif (thrown := _EXCEPTION.match(line)) is not None:
             self._log.exception = self._log.exception or thrown[1].strip()
         else:
