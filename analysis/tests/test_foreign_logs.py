@@ -1,13 +1,17 @@
 """Logs as strangers have them: encodings, collectors, parts of runs, counts of every version, failures."""
 
+import bz2
 import codecs
 import csv
 import io
 import json
+import lzma
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import geometric_mean
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -81,8 +85,10 @@ def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "client.jar").write_bytes(b"PK\x03\x04\0\0" + RUN.encode())
     write(tmp_path / "notes.md", "# Runs\n")
     assert tabulate([tmp_path]) == 0
-    names = ", ".join(str(tmp_path / name) for name in ("all.tar", "client.jar", "notes.md"))
-    assert capsys.readouterr().err == f"passed over, nothing of YCSB in: {names}\n"
+    assert capsys.readouterr().err == (
+        f"passed over, nothing of YCSB in: {tmp_path}/notes.md\n"
+        f"passed over, no text (unpack what has logs in it): {tmp_path}/all.tar, {tmp_path}/client.jar\n"
+    )
 
 
 # ---- several clients in one file ------------------------------------------------------------------------------------
@@ -641,3 +647,91 @@ def test_what_grep_puts_before_a_line_tells_files_apart(tmp_path: Path) -> None:
     write(tmp_path / "all.txt", interleaved(("host1.txt:", "host2.txt:"), STATUS + RUN, STATUS + RUN))
     of = only(tmp_path)
     assert (of.status, rate(of), of.conditions.clients) == ("ok", 2000, 2)
+
+
+def test_folders_and_files_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for system, seconds in (("cassandra", 10), ("scylla", 5)):
+        write(tmp_path / system / "results/run.txt", results({"READ": 10_000}, seconds))
+    for name in ("results", "results/run.txt"):
+        paths = [tmp_path / system / name for system in ("cassandra", "scylla")]
+        assert [(of.name, of.system) for of in collect([*paths, paths[0]]).trials] == [
+            (f"{system}/{name}",) * 2 for system in ("cassandra", "scylla")
+        ]
+        assert tabulate(paths) == 0
+        assert f"scylla/{name} was 2.00× as fast as cassandra/{name}" in capsys.readouterr().out
+    files = [str(path / "run.txt") for path in tmp_path.glob("*/results")]
+    with pytest.raises(BadInputError, match="tabulate"):
+        CliRunner().invoke(cli, ["compare", *files], standalone_mode=False, catch_exceptions=False)
+
+
+@pytest.mark.parametrize(("module", "ending"), [(bz2, "bz2"), (lzma, "xz")])
+def test_logs_that_other_programs_packed_are_read(module: Any, ending: str, tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", RUN)
+    packed = module.compress(RUN.encode())
+    (tmp_path / f"b.txt.{ending}").write_bytes(packed)
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 2000)
+    (tmp_path / f"b.txt.{ending}").write_bytes(packed[:-20])
+    assert re.search(rf"b.txt.{ending}:\d+: the {ending} stream is cut off", collect([tmp_path]).warnings[0])
+
+
+def test_a_line_of_many_megabytes_is_read(tmp_path: Path) -> None:
+    status = STATUS + f"{'other ' * 1000}\n" * 1000
+    write(tmp_path / "log.json", json.dumps(registered(RUN, stderr=status)))
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+PLANNED = {"operationcount": "20000", "threadcount": "2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        # It has no maxexecutiontime, although its file of properties may.
+        (go({"READ": 10_000, "READ_ERROR": 2}, 10, maxexecutiontime="60", **PLANNED).replace(
+            "*\nRun", "*\nGot signal [interrupt] to exit.\nRun"),
+         "go.log: 9,998 of 20,000 operations are missing; go.log: ended by a signal: interrupt"),
+        (go({}, 10, measurementtype="raw", **PLANNED) + "operation,timestamp_us,latency_us\nREAD,17000000000000,700\n",
+         "go.log: its operations are listed one by one, which is not read: use measurementtype=histogram"),
+        (go({}, 10, **{"measurement.output_file": "x.txt", **PLANNED}),
+         "go.log: its results are in x.txt (measurement.output_file): append that file to this one"),
+    ],
+    ids=["signal", "raw", "elsewhere"],
+)  # fmt: skip
+def test_go_ycsb_without_results_says_why(text: str, reason: str, tmp_path: Path) -> None:
+    write(tmp_path / "go.log", text)
+    assert only(tmp_path).reason == reason
+
+
+def test_results_that_were_appended_to_the_output_of_go_ycsb_are_its_own(tmp_path: Path) -> None:
+    output = go({"READ": 9}, 10, **{"measurement.output_file": "x.txt", **PLANNED, "operationcount": "10000"})
+    head, end, interval = output.partition(f"{'*' * 46}\nRun finished, takes 10s\n")
+    results_file = go({"READ": 5000, "UPDATE": 5000}).partition(end)[2]
+    write(tmp_path / "go.log", head + interval + end + results_file)
+    assert (only(tmp_path).status, rate(only(tmp_path))) == ("ok", 1000)
+
+
+def test_records_that_were_not_inserted_are_missing_for_no_other_reason(tmp_path: Path) -> None:
+    command = "Command line: -load -db x -p recordcount=10000 -p core_workload_insertion_keep_going_on_error=true\n"
+    write(tmp_path / "load.txt", command + results({"INSERT": 9900, "INSERT-FAILED": 100}, overall=10_000, ERROR=100))
+    assert (only(tmp_path).reason or "").startswith("load.txt: 100 of 10,000 records are missing; failed: INSERT 100")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("java.lang.ArithmeticException: / by zero", "java.lang.ArithmeticException: / by zero"),
+        ("Unknown DB site.ycsb.db.Nothing", "Unknown DB site.ycsb.db.Nothing"),
+        ("ERROR: Aborting the test. No operations completed for 24 consecutive intervals (240 seconds).",
+         "No operations completed for 24 consecutive intervals (240 seconds)."),
+    ],
+)  # fmt: skip
+def test_a_client_that_died_says_why(line: str, why: str, tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", f"{STATUS}{line}\n")
+    assert only(tmp_path).reason == f"run.txt: no results, 10,000 operations after 10 s; first error: {why}"
+
+
+def test_results_of_ycsb_cpp_are_named_as_what_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = "".join(f"{phase} throughput(ops/sec): 9997.9\n" for phase in ("Load", "Run"))
+    write(tmp_path / "run.txt", f"Load runtime(sec): 10.0021\nLoad operations(ops): 100000\n{done}")
+    assert tabulate([tmp_path]) == 1
+    assert f"{tmp_path}/run.txt:3: results of YCSB-cpp or YCSB-C: they are not read" in capsys.readouterr().err

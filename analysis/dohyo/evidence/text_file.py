@@ -1,25 +1,32 @@
-"""Reading text that other programs wrote: plain or gzip, UTF-8 or UTF-16, possibly cut off or no text at all."""
+"""Reading text that other programs wrote: plain or packed, UTF-8 or UTF-16, possibly cut off, or no text."""
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
+import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 # Takes one message, `file:line: what`, for the person who asked for the files to be read.
 Warn = Callable[[str], None]
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_PACKED = (
+    (b"\x1f\x8b", "gzip", lambda raw: gzip.GzipFile(fileobj=raw)),
+    (b"BZh", "bz2", bz2.BZ2File),
+    (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
+)
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # Neither white space, nor NUL, nor what terminals understand.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 # Longer "lines" are not text; they are read in pieces so that memory stays bounded.
-_LINE_LIMIT = 4 * 1024 * 1024
+_LINE_LIMIT = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _MESSAGES_PER_FILE = 20
 
@@ -40,32 +47,38 @@ def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
     A byte order mark says how the file is encoded; the blocks are UTF-8.
     """
     number = 1
+    packed = ""
     try:
         with path.open("rb") as raw:
-            compressed = raw.read(2) == _GZIP_MAGIC
+            begin = raw.read(6)
             raw.seek(0)
-            file = gzip.GzipFile(fileobj=raw) if compressed else raw
-            rest = b""
+            file: Any = raw
+            for magic, packed_as, opened in _PACKED:
+                if begin.startswith(magic):
+                    packed, file = packed_as, opened(raw)
+            rest = bytearray()
             decoded: Callable[[bytes], bytes] | None = None
             while data := file.read1(_BLOCK):
                 if decoded is None:
                     data, decoded = _without_mark(data)
-                rest += decoded(data)
-                end = rest.rfind(b"\n") + 1
+                part = decoded(data)
+                rest += part
+                end = len(rest) - len(part) + part.rfind(b"\n") + 1 if b"\n" in part else 0
                 if not end and len(rest) >= _LINE_LIMIT:
                     end = len(rest)
                 if end:
-                    yield number, rest[:end]
+                    yield number, bytes(rest[:end])
                     number += max(1, rest.count(b"\n", 0, end))
-                    rest = rest[end:]
+                    del rest[:end]
             if rest:
-                yield number, rest
+                yield number, bytes(rest)
     except EOFError:
-        warn(f"{path}:{number}: the gzip stream is cut off")
-    except (gzip.BadGzipFile, zlib.error) as error:
-        warn(f"{path}:{number}: the gzip stream is damaged: {error}")
-    except OSError as error:
-        warn(f"{path}:{number}: cannot be read: {error.strerror or error}")
+        warn(f"{path}:{number}: the {packed} stream is cut off")
+    except (OSError, zlib.error, lzma.LZMAError) as error:
+        if packed and not getattr(error, "errno", None):
+            warn(f"{path}:{number}: the {packed} stream is damaged: {error}")
+        else:
+            warn(f"{path}:{number}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def limited(path: Path, warn: Warn) -> Warn:

@@ -105,17 +105,18 @@ def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: b
     for top in tops:
         _check(top)
         contained.check(top, hidden=False)
+    names = _names(tops)
     warnings: list[str] = []
     trials: list[Trial] = []
     runs: list[ForeignRun] = []
     folders: dict[str, Path] = {}
     passed_over: list[Path] = []
-    for top in tops:
+    for top, top_name in names.items():
         for folder, files in _walk(top, warnings.append):
             of_top = folder == top
-            name = top.resolve().name if of_top else f"{top.resolve().name}/{folder.relative_to(top)}"
+            name = top_name if of_top else f"{top_name}/{folder.relative_to(top)}"
             # A common value says nothing in a table or a chart.
-            system = name if of_top or len(tops) > 1 else str(folder.relative_to(top))
+            system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
             read = _Folder(name, system, folder, files, warnings.append, records_each, repeats=repeats)
             passed_over += read.passed_over
             for trial, of_trial in read.trials():
@@ -126,7 +127,7 @@ def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: b
     # Logs from elsewhere rarely contain the number of threads; that does not make the threads unequal.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
     summary = Summary(
-        name=" ".join(top.resolve().name for top in tops),
+        name=" ".join(names.values()),
         trials=trials,
         comparisons=comparisons([trial for trial in trials if trial.status == "ok"]),
         unequal=different,
@@ -161,6 +162,19 @@ def _comparable(trials: Sequence[Trial]) -> list[Trial]:
         return replace(row, records_per_second=None) if row.operation == OVERALL else row
 
     return [replace(trial, rows=[without(row) for row in trial.rows]) for trial in trials]
+
+
+def _names(tops: Sequence[Path]) -> dict[Path, str]:
+    """The folders, each once, with the shortest ends of their paths that tell them apart."""
+    parts = {path.parts: top for path, top in {top.resolve(): top for top in tops}.items()}
+
+    def is_one(end: tuple[str, ...]) -> bool:
+        return sum(each[-len(end) :] == end for each in parts) == 1
+
+    return {
+        top: str(Path(*next(end for at in range(len(of) - 1, -1, -1) if is_one(end := of[at:]))))
+        for of, top in parts.items()
+    }
 
 
 def _check(top: Path) -> None:
@@ -419,9 +433,11 @@ def _missing(phase: Phase, logs: Sequence[ClientLog]) -> tuple[list[str], bool |
         # Older clients give each thread the same number of operations, and leave out the rest.
         default = _GO_THREADS if log.is_go else 1
         rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
-        if log.has_results and count is not None and done * each < count - rest:
+        has_counts = log.operations if log.is_go else log.has_results
+        if has_counts and count is not None and (missing := count - done * each) > rest:
             what = "records" if phase == LOAD else "operations"
-            found.append(f"{log.name}: {count - done * each:,} of {count:,} {what} are missing: threads gave up")
+            why = "" if log.is_go or outcomes.failed_calls(log.operations) >= missing else ": threads gave up"
+            found.append(f"{log.name}: {missing:,} of {count:,} {what} are missing{why}")
     return found, None if None in planned or not logs else not found
 
 
@@ -438,8 +454,11 @@ def _cut(log: ClientLog) -> str | None:
     if log.has_results:
         return log.cut
     if log.status_operations is None:
-        return "no results, nothing but a command line"
-    return f"no results, {log.status_operations:,} operations after {log.elapsed_seconds} s"
+        done = "nothing but a command line"
+    else:
+        done = f"{log.status_operations:,} operations after {log.elapsed_seconds} s"
+    why = log.cut or (log.exception and f"first error: {log.exception}")
+    return f"no results, {done}; {why}" if why else f"no results, {done}"
 
 
 def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:

@@ -8,7 +8,7 @@ have buckets of 1 ms up to 1.024 s: their percentiles are the upper ends, and 0 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from dohyo.operations import FAILED, READ_MODIFY_WRITE
 _RESULT = re.compile(r"(?:^|[\s|])([A-Za-z]\w*) +- (Takes\(s\): [^\n]*?)\s*$")
 _FINISHED = re.compile(r"(?:^|[\s|])Run finished, takes (\S+)\s*$")
 _PROPERTY = re.compile(r'^"([\w.-]{1,100})"="([^"]*)"\s*$')
+_SIGNAL = re.compile(r"Got signal \[(.+)\] to exit\.")
 _HEADER = re.compile(r"^\*+ properties \*+\s*$")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d*)?)(s|ms|µs|μs|us|ns))?")
 _UNIT_MS = {"s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001, "us": 0.001, "ns": 0.000001}
@@ -45,6 +46,21 @@ def finished_ms(line: str) -> int | None:
         return None
     whole = int(parts[1] or 0) * 3_600_000 + int(parts[2] or 0) * 60_000
     return round(whole + (float(parts[3]) * _UNIT_MS[parts[4]] if parts[3] else 0))
+
+
+def signal(line: str) -> str | None:
+    """The signal that ended a run, from the line that says so; None for all others."""
+    found = _SIGNAL.match(line)
+    return found[1] if found else None
+
+
+def why_no_results(properties: Mapping[str, str]) -> str:
+    """Returns why a run that has finished has no result lines."""
+    if properties.get("measurementtype") in ("raw", "csv"):
+        return "its operations are listed one by one, which is not read: use measurementtype=histogram"
+    if file := properties.get("measurement.output_file"):
+        return f"its results are in {file} (measurement.output_file): append that file to this one"
+    return "no result lines after 'Run finished'"
 
 
 def columns(line: str) -> list[str] | None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
+from dohyo.evidence.text_file import is_binary
 from dohyo.foreign.collecting import collect
 from dohyo.summary.summary import is_experiment, summarise
 from dohyo.tables import screen, table
@@ -67,9 +68,12 @@ def tabulate(
 
 def name_passed_over(paths: Sequence[Path]) -> None:
     """Names the files that were not read, on stderr."""
-    if paths:
-        more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-        say(f"passed over, nothing of YCSB in: {', '.join(map(str, paths[:_MOST_NAMED]))}{more}", err=True)
+    binary = [path for path in paths if is_binary(path)]
+    text = [path for path in paths if path not in binary]
+    for why, of in (("nothing of YCSB in", text), ("no text (unpack what has logs in it)", binary)):
+        if of:
+            more = f" and {len(of) - _MOST_NAMED} more" if len(of) > _MOST_NAMED else ""
+            say(f"passed over, {why}: {', '.join(map(str, of[:_MOST_NAMED]))}{more}", err=True)
 
 
 def refuse_logs(names: Sequence[str]) -> None:
@@ -78,7 +82,7 @@ def refuse_logs(names: Sequence[str]) -> None:
     :raises BadInputError: if one of them is such a folder; it names the command that takes them
     """
     for name in names:
-        if Path(name).is_dir() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
+        if Path(name).exists() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
             takes = shlex.join([".venv/bin/dohyo", "tabulate", *names])
             raise BadInputError(f"{name} is not an experiment of Dohyo but has logs of other clients: {takes}")
 

@@ -51,7 +51,11 @@ _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"
 _JSON_OBJECT = re.compile(r"\{[^{}]*\}")
 _JSON_DEPTH = 10
 _COMMAND = "Command line:"
-_EXCEPTION = re.compile(r'(?:Exception in thread "[^"]*" |Caused by: )?((?:\w+\.)+\w*(?:Exception|Error)\b.*)')
+_EXCEPTION = re.compile(
+    r'(?:Exception in thread "[^"]*" |Caused by: |ERROR: Aborting the test\. )?'
+    r"((?:\w+\.)+\w*(?:Exception|Error)\b.*|Unknown DB \S+|No operations completed .*)"
+)
+_OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throughput \(KTPS\)")
 
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
@@ -100,7 +104,7 @@ class ClientLog(ResultLog):
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
     progress: StatusLines = field(default_factory=StatusLines)  # summed over all status lines
     command: str | None = None
-    exception: str | None = None  # the first one that Java named
+    exception: str | None = None  # the first one that Java named, or why YCSB gave up
     is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
     is_batched: bool = False  # go-ycsb's BATCH_INSERT, …: an operation has as many records as its batch.size
     properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
@@ -155,7 +159,8 @@ class ClientLog(ResultLog):
         """Operations that the client was to do, or records to load; None: not known, or time was to end it."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
         stated = next(filter(None, map(self.setting, keys)), "")
-        return int(stated) if stated.isdecimal() and not self.setting("maxexecutiontime") else None
+        by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb knows the property, and ignores it
+        return int(stated) if stated.isdecimal() and not by_time else None
 
     @property
     def succeeded(self) -> int | None:
@@ -317,6 +322,8 @@ class _Reader(ResultReader[ClientLog]):
             self._go_results(line)
         elif (thrown := _EXCEPTION.match(line)) is not None:
             self._log.exception = self._log.exception or thrown[1].strip()
+        elif _OF_CPP.match(line):
+            self._cut("results of YCSB-cpp or YCSB-C: they are not read")
         else:
             self._go_run(line)
         return True
@@ -327,6 +334,8 @@ class _Reader(ResultReader[ClientLog]):
             self._log.is_go = True
         elif self._log.is_go and (said := go_ycsb.run_property(line)) is not None:
             self._log.properties[said[0]] = said[1]
+        elif self._log.is_go and (signal := go_ycsb.signal(line)) is not None:
+            self._cut(f"ended by a signal: {signal}")
         elif (runtime := go_ycsb.finished_ms(line)) is not None:
             if self._go_finished:
                 self._next_log()
@@ -451,9 +460,9 @@ class _Reader(ResultReader[ClientLog]):
         if log.runtime_ms and warmup.isdecimal() and not log.is_load:
             log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # nothing is counted in it
         if log.runtime_ms is None:
-            self._incomplete(log, "no line 'Run finished': the numbers are those of the last ten seconds' line")
+            self._incomplete(log, "no line 'Run finished': the numbers may be of a part of the run")
         elif not log.operations:
-            self._incomplete(log, "no result lines after 'Run finished'")
+            self._incomplete(log, go_ycsb.why_no_results(log.properties))
 
 
 def _began(status: re.Match[str]) -> float | None:
