@@ -621,7 +621,9 @@ PRETTY = json.dumps(
 )
 
 
-@pytest.mark.parametrize("prefixes", [("host1: ", "host2: "), ("host1\t", "host10\t"), ("10.0.0.1: ", "10.0.0.2: ")])
+@pytest.mark.parametrize(
+    "prefixes", [("host1: ", "host2: "), ("host1\t", "host10\t"), ("10.0.0.1: ", "10.0.0.2: "), ("0: ", "1: ")]
+)
 @pytest.mark.parametrize(
     "text", [RUN, go_table({"READ": 10_000}), PRETTY], ids=["text", "table of go-ycsb", "JSON, a line per member"]
 )
@@ -735,3 +737,11 @@ def test_results_of_ycsb_cpp_are_named_as_what_is_not_read(tmp_path: Path, capsy
     write(tmp_path / "run.txt", f"Load runtime(sec): 10.0021\nLoad operations(ops): 100000\n{done}")
     assert tabulate([tmp_path]) == 1
     assert f"{tmp_path}/run.txt:3: results of YCSB-cpp or YCSB-C: they are not read" in capsys.readouterr().err
+
+
+def test_operations_that_are_not_known_are_not_missing(tmp_path: Path) -> None:
+    text = f"Command line: -db x -t -p operationcount=3000000000\n{results({'READ': 3_000_000_000}, 3000)}"
+    write(tmp_path / "run.txt", text.replace("(ops/sec), 1000000.0", "(ops/sec), -431655.7653333333"))
+    reason = only(tmp_path).reason or ""
+    assert "a 32-bit counter has overflowed" in reason
+    assert "missing" not in reason

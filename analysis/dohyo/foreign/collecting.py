@@ -425,20 +425,22 @@ def _why(log: ClientLog) -> str:
 
 def _missing(phase: Phase, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
     """What clients were to do and have not done, and whether they did all that they were to do; None: not known."""
-    planned = [log.planned for log in logs]
     found = []
-    for log, count in zip(logs, planned, strict=True):
+    is_known = bool(logs)
+    for log in logs:
+        count = log.planned
         each = int(log.setting("batch.size") or 1) if log.is_batched else 1
-        done = (log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations) or 0
+        done = log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations
         # Older clients give each thread the same number of operations, and leave out the rest.
         default = _GO_THREADS if log.is_go else 1
         rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
-        has_counts = log.operations if log.is_go else log.has_results
-        if has_counts and count is not None and (missing := count - done * each) > rest:
+        if count is None or done is None:
+            is_known = False
+        elif log.has_results and (missing := count - done * each) > rest:
             what = "records" if phase == LOAD else "operations"
             why = "" if log.is_go or outcomes.failed_calls(log.operations) >= missing else ": threads gave up"
             found.append(f"{log.name}: {missing:,} of {count:,} {what} are missing{why}")
-    return found, None if None in planned or not logs else not found
+    return found, not found if is_known else None
 
 
 def _with_other_failures(result: list[Row], run: Run) -> list[Row]:

@@ -22,9 +22,10 @@ _BEGIN = re.compile(
     re.MULTILINE,
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-# Words that are the same for all lines of a client name it, and so do addresses; numbers and times are not.
+# Words that are the same for all lines of a client name it, and so do addresses and `0: ` of srun --label; numbers and
+# times are not.
 _UNNAMED = re.compile(
-    r"(?!\W*(?:\d{1,3}\.){3}\d{1,3}(?![\w.]))(?:[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
+    r"(?!\W*(?:\d{1,3}\.){3}\d{1,3}(?![\w.])|\d{1,5}:$)(?:[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
     r"|UTC|GMT|AM|PM|\S*\d{4}-\d\d-\d\d)"
 )
 _HEADING = re.compile(
