@@ -111,6 +111,27 @@ def test_a_line_every_ten_seconds_without_a_terminal(tmp_path: Path, monkeypatch
     assert display.activity == "in update, run 1 of 2"
 
 
+@pytest.mark.parametrize(
+    ("may", "settling"), [([], "counting the rows"), (["settle"], "settling (flush, compactions)")]
+)
+def test_servers_that_run_already_are_not_said_to_be_started_or_stopped(may: list[str], settling: str) -> None:
+    variables = {"attached": {"hbase": "zk1"}, "attached_may": may}
+    trials = plan.trials(replace(SCENARIO, role_variables=variables))
+    display = Progress(trials, Console(file=io.StringIO()))
+
+    def said(number: int) -> list[str]:
+        display.trial(number, trials)
+        found = []
+        for phase in ("start", "schema", "load", "settle", "stop"):
+            display.event({"event": "phase", "phase": phase, "run": None})
+            found.append(display.activity)
+        return found
+
+    ours = ["starting the servers", "creating the tables", "loading", "settling (flush, compactions)"]
+    assert said(1) == [*ours, "stopping the servers"]
+    assert said(2) == ["checking the hosts", "creating the tables", "loading", settling, "removing our tables"]
+
+
 def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
     output = io.StringIO()
     with Progress(TRIALS, Console(file=output, force_terminal=True, width=100)) as display:

@@ -38,6 +38,11 @@ class PlannedTrial:
         which = f"round {self.round}" if self.scenario.most_rounds > 1 else ""
         return " ".join(filter(None, (self.system, point_name(self.scenario.point), which)))
 
+    @property
+    def is_attached(self) -> bool:
+        """Whether its servers run already, and are not started or stopped."""
+        return self.system in self.scenario.role_variables.get("attached", {})
+
 
 def canary_seconds(scenario: Scenario) -> int:
     """The time of the canary in each trial; 0 without one."""

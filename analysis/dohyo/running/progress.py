@@ -44,6 +44,8 @@ _WORDS = {
     "count": "counting the rows",
     "stop": "stopping the servers",
 }
+# The phases in which nothing of the above is done to servers that run already.
+_ATTACHED = {"start": "checking the hosts", "settle": "counting the rows", "stop": "removing our tables"}
 
 
 # A phase and the number of its run, which is 0 for what is no run.
@@ -237,13 +239,18 @@ class Progress:
         self._tail, self._second, self._records = None, None, 0
 
     @property
+    def _trial(self) -> PlannedTrial:
+        return self._trials[max(self._number, 1) - 1]
+
+    @property
     def _scenario(self) -> Scenario:
-        return self._trials[max(self._number, 1) - 1].scenario
+        return self._trial.scenario
 
     def _doing(self) -> str:
         """The phase, in words."""
         if not self._run:
-            return _WORDS[self._phase]
+            settles = self._phase == "settle" and "settle" in self._scenario.role_variables.get("attached_may", [])
+            return (_WORDS | _ATTACHED if self._trial.is_attached and not settles else _WORDS)[self._phase]
         if self._phase == PROBE:
             return f"probe {self._run} of at most {self._scenario['search.probes']}"
         name = "" if self._phase == phases.RUN else f"{self._phase}, "
@@ -254,7 +261,7 @@ class Progress:
         if self._run and self._second is None:
             words += " (warming up)"
         if self._number:
-            who = f"{self._trials[self._number - 1].label} (trial {self._number} of {len(self._trials)})"
+            who = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
         else:
             who = "all systems"
         return f"{who} · {words} {self._which}".rstrip()

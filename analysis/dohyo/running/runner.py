@@ -591,6 +591,9 @@ class _Measurement:
             self.progress.say(f"  the full log: {shown(failure.log)}; please try again: {self._stop_command()}")
 
     def _show_kept(self, trial: PlannedTrial) -> None:
+        if trial.is_attached:
+            self.progress.say(f"{trial.label}: our tables stay; remove them with: {self._stop_command()}")
+            return
         conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
         endpoints = ", ".join(map(str, conditions.get("endpoints", [])))
         self.progress.say(f"{trial.label} stays up at {endpoints}; stop it with: {self._stop_command()}")
