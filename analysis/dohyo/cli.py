@@ -15,7 +15,7 @@ from typing import get_args
 
 import click
 
-from dohyo import folders, host, output, places, plain_text, terminal
+from dohyo import folders, host, output, plain_text, terminal
 from dohyo.ansible import available
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
@@ -24,7 +24,7 @@ from dohyo.evidence import experiment_folder
 from dohyo.foreign import page as foreign
 from dohyo.foreign.tabulate import Format, refuse_logs
 from dohyo.foreign.tabulate import tabulate as tabulate_folders
-from dohyo.places import LOCAL_HOME, RESULTS, shown
+from dohyo.places import DOHYO, LOCAL_HOME, RESULTS, RUN, command, shown
 from dohyo.planning import sizing
 from dohyo.report import files, measured, page, site
 from dohyo.running import attach, comparing, doctor, runner
@@ -164,7 +164,8 @@ def run(
         output.make_last()
         return runner.resume(experiment, name, keep, Console(), open_report=open_, details=details, agreed=yes)
     if name is None:
-        raise BadInputError("which scenario? ./run.sh --list shows all, ./run.sh workloadA is a good start")
+        start = command(RUN, "workloadA")
+        raise BadInputError(f"which scenario? {command(RUN, '--list')} shows all, {start} is a good start")
     _check_is_no_option(name)
     attached = attach.overrides(attach_, secrets, may, chosen_inventory)
     changes = loading.overrides(
@@ -267,13 +268,14 @@ def show(experiment: str | None, details: bool) -> int:
     """
     folder = _folder(experiment)
     if not is_experiment(folder):
-        raise BadInputError(f"{folder} is not the folder of an experiment; dohyo tabulate shows logs of other clients")
+        takes = command(DOHYO, "tabulate", str(folder))
+        raise BadInputError(f"{folder} is not the folder of an experiment; logs of other clients: {takes}")
     facts = experiment_folder.read(folder)
     summary = summarise(folder) if (folder / "raw").is_dir() else kept.read(folder)
     console = Console()
     if details:
         table.render(summary, console)
-    screen.render(summary, console, [screen.rest(shown(folder))], screen.again(places.named(folder)))
+    screen.render(summary, console, screen.rest(summary, folder), screen.again(folder))
     return 0 if summary.is_sound(skipped=not facts.named) else 1
 
 
@@ -288,8 +290,8 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     """Compares two experiments (IDs below results/, or their folders): before and after an upgrade, or two machines.
 
     \b
-    dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
-    dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
+    .venv/bin/dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
+    .venv/bin/dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
 
     Exit code: 0 all is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad input,
     or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
@@ -466,10 +468,8 @@ def _check_is_no_option(name: str) -> None:
     if name in loading.scenario_files() or Path(name).exists():
         return
     options = {option for each in click.get_current_context().command.params for option in each.opts}
-    meant = (
-        f"./run.sh --{name}" if f"--{name}" in options else f".venv/bin/dohyo {name}" if name in cli.commands else ""
-    )
-    if meant:
+    if f"--{name}" in options or name in cli.commands:
+        meant = command(RUN, f"--{name}") if f"--{name}" in options else command(DOHYO, name)
         raise BadInputError(f"unknown scenario '{name}': did you mean {meant}? (--list shows all scenarios)")
 
 
@@ -483,7 +483,8 @@ def _folder(name: str | None) -> Path:
         newest = next((folder for folder in there if not experiment_folder.running(folder)), None)
         if newest is None:
             running = f"; {there[0].name} is still being measured; name its ID to see it" if there else ""
-            raise BadInputError(f"there is no experiment in {shown(RESULTS)}{running}; ./run.sh workloadA makes one")
+            make = command(RUN, "workloadA")
+            raise BadInputError(f"there is no experiment in {shown(RESULTS)}{running}; {make} makes one")
         return newest
     folder = RESULTS / name if "/" not in name and (RESULTS / name).is_dir() else Path(name)
     try:
@@ -516,7 +517,7 @@ def _list(inventory: Path | None, console: Console, *, details: bool) -> None:
         reason = reasons[name] if details else reasons[name].partition(";")[0]
         show(name, f"{system.title}: {f'skipped: {reason}' if reason else here}")
     if not details and any(reasons.values()):
-        console.print("how to get those that are skipped: ./run.sh --list --details", highlight=False)
+        console.print(screen.how_to_get(), highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> None:

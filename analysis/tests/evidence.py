@@ -16,6 +16,7 @@ from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from dohyo.places import RESULTS
 from dohyo.summary.results import Summary
 from dohyo.tables import screen, table
 
@@ -227,6 +228,6 @@ def rendered(summary: Summary, width: int = 120) -> str:
 def on_screen(summary: Summary, width: int = 100, color: Literal["standard"] | None = None) -> str:
     """The screen as a terminal of that width shows it."""
     console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())
-    screen.render(summary, console, [screen.rest("results/x")], screen.again("x"))
+    screen.render(summary, console, screen.rest(summary, RESULTS / "x"), screen.again(RESULTS / "x"))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

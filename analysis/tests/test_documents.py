@@ -1,14 +1,22 @@
 """Every link between the documents, and every `method.md#…` that the program names, leads somewhere."""
 
+import ast
+import contextlib
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import click
 import pytest
 
-from dohyo.places import ROOT
+from dohyo import cli
+from dohyo.ansible.playbook import check_inventory
+from dohyo.places import DOHYO, ROOT, RUN, SETUP, command
 from dohyo.scenario import loading
+from dohyo.scenario.hosts import here
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -101,3 +109,86 @@ def settings() -> list[str]:
 def test_settings_of_a_page_can_be_made(span: str) -> None:
     words = [word for word in shlex.split(span) if word != "--set"]
     loading.load(loading.find("workloadA"), loading.overrides(words, {}))
+
+
+# ---- commands --------------------------------------------------------------------------------------------------------
+
+COMMAND = re.compile(r"(\./run\.sh(?= |$)|(\.\./)?\.venv/bin/dohyo(?= |$)|dohyo (?=[a-z-]+ )).*?(?=$| +#| > )")
+# What stands for something of the reader's; four hosts, of which only that is known.
+STANDS_FOR = {"SCENARIO": "insert-race", "NAME": "insert-race", "FILE": "insert-race"}
+HOSTS = ROOT / "ansible/inventories/i3en"
+hosts_of = cache(check_inventory)
+
+
+def commands() -> Iterator[str]:
+    """The whole commands of the pages, the scenarios' comments and the help, in their order."""
+    for page in tracked("docs/*.md", "README.md", "CONTRIBUTING.md", "workloads", "analysis/dohyo/cli.py"):
+        text = page.read_text("utf-8").replace("\\\n", " ")
+        blocks = re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL) if page.suffix == ".md" else [text]
+        lines = [line.strip("# ") for block in blocks for line in block.splitlines()]
+        spans = re.findall(r"`([^`\n]+)`", text) if page.suffix == ".md" else []
+        for line in [*lines, *spans]:
+            # On some pages they are in brackets, for another folder.
+            typed = re.sub(r"^\((cd [^&]+&& )?(.*)\)$", r"\2", line)
+            if (found := COMMAND.match(typed)) and not re.search(r"…|\[|h2\b", found[0]):
+                yield " ".join(found[0].split())
+
+
+def test_there_are_commands_in_the_pages() -> None:
+    assert len(set(commands())) > 80
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(commands()))
+def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By all that looks at a command before anything is started."""
+    program, *words = (STANDS_FOR.get(word, word) for word in shlex.split(line.replace("=SUM", f"={'0' * 64}")))
+    if not words:
+        return
+    monkeypatch.chdir(tmp_path)
+    secrets = tmp_path / "secrets.yml"
+    secrets.write_text("cassandra: {cassandra.username: bench}\n")
+    secrets.chmod(0o600)
+    known = hosts_of(HOSTS)
+    monkeypatch.setattr(cli, "_inventory", lambda name: (HOSTS, known) if name else (None, here()))
+    for place in ("runner.run", "runner.resume", "runner.show_plan", "doctor.examine", "attach.examine"):
+        monkeypatch.setattr(f"dohyo.running.{place}", lambda *_, **__: 0)
+    for place in ("_list", "agree", "attach.agree", "reopen", "output.make_last"):
+        monkeypatch.setattr(f"dohyo.cli.{place}", lambda *_, **__: [type("", (), {"scenario": None})])
+    if program.endswith("run.sh"):
+        words = ["run", *words]
+    if words[0] == "run":
+        assert not cli.cli.main(words, prog_name="dohyo", standalone_mode=False)
+    else:
+        with contextlib.suppress(click.exceptions.Exit):  # --help
+            cli.cli.make_context("dohyo", words)
+            cli.cli.commands[words[0]].make_context("dohyo", words[1:])
+
+
+def test_a_hint_can_be_pasted_where_its_reader_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (ROOT, ROOT / "ansible", tmp_path):
+        monkeypatch.chdir(folder)
+        for program in (RUN, DOHYO):
+            typed = ["bash", "-c", command(program, "--version")]
+            done = subprocess.run(typed, check=False, capture_output=True, text=True)
+            assert (done.returncode, done.stdout[:6]) == (0, "dohyo "), done.stderr
+    monkeypatch.chdir(ROOT)
+    assert command(SETUP, "page") == "./setup.sh page"
+
+
+def test_no_message_names_a_command_by_itself() -> None:
+    """Only `places.command` makes one: another would be typed elsewhere than in the checkout."""
+    names = "|".join(cli.cli.commands)
+    by_hand = re.compile(rf"(\./|\.venv/bin/|^|[ `'])(run\.sh|setup\.sh|dohyo ({names}))\b")
+    found = []
+    for file in tracked("analysis/dohyo"):
+        if file.suffix != ".py" or file.name == "properties.py":  # which writes a page
+            continue
+        tree = ast.parse(file.read_text("utf-8"))
+        texts = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+        found += [
+            f"{file.name}:{each.lineno}: {each.value}"
+            for each in ast.walk(tree)
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            if id(each) not in texts and by_hand.search(each.value) and each.value not in ("run.sh", "setup.sh")
+        ]
+    assert found == []

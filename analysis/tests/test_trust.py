@@ -225,7 +225,8 @@ def test_the_documentation_has_the_rule_of_the_code() -> None:
     assert all(f"`{figure}`" in text for figure in trust.__dict__["_COMPUTING"])
 
 
-def test_screen_summary_and_report_say_the_same(tmp_path: Path) -> None:
+def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         trial(tmp_path, number, system)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")

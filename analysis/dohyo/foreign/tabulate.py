@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import is_binary
 from dohyo.foreign.collecting import collect
+from dohyo.places import DOHYO, command
 from dohyo.summary.summary import is_experiment, summarise
 from dohyo.tables import screen, table
 from dohyo.terminal import Console, printable, say, warn
@@ -83,7 +83,7 @@ def refuse_logs(names: Sequence[str]) -> None:
     """
     for name in names:
         if Path(name).exists() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
-            takes = shlex.join([".venv/bin/dohyo", "tabulate", *names])
+            takes = command(DOHYO, "tabulate", *names)
             raise BadInputError(f"{name} is not an experiment of Dohyo but has logs of other clients: {takes}")
 
 

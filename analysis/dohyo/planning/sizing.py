@@ -21,6 +21,7 @@ from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted, percent, point_name, size
+from dohyo.places import SETUP, command
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
@@ -240,7 +241,8 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
             ]
             raise BadInputError(
                 f"cannot find out what {', '.join(missing)} need: {Path(sys.executable).with_name('ansible-playbook')}"
-                f" has not reported it{': ' * bool(said)}{' '.join(said)}; ./setup.sh python installs the one that does"
+                f" has not reported it{': ' * bool(said)}{' '.join(said)}; {command(SETUP, 'python')} installs the one"
+                " that does"
             )
     return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
 

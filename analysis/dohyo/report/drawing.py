@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import SETUP, VEGA
+from dohyo.places import SETUP, VEGA, command
 
 # The licences ask that it goes with every copy, and the script has lost it when it was made smaller.
 _NOTICE = Path(__file__).parent / "templates" / "vega-licences.txt"
@@ -45,5 +45,5 @@ def converter() -> ModuleType:
 def _set_up(step: str) -> None:
     if subprocess.run([SETUP, step], stdin=subprocess.DEVNULL, check=False).returncode != 0:
         raise BadInputError(
-            f"fetching the chart library failed, see above; nothing was written. To try again: ./setup.sh {step}"
+            f"fetching the chart library failed, see above; nothing was written. To try again: {command(SETUP, step)}"
         )

@@ -13,6 +13,7 @@ from dohyo import folders, owned
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import Warn
+from dohyo.places import RUN, command
 from dohyo.report import measured, page
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
@@ -55,7 +56,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
     :raises BadInputError: if there is no experiment, or the folder, or one in it, contains something that is not ours
     """
     if not chosen:
-        raise BadInputError("no experiment was found; name their folder with --results DIR, or measure one")
+        raise BadInputError(f"no experiment was found; name their folder with --results DIR, or measure one: {command(RUN, 'workloadA')}")
     site = Path(os.path.realpath(site))
     for folder in (site, *(site / each.name for each in chosen)):
         owned.refuse_foreign(folder)

@@ -260,10 +260,8 @@ class Progress:
         words = self._doing()
         if self._run and self._second is None:
             words += " (warming up)"
-        if self._number:
-            who = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
-        else:
-            who = "all systems"
+        which = f"{self._trial.label} (trial {self._number} of {len(self._trials)})"
+        who = which if self._number else "all systems"
         return f"{who} · {words} {self._which}".rstrip()
 
     def _times(self) -> str:

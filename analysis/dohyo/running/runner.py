@@ -22,7 +22,7 @@ from dohyo.ansible import available
 from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted, point_name
-from dohyo.places import ANSIBLE, SETUP, shown
+from dohyo.places import ANSIBLE, RUN, SETUP, command, shown
 from dohyo.planning import plan, sizing
 from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
 from dohyo.report import files, measured
@@ -153,7 +153,8 @@ def _available(scenario: Scenario, console: Console) -> Scenario:
     reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
     if skipped:
-        console.print(Text(f"skipped on this machine: {', '.join(skipped)} (./run.sh --list says why)"), soft_wrap=True)
+        why = command(RUN, "--list")
+        console.print(Text(f"skipped on this machine: {', '.join(skipped)} ({why} says why)"), soft_wrap=True)
     if not (rest := [name for name in scenario.systems if name not in skipped]):
         return scenario
     points = tuple(point for point in scenario.points if point[0] in rest)
@@ -617,16 +618,15 @@ class _Measurement:
         valid = valid and not self.unwritten
         status = "done" if valid else "interrupted" if interrupted else "failed"
         self._write(partial(self.experiment.update, status=status, finished=now()))
-        name = places.named(self.experiment.folder)
-        rest = [screen.rest(shown(self.experiment.folder))]
+        rest = screen.rest(summary, self.experiment.folder)
         if self.options.open_report:
             self._write(partial(self._open_report, summary, found, rest))
         if not valid:
-            command = shlex.join(["./run.sh", "--resume", name])
-            rest.append(f"to repeat only what did not finish: {command}")
+            again = command(RUN, "--resume", places.named(self.experiment.folder))
+            rest.append(f"to repeat only what did not finish: {again}")
         if self.options.details:
             table.render(summary, self.console)
-        screen.render(summary, self.console, rest, screen.again(name))
+        screen.render(summary, self.console, rest, screen.again(self.experiment.folder))
         return valid and summary.has_found_rates() and not self.unwritten
 
     def _open_report(self, summary: Summary, found: Measured, rest: list[str]) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import io
 import re
-import shlex
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from textwrap import wrap
 
 from rich.console import Console
@@ -21,6 +21,7 @@ from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.figures import UNKNOWN, formatted, half_interval, point_name, rate, size, whole
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
+from dohyo.places import DOHYO, RUN, command, named, shown
 from dohyo.scenario.phases import AT_RATE
 from dohyo.summary.comparison import at_points, is_paced, latencies_at, rate_figure, searches_of
 from dohyo.summary.probes import intended, percentiles
@@ -130,14 +131,23 @@ def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
     return Text.from_ansi(captured.get().rstrip())
 
 
-def rest(folder: str) -> str:
+def rest(summary: Summary, folder: Path) -> list[str]:
     """Where everything else of an experiment is."""
-    return f"everything else: --details, {folder}/summary.md, or a page with charts by dohyo report"
+    return [
+        *([how_to_get()] if _skipped(summary) else []),
+        f"everything else: --details, or {shown(folder)}/summary.md",
+        f"a page with charts: {command(DOHYO, 'report', named(folder))}",
+    ]
 
 
-def again(name: str) -> str:
+def how_to_get() -> str:
+    """The command that says how to get systems that are not available."""
+    return f"how to get what is missing: {command(RUN, '--list', '--details')}"
+
+
+def again(folder: Path) -> str:
     """The command that prints the screen of an experiment again."""
-    return f"Again: {shlex.join(['.venv/bin/dohyo', 'show', name])}"
+    return f"Again: {command(DOHYO, 'show', named(folder))}"
 
 
 def plain(summary: Summary) -> list[str]:
@@ -473,7 +483,7 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
 
 def _skipped(summary: Summary) -> list[str]:
     names = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
-    return [f"not measured: {', '.join(names)} (./run.sh --list says how)"] if names else []
+    return [f"not measured: {', '.join(names)}"] if names else []
 
 
 def what_and_where(summary: Summary) -> list[str]:

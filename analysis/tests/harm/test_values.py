@@ -403,7 +403,7 @@ def test_the_hint_to_resume_can_be_pasted(
         said.seek(0)
         (line,) = (line for line in said.read().splitlines() if line.startswith("to repeat only what did not finish: "))
     program, option, name = pasted(line.partition(": ")[2])
-    assert (program, option) == ("./run.sh", "--resume")
+    assert (program, option) == (str(places.RUN), "--resume")
     assert experiment.reopen(name)[0].folder == folder
 
 

@@ -587,7 +587,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     if boto3 is None:
-        module.fail_json(msg="the Python package boto3 is missing: ./setup.sh aws installs it")
+        module.fail_json(msg="the Python package boto3 is missing: ../setup.sh aws installs it")
     answer: dict[str, Any] = {}
     try:
         cluster = Cluster(module.params, module.check_mode)

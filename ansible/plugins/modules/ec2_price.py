@@ -54,7 +54,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     if boto3 is None:
-        module.fail_json(msg="the Python package boto3 is missing: ./setup.sh aws installs it")
+        module.fail_json(msg="the Python package boto3 is missing: ../setup.sh aws installs it")
     prices, reasons = {}, []
     for instance_type in module.params["types"]:
         try:
