@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +199,7 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     host, taken = counters(samples)
     if not host["sees_all"]:
         pytest.skip("a container: nobody can tell other processes from ours here")
+    taken = [each for each in taken if "known" in each]  # the server's end may be in a sample
     ours, kernel = ((taken[-1]["known"][place] - taken[0]["known"][place]) / TICKS for place in (0, 1))
     user, nice, system = ((taken[-1]["cpu"][place] - taken[0]["cpu"][place]) / TICKS for place in (0, 1, 2))
     # What is beside it: shells, the start of Python, the sampler.
@@ -206,6 +207,82 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     # Whatever else this machine does is other processes', too.
     assert user + nice + system - ours - kernel > 0.7
     assert all(earlier["known"][0] <= later["known"][0] for earlier, later in itertools.pairwise(taken))
+
+
+def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_path: Path) -> None:
+    """Its supervisor ends with it, and only init knows what it has used."""
+    (tmp_path / "bin").mkdir()
+    tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
+
+    def service(*words: str | Path) -> None:
+        subprocess.run([tool, *words], check=True, timeout=60, cwd=tmp_path)
+
+    service("start", "host-metrics", tmp_path, FILE, "log", sys.executable, sampler)
+    until_it_samples(tmp_path / FILE)
+    service("start", "client", tmp_path, "out", "log", *burn(2.5))
+    service("wait", "client", "60")
+    ended = time.time()
+    time.sleep(3)
+    service("stop-all", "30")
+    host, taken = counters(tmp_path / FILE)
+    if not host["sees_all"]:
+        pytest.skip("a container: nobody can tell other processes from ours here")
+    first = next(each for each in taken if each["time"] > ended)
+    around = [each for each in taken if "known" not in each]
+    assert 1 <= len(around) <= 2  # the process and its supervisor may end in two of them
+    assert all(abs(each["time"] - first["time"]) < 2 for each in around)
+    figures = read(tmp_path / FILE, pytest.fail)
+    others = figures.figures[figures.device == None, FIGURES.index("other_cpu")]  # noqa: E711 - of each line
+    assert not np.isnan(others).all()
+    assert np.isnan(others[figures.time[figures.device == None] == first["time"]]).all()  # noqa: E711
+
+
+@pytest.mark.parametrize(
+    ("ended", "whole"),
+    [
+        ((), True),
+        ((11,), True),  # its parent, a server, has waited for it
+        ((12,), True),  # and the server for that one's parent
+        ((11, 12), True),
+        ((20, 21), False),  # a supervisor and its client
+        ((21,), False),  # the supervisor is alone, and about to end
+        ((10, 11, 12), False),  # a server that was killed with its children
+    ],
+)
+def test_what_ours_have_used_is_known_as_long_as_one_of_ours_has_waited_for_them(
+    ended: Sequence[int], whole: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module = runpy.run_path(str(TOOLS / "host-metrics"))
+    names = module["Known"].look.__globals__
+    parents = {os.getpid(): 1, 10: 1, 11: 10, 12: 11, 20: 1, 21: 20, 99: 1}
+    there = {pid: module["Process"](pid, parent, pid // 10, 0, 5, 0) for pid, parent in parents.items()}
+    for name, pid in (("server", 10), ("client", 21)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pid").write_text(f"{pid} {pid}\n")
+    monkeypatch.setitem(names, "OURS", str(tmp_path / "*/pid"))
+    monkeypatch.setitem(names, "all_processes", lambda: there)
+    known = module["Known"]()
+    assert known.look() == [0, 0]
+    after = {pid: each for pid, each in there.items() if pid not in ended}
+    monkeypatch.setitem(names, "all_processes", lambda: after)
+    assert (known.look() is not None) == whole
+    assert known.look() is not None
+
+
+def test_servers_that_run_already_on_a_host_make_its_other_processes_unknown(tmp_path: Path) -> None:
+    has_servers = runpy.run_path(str(TOOLS / "host-metrics"))["has_servers"]
+    for servers in ("localhost:3306", "127.0.0.1", "192.0.2.1,127.0.0.1:9042/ns"):
+        assert has_servers(servers)
+    for servers in ("", "192.0.2.1:3306", "no.invalid"):
+        assert not has_servers(servers)
+    for servers in ("192.0.2.1:3306", "127.0.0.1:3306"):
+        with (tmp_path / FILE).open("wb") as output:
+            command = ["timeout", "2.5", sys.executable, str(TOOLS / "host-metrics"), "inf", "", servers]
+            subprocess.run(command, stdout=output, check=False)
+        host, taken = counters(tmp_path / FILE)
+        assert len(taken) > 1
+        assert not host["sees_all"] or servers == "192.0.2.1:3306"
+        assert all(("known" in each) == host["sees_all"] for each in taken)
 
 
 @pytest.mark.parametrize(

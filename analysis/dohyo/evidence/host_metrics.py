@@ -121,7 +121,7 @@ class Samples:
     :ivar cpus: its processors; None where that is not known
     :ivar boot: what tells its kernel from others; None in samples before other processes were
         distinguished from ours
-    :ivar sees_all: whether all processes of that kernel were seen, and no cgroup bounded ours
+    :ivar sees_all: whether all processes of that kernel were seen, no cgroup bounded ours, and no server was attached
     :ivar device: of each line: a disk or a network; None: the host, with its disks and networks together
     :ivar time: end of that second, in seconds since 1970 on the host's own clock
     :ivar seconds: how long it really was
@@ -343,7 +343,7 @@ class HostMetrics:
         """Notes on the hosts where the use by other processes is unknown."""
         if not self.untold:
             return []
-        why = "unknown: the hosts share a kernel, are containers, or have a CPU quota"
+        why = "unknown: the hosts share a kernel, are containers, or have a CPU quota or attached servers"
         return [f"what other processes used on {', '.join(self.untold)}: {why}"]
 
     def series(self) -> Iterator[list[list[object]]]:
