@@ -328,3 +328,18 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
         (tmp_path / "summary.json").write_text(broken, encoding="utf-8")
         damaged = CliRunner().invoke(cli, ["show", str(tmp_path)])
         assert f"{tmp_path / 'summary.json'}: not as dohyo wrote it: " in str(damaged.exception)
+
+
+def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> None:
+    """A log says a p99 of 300 operations; three of them do not tell it."""
+    lines = "[{0}], Operations, {1}\n[{0}], 50thPercentileLatency(us), 9\n[{0}], 99thPercentileLatency(us), 99\n"
+    for name, count in (("a", 300), ("b", 2000)):
+        (tmp_path / name).mkdir()
+        overall = f"[OVERALL], RunTime(ms), 2000\n[OVERALL], Throughput(ops/sec), {count / 2}\n"
+        (tmp_path / name / "log.txt").write_text(f"{overall}{lines.format('READ', count)}[READ], Return=OK, {count}\n")
+    few = "\N{EN DASH} too few operations of a type: p99 needs 1,000"
+    for folders, said in (((tmp_path / "a", tmp_path / "b"), True), ((tmp_path / "b",), False)):
+        summary = collecting.collect(folders).summary
+        assert (few in table_of(on_screen(summary))) == said
+        assert (f"{few}, p99.9 needs 10,000." in " ".join(rendered(summary).split())) == said
+    assert all(few not in on_screen(SCENARIOS[name]) for name in ("sample", "nothing"))

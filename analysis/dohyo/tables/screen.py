@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import wrap
@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dohyo.evidence.hdr_log import BEYOND, is_known
 from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.figures import UNKNOWN, formatted, half_interval, point_name, rate, size, whole
-from dohyo.metrics import Row
+from dohyo.metrics import METRICS, Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
 from dohyo.places import DOHYO, RUN, command, named, shown
 from dohyo.scenario.phases import AT_RATE
@@ -150,6 +151,21 @@ def again(folder: Path) -> str:
     return f"Again: {command(DOHYO, 'show', named(folder))}"
 
 
+def few_operations(rows: Iterable[Row], heads: Collection[str] = ()) -> str:
+    """Why percentiles of these rows are not known, where that is the reason; otherwise nothing.
+
+    :param heads: of the percentiles that are looked at; none: all
+    """
+    few = {
+        metric.head: f"{metric.head} needs {BEYOND / (1 - metric.percentile / 100):,.0f}"
+        for row in rows
+        for metric in METRICS.values()
+        if metric.percentile is not None and (metric.head in heads or not heads)
+        if row.operations and getattr(row, metric.name) is None and not is_known(metric.percentile, row.operations)
+    }
+    return f"{UNKNOWN} too few operations of a type: {', '.join(few[head] for head in sorted(few))}" if few else ""
+
+
 def plain(summary: Summary) -> list[str]:
     """The lines of the screen without colours, as wide as a table may be."""
     console = Console(width=MOST_COLUMNS, force_terminal=True, color_system=None, file=io.StringIO())
@@ -169,7 +185,7 @@ def _print(console: Console, text: Text, width: int) -> None:
 def _print_table(summary: Summary, console: Console, width: int) -> None:
     sections = _sections(summary)
     bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
-    skipped = _skipped(summary)
+    skipped = [*_few(sections), *_skipped(summary)]
     # Beside the rows: the facts, three lines of heads, what was left out.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     places = [place for section in sections for place in section.places]
@@ -479,6 +495,15 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
     ]
     more = len(lines) - _MOST_BAD
     return [*lines[:_MOST_BAD], *([f"{UNKNOWN} {more} more in summary.md"] if more > 0 else [])]
+
+
+def _few(sections: Sequence[_Section]) -> list[str]:
+    places = [place for section in sections for place in section.places]
+    rows = [row for place in places for row in place.trial.rows if not place.trial.is_aside(row) and _is_shown(row)]
+    # Small runs seldom have a p99.9, and without one no column that could have dashes.
+    last = _PERCENTILES[-1]
+    drawn = any(latencies.get(last) is not None for place in places for latencies in place.latencies.values())
+    return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
 
 
 def _skipped(summary: Summary) -> list[str]:

@@ -499,6 +499,8 @@ def legend(summary: Summary) -> str:
     known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
     discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
+    few = screen.few_operations(row for row, _ in rows)
+    discarded += f" {few}." if few else ""
     if not repeats or repeats == [1]:
         return known + discarded
     over = [f"{n} {sampled}" for sampled, n in sorted(samples, key=str)]
