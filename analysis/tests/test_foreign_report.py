@@ -96,7 +96,7 @@ def test_status_lines_of_several_clients_are_one_throughput_over_time(tmp_path: 
     # Without the lines of one client the sum would be wrong.
     write(tmp_path / "b.log", result)
     assert charts(tmp_path)["over-time"].missing == (
-        "There are neither histogram logs nor status lines, so nothing is known over time."
+        "No run or longer load has histogram logs or status lines, so nothing is known over time."
     )
 
 

@@ -694,8 +694,31 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     assert of.hosts[0].figures["other_cpu"].mean == of.conditions.other_cpu
     assert of.notes == [note for note in of.notes if "unknown" not in note]
     lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
-    by_second = [float(line["other_cpu"]) for line in lines if not line["device"]]
-    assert by_second == [pytest.approx(other, abs=0.01)] * len(by_second)
+    by_second = [line for line in lines if not line["device"]]
+    # The window ends at second 4; what goes on after it is our own end.
+    assert [line["other_cpu"] == "" for line in by_second] == [float(line["time"]) > 4 for line in by_second]
+    known = [float(line["other_cpu"]) for line in by_second if line["other_cpu"]]
+    assert known == [pytest.approx(other, abs=0.01)] * len(known) != []
+
+
+def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
+    """Clients end and Ansible fetches in the second in which the window ends, and that is a part of the window."""
+    folder = measured(tmp_path)
+    file = folder / "hosts/node1" / FILE
+    worked(file, 0.0)
+    end = json.loads((folder / "run-1/clients.json").read_text())["agreed"] + 2.5 + 4
+    first, *samples = content(file)
+    late = [sample for sample in samples if sample["time"] > end]
+    assert end < late[0]["time"] < end + 1
+    for sample in late:
+        sample["cpu"][0] += 80
+        sample["cpu"][3] -= 80
+    with gzip.open(file, "wt", encoding="utf-8") as output:
+        output.writelines(json.dumps(line) + "\n" for line in (first, *samples))
+    of = only(summarise(tmp_path))
+    assert of.status == "ok"
+    assert of.conditions.other_cpu == pytest.approx(0, abs=0.01)
+    assert of.hosts[0].figures["other_cpu"].maximum == pytest.approx(0, abs=0.01)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.31])

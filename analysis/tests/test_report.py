@@ -75,6 +75,12 @@ def two_systems(experiment: Path, **settings: Any) -> Path:
     return experiment
 
 
+@pytest.fixture
+def short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets charts show the loads of the evidence, which took 3 s."""
+    monkeypatch.setattr("dohyo.report.measured.SHORTEST_SECONDS", 1.0)
+
+
 def by_name(made: list[Chart]) -> dict[str, Chart]:
     return {chart.name: chart for chart in made}
 
@@ -315,6 +321,27 @@ def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_pa
     assert all(reason in folded for reason in reasons[screen.MOST_REASONS :])
 
 
+def test_the_reason_of_a_run_without_numbers_stands_below_the_verdict(tmp_path: Path) -> None:
+    two_systems(tmp_path)
+    write_json(tmp_path / "raw/02-hbase/state.json", {"status": "failed", "reason": "the server ended"})
+    text = page.html(page.gather(tmp_path, *read(tmp_path)))
+    below = text.partition('<p class="verdict">')[2].partition('<ul class="caveats">')[0]
+    assert '<p class="reason">\N{EN DASH} hbase  failed: the server ended</p>' in below
+    assert below.count('class="reason"') == 1
+
+
+def test_a_load_that_is_too_short_to_tell_anything_is_in_no_chart(tmp_path: Path) -> None:
+    charts = of(two_systems(tmp_path))
+    assert [part for chart in charts.values() for part in chart.parts if "load" in part] == []
+    assert charts["rows"].missing == "No load of 10 s or more was recorded second by second."
+    # Unless it is all that was measured.
+    for folder in (tmp_path / "raw").iterdir():
+        for run in folder.glob("run-*"):
+            shutil.rmtree(run)
+        edit_json(folder / "trial.json", trial_phases=[])
+    assert {part for chart in of(tmp_path).values() for part in chart.parts} == {"load"}
+
+
 @pytest.mark.parametrize(
     ("systems", "said"),
     [
@@ -375,6 +402,7 @@ def test_numbers_have_units(tmp_path: Path) -> None:
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_every_run_is_a_point_and_every_curve_is_there(tmp_path: Path) -> None:
     found = of(two_systems(tmp_path))
     points = rows(found["ranking"].tables["ranking-0-runs"])
@@ -402,6 +430,7 @@ def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
     assert sum(rate for rate in points if rate) / 2 == pytest.approx(overall.records_per_second)
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
     summary, kept = read(two_systems(tmp_path))
     curves = kept.curves
@@ -574,6 +603,7 @@ def test_charts_without_data_say_why() -> None:
     assert all(chart.missing for chart in made)
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_heat_maps_share_axes_and_colours(tmp_path: Path) -> None:
     two_systems(tmp_path)
     reads(tmp_path / "raw/02-hbase/run-1/node1", [1000] * 5, latency_us=9000)
@@ -602,6 +632,7 @@ def test_the_few_calls_after_the_window_have_no_column(tmp_path: Path) -> None:
     assert {row["end"] for row in rows(found.tables["heat-0"])} == {*range(1, len(runs[0].throughput) + 1)}
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
     summary, kept = read(two_systems(tmp_path))
     happened = [
@@ -860,6 +891,7 @@ def test_a_long_run_has_longer_slots(tmp_path: Path) -> None:
     assert sum(slot.operations for slot in slots) == added
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -930,6 +962,7 @@ def test_the_tables_beside_figures_have_the_matrix(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_loads")
 def test_figures_are_pictures(tmp_path: Path) -> None:
     two_systems(tmp_path)
     (report, figures) = files.write(tmp_path, figures=True)

@@ -361,7 +361,8 @@ class HostMetrics:
                 for first in range(0, len(all_lines), _MOST_LINES):
                     some = slice(first, first + _MOST_LINES)
                     lines = all_lines[some]
-                    columns = (time[some], samples.seconds[lines], samples.device[lines], samples.figures[lines])
+                    figures = _figures(samples, lines, time[some], window)
+                    columns = (time[some], samples.seconds[lines], samples.device[lines], figures)
                     yield [
                         [window.phase, window.run, host, round(end, 3), round(seconds, 3), device, *map(_rounded, of)]
                         for end, seconds, device, of in zip(*(each.tolist() for each in columns), strict=True)
@@ -377,14 +378,13 @@ class HostMetrics:
             lines, time, overlap = _inside(samples, host, window, window.agreed)
             of_host = samples.device[lines] == None  # noqa: E711 - of each line
             lines, time, overlap = lines[of_host], time[of_host], overlap[of_host]
+            figures = _figures(samples, lines, time, window)
             yield (
                 host,
                 [
                     {
                         name: use.mean
-                        for name, use in _uses(
-                            samples.figures[lines[within]], overlap[within], overlap[within] > 0
-                        ).items()
+                        for name, use in _uses(figures[within], overlap[within], overlap[within] > 0).items()
                         if name not in _OTHERS or host not in self.untold
                     }
                     for within in ((time > begin) & (time <= end) for begin, end in stretches)
@@ -396,7 +396,10 @@ class HostMetrics:
         parts = [_inside(samples, host, window, window.begin) for window in windows]
         lines = np.concatenate([inside for inside, _, _ in parts])
         weight = np.concatenate([overlap for _, _, overlap in parts])
-        device, figures = samples.device[lines], samples.figures[lines]
+        device = samples.device[lines]
+        figures = np.concatenate(
+            [_figures(samples, *part[:2], window) for part, window in zip(parts, windows, strict=True)]
+        )
         # A second that lies outside by more than half says nothing of a maximum.
         mostly = weight >= samples.seconds[lines] / 2
         covered = 0.0
@@ -430,6 +433,18 @@ def _inside(
     return lines, time[lines], overlap[lines]
 
 
+def _figures(
+    samples: Samples, lines: NDArray[np.intp], time: NDArray[np.float64], window: Window
+) -> NDArray[np.float64]:
+    """The figures of lines that :func:`_inside` has found.
+
+    In a second that goes on after the window clients end, and Ansible asks and fetches: none of that is somebody else.
+    """
+    figures = samples.figures[lines]
+    figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
+    return figures
+
+
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
     """What is known of one device: means by weight, and the maxima of those lines that are mostly inside."""
     found = {}
@@ -443,10 +458,10 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
 
 def taken(samples: Samples, host: str, window: Window) -> Taken:
     """What somebody else took of a host's processors in a window."""
-    lines, _, weight = _inside(samples, host, window, window.begin)
+    lines, time, weight = _inside(samples, host, window, window.begin)
     of_host = samples.device[lines] == None  # noqa: E711 - of each line
-    lines, weight = lines[of_host], weight[of_host]
-    uses = _uses(samples.figures[lines], weight, weight >= samples.seconds[lines] / 2)
+    lines, time, weight = lines[of_host], time[of_host], weight[of_host]
+    uses = _uses(_figures(samples, lines, time, window), weight, weight >= samples.seconds[lines] / 2)
     other, stolen = (use.mean if (use := uses.get(name)) else None for name in (*_OTHERS, "cpu_steal"))
     return Taken(host, window.phase, window.run, other, stolen, samples.sees_all)
 

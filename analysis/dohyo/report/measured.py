@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dohyo.evidence.hdr_log import Latencies, is_known
+from dohyo.evidence.load_curve import SHORTEST_SECONDS
 from dohyo.evidence.over_time import Slot
 from dohyo.evidence.rows import LOAD, Run
 from dohyo.evidence.under_fault import FaultedRun
@@ -136,7 +137,7 @@ class _Kept:
     def add(self, trial: Trial, phases: Sequence[Phase]) -> None:
         """Takes a trial, also one that failed, and what its clients did in its load and runs."""
         for phase in phases:
-            if not phase.clients:
+            if not phase.clients or not is_drawn(trial, phase.kind, phase.run.seconds):
                 continue
             throughput, slots = phase.throughput, list(phase.timeline.latencies.slots())
             self.runs.append(
@@ -187,6 +188,11 @@ def _has_curve(operation: str) -> bool:
 def _values(latencies: Latencies) -> list[tuple[float, float]]:
     known = [each for each in CURVE_PERCENTILES if is_known(each, latencies.count) or each == 0]
     return list(latencies.percentiles_ms(known).items())
+
+
+def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:
+    """Whether charts show it: a load before the runs says nothing if it is too short for rows against seconds."""
+    return phase != LOAD or trial.load_is_measured or (seconds or 0.0) >= SHORTEST_SECONDS
 
 
 class HostsOverTime:

@@ -141,6 +141,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
         under_way=report.under_way,
         machine=machine(report.facts),
         verdict=verdict(summary),
+        without_numbers=screen.without_numbers(summary),
         comparisons=_comparisons(report.material),
         summary=summary,
         tall=sum(len(next(iter(each.values()))) for each in report.charts[0].tables.values()) > _MOST_ROWS,

@@ -477,6 +477,11 @@ def _alone(section: _Section) -> _Place:
     return replace(best, name=f"{section.title}  {best.name}".strip(), pair=pair and pair.inverse)
 
 
+def without_numbers(summary: Summary) -> list[str]:
+    """The systems that were tried and have no numbers, with the reasons."""
+    return _without_numbers(summary, _sections(summary))
+
+
 def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
     """Systems that were tried and have no numbers, each reason once."""
     ranked = {place.trial.name for section in sections for place in section.places}

@@ -49,7 +49,7 @@ def chart(material: Material) -> Chart:
         panels,
         tables,
         by_part=True,
-        missing=None if panels else "There are no histogram logs, so nothing is known second by second.",
+        missing=None if panels else "No run or longer load has histogram logs, so nothing is known second by second.",
     )
 
 

@@ -74,7 +74,8 @@ def chart(material: Material) -> Chart:
     if doing:
         tables["servers"] = table(doing)
         panels.append(_servers_panel(material, doing))
-    missing = None if clients else "There are neither histogram logs nor status lines, so nothing is known over time."
+    nothing = "No run or longer load has histogram logs or status lines, so nothing is known over time."
+    missing = None if clients else nothing
     question = (
         "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
         " slider, to read a second; drag along a chart, or use the buttons, to look closer."

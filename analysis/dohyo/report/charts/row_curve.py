@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dohyo.evidence.load_curve import SHORTEST_SECONDS
 from dohyo.evidence.rows import LOAD
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
 from dohyo.report.material import Material
-from dohyo.report.measured import significant
+from dohyo.report.measured import is_drawn, significant
 
 # A curve of more points looks the same.
 _MOST_POINTS = 400
@@ -20,7 +21,7 @@ def chart(material: Material) -> Chart:
     rows: list[dict[str, Any]] = []
     slowdowns = {}
     for trial in material.summary.trials:
-        if trial.load is None:
+        if trial.load is None or not is_drawn(trial, LOAD, trial.load.tenths[-1]):
             continue
         which = f" round {trial.round}" if trial.round else ""
         series = f"{trial.system}{which}"
@@ -49,7 +50,7 @@ def chart(material: Material) -> Chart:
         {"rows": table(rows)} if rows else {},
         by_part=True,
         legend=True,
-        missing=None if rows else "No load was recorded second by second.",
+        missing=None if rows else f"No load of {SHORTEST_SECONDS:g} s or more was recorded second by second.",
     )
 
 
