@@ -1,0 +1,53 @@
+"""destroy.yml asks on a terminal; each answer is typed on one."""
+
+import contextlib
+import os
+import pty
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import ANSIBLE, ROOT
+
+sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
+import ours  # type: ignore[import-not-found]
+
+MINE = "0123456789ab"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "code", "stays"), [("no", 0, True), ("yes", 0, False), ("", 2, True)])
+def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
+    answer: str, code: int, stays: bool, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    machine = Path("/etc/machine-id")
+    mark = {"deployment": MINE, "controller": "here", "checkout": str(ROOT), "at": "now"}
+    ours.claim(str(home), {**mark, "machine_id": machine.read_text().strip() if machine.exists() else ""}, MINE)
+    program = str(Path(sys.executable).with_name("ansible-playbook"))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ANSIBLE)
+        os.execv(program, [program, "destroy.yml", "-e", f"dohyo_control={home}"])  # noqa: S606
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGKILL))
+    signal.alarm(120)
+    text, is_answered = "", False
+    try:
+        with contextlib.suppress(OSError):  # the terminal's end
+            while read := os.read(terminal, 4096):
+                text += read.decode("utf-8", "replace")
+                if ", or no:" in text and not is_answered:
+                    time.sleep(1)  # what is typed before Ansible reads is thrown away
+                    is_answered = bool(os.write(terminal, f"{answer}\r".encode()))
+        _, status = os.waitpid(pid, 0)
+    finally:
+        signal.alarm(0)
+        os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == code, text
+    assert "Type yes" in text
+    assert home.exists() == stays
+    assert ("nothing was removed" in text.replace("Say that nothing was removed", "")) == stays
+    assert ("fatal:" in text or "FAILED" in text) == (code != 0)
