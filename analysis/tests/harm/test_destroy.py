@@ -32,8 +32,8 @@ def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
     if pid == 0:
         os.chdir(ANSIBLE)
         os.execv(program, [program, "destroy.yml", "-e", f"dohyo_control={home}"])  # noqa: S606
-    signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGKILL))
-    signal.alarm(120)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGTERM))
+    signal.alarm(240)
     text, is_answered = "", False
     try:
         with contextlib.suppress(OSError):  # the terminal's end
