@@ -526,3 +526,60 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
         loading.find("/dev/null")
     with pytest.raises(BadInputError, match=r"cannot read the property file .*/below: Not a directory"):
         loading.find(f"{mine}/below")
+
+
+def points_of(tmp_path: Path, text: str, *assignments: str) -> dict[str, dict[str, scenario.Scenario]]:
+    """The scenario of each system, by variant."""
+    found: dict[str, dict[str, scenario.Scenario]] = {}
+    for system, point in load(tmp_path, text, *assignments).points:
+        found.setdefault(point.point["variant"], {})[system] = point
+    return found
+
+
+FEW_AND_MANY = """recordcount=1000
+operationcount=1000
+systems=cassandra,hbase
+matrix.variant=few,many
+variant.few.tablecount=4
+variant.many.tablecount=8
+variant.many.cassandra_heap=2g
+"""
+
+
+def test_the_command_line_replaces_what_variants_say_also_all_of_it(tmp_path: Path) -> None:
+    found = points_of(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
+    assert {name: [*of] for name, of in found.items()} == {"few": ["cassandra", "hbase"], "many": ["cassandra"]}
+    for point in (point for of in found.values() for point in of.values()):
+        assert (point["tablecount"], point.role_variables["cassandra_heap"]) == ("2", "1g")
+    # What an experiment keeps says the same again.
+    chosen = load(tmp_path, FEW_AND_MANY, "tablecount=2", "cassandra_heap=1g")
+    again = load(tmp_path, chosen.text())
+    assert [(name, point.values) for name, point in again.points] == [
+        (name, point.values) for name, point in chosen.points
+    ]
+
+
+def test_published_variants_can_have_other_tables() -> None:
+    for full in (False, True):
+        found = loading.load(loading.find("heavyweights"), {"tablecount": "2"}, full=full)
+        assert {point["tablecount"] for _, point in found.points} == {"2"}
+
+
+def test_several_variants_may_share_a_key(tmp_path: Path) -> None:
+    text = FEW_AND_MANY + "variant.few,many.fieldlength=7\nfull.variant.few.fieldlength=8\n"
+    found = points_of(tmp_path, text)
+    assert {point["fieldlength"] for of in found.values() for point in of.values()} == {"7"}
+    (tmp_path / "bout").write_text(text, encoding="utf-8")
+    full = loading.load(tmp_path / "bout", full=True)
+    assert {point.point["variant"]: point["fieldlength"] for _, point in full.points} == {"few": "8", "many": "7"}
+    with pytest.raises(BadInputError, match=r"variant\.few\.tablecount is there twice: 4 and 5; leave one out"):
+        load(tmp_path, FEW_AND_MANY + "variant.few,other.tablecount=5\n")
+
+
+def test_entries_of_a_variant_s_dict_are_added_to_the_scenario_s(tmp_path: Path) -> None:
+    text = FEW_AND_MANY + "cassandra_settings={a: 1, b: 2}\nvariant.many.cassandra_settings={b: 3, c: 4}\n"
+    found = points_of(tmp_path, text)
+    assert found["few"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 2}
+    assert found["many"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 3, "c": 4}
+    other = points_of(tmp_path, text, "cassandra_settings={d: 5}")
+    assert other["many"]["cassandra"].role_variables["cassandra_settings"] == {"d": 5}

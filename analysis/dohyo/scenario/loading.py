@@ -1,6 +1,7 @@
 """Loads a scenario: a property file plus what the command line changes, checked as a whole before a start."""
 
 import itertools
+import json
 import math
 import re
 import stat
@@ -111,17 +112,21 @@ def load(
     """
     name = name or path.stem
     plain_text.check(name, f"the scenario's name {name}")
-    sources = _sources(path, dict(changes or {}), full=full)
+    sources, decided = _sources(path, dict(changes or {}), full=full)
     named = phases.split(next((given["phases"] for given in sources.values() if "phases" in given), phases.RUN))
     assignments: dict[str, str] = {}
     matrix: dict[str, tuple[str, ...]] = {}
     variants: dict[str, dict[str, str]] = {}
+    replaced: dict[str, dict[str, str]] = {}
     for source, given in sources.items():
         for key, value in given.items():
             try:
                 if key.startswith(f"{VARIANT}."):
                     name_of_variant, _, own = key.removeprefix(f"{VARIANT}.").partition(".")
-                    variants.setdefault(name_of_variant, {})[own] = _of_variant(key, own, value, named)
+                    of_variant = variants.setdefault(name_of_variant, {})
+                    if source != _COMMAND_LINE and _about(own) in decided:
+                        of_variant = replaced.setdefault(name_of_variant, {})
+                    of_variant[own] = _of_variant(key, own, value, named)
                 elif key.startswith(MATRIX):
                     matrix[key.removeprefix(MATRIX)] = _dimension(key.removeprefix(MATRIX), value, named)
                 else:
@@ -134,6 +139,10 @@ def load(
         raise BadInputError(f"systems={whole['systems']}: a system is named twice; repeats=N measures it again")
     for published_file in whole.published:
         published.load(published_file)  # a broken one must fail before anything is measured
+    for variant, values in replaced.items():
+        # It stays one of the systems that it was one of.
+        given = {**values, **variants[variant]}
+        variants[variant].setdefault("systems", ",".join(name for name in systems.all_systems() if _has(name, given)))
     _check_variants(variants, matrix)
     if matrix:
         variants = {name: variants[name] for name in matrix.get(VARIANT, ())}
@@ -144,6 +153,7 @@ def load(
     return scenario
 
 
+_COMMAND_LINE = "command line"
 # Two names of one thing.
 _SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount", "partitions": "keycolumns"}
 _DECIDES = {
@@ -175,15 +185,33 @@ def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
     return {key: value for key, value in small.items() if key in large or _about(key) not in replaced} | large
 
 
-def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, dict[str, str]]:
+def _one_by_one(given: Mapping[str, str], source: str) -> dict[str, str]:
+    """The same with a key of its own for each variant that ``variant.NAME,NAME.key`` names.
+
+    :raises BadInputError: if a variant has a key twice
+    """
+    found: dict[str, str] = {}
+    for key, value in given.items():
+        several = re.fullmatch(rf"((?:{FULL})?{VARIANT}\.)([^.]*,[^.]*)(\..*)", key)
+        names = [name.strip() for name in several[2].split(",")] if several else []
+        for each in [f"{several[1]}{name}{several[3]}" for name in names] if several else [key]:
+            if each in found:
+                raise BadInputError(f"{source}: {each} is there twice: {found[each]} and {value}; leave one out")
+            found[each] = value
+    return found
+
+
+def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[str, dict[str, str]], set[str]]:
     """The properties of the file and of the command line; the file's without those that the command line replaces.
 
+    :return: by source, and what the command line replaces in a variant, too
     :raises BadInputError: if one of them says one thing twice
     """
     read = properties.read(path)
-    for source, assignments in {shown(path): read, "command line": changes}.items():
+    for source, assignments in {shown(path): read, _COMMAND_LINE: changes}.items():
         for key, value in assignments.items():
             plain_text.check(key + value, f"{source}: {key}={value}")
+    read, changes = _one_by_one(read, shown(path)), _one_by_one(changes, _COMMAND_LINE)
     # A count given by hand is meant to end the run, also where the file bounds runs by time.
     decided = {_about(key) for key in changes}
     for key in [key for key in changes if key.rpartition(".")[2] == "operationcount"]:
@@ -193,7 +221,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
     # As many rounds as are given by hand, also where the file goes on until the rates are exact enough.
     if "rounds" in changes and "precision" in read:
         changes.setdefault("precision", "none")
-    sources = {shown(path): _sized(read, full, shown(path)), "command line": changes}
+    sources = {shown(path): _sized(read, full, shown(path)), _COMMAND_LINE: changes}
     for source, assignments in sources.items():
         seen: dict[str, str] = {}
         for key in assignments:
@@ -214,8 +242,8 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
                 )
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
-    # What a file's variants say of it, too; but which systems have a variant is not which are measured.
-    decided |= {key for key in given if _about(_of_one_variant(key)) in decided - {"systems"}}
+    # Which systems have a variant is not which are measured.
+    in_variants = decided - {"systems"}
     # Phases that the command line leaves out take what is said of them along.
     named = phases.split(changes.get("phases", ""))
     left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
@@ -224,7 +252,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> dict[str, di
     return {
         source: {key: value for key, value in each.items() if each is changes or _about(key) not in decided}
         for source, each in sources.items()
-    }
+    }, in_variants
 
 
 def _is_of_phase(key: str, prefixes: tuple[str, ...]) -> bool:
@@ -271,11 +299,6 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     if len(set(values)) < len(values):
         raise BadInputError(f"{MATRIX}{key}={text}: a value is there twice; rounds=N measures every point again")
     return values
-
-
-def _of_one_variant(key: str) -> str:
-    """The property that ``variant.NAME.property`` is about; "" for any other key."""
-    return key.removeprefix(f"{VARIANT}.").partition(".")[2] if key.startswith(f"{VARIANT}.") else ""
 
 
 def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
@@ -359,11 +382,20 @@ def _points(
                 continue  # a variant of other systems
             place = point_name(point)
             if place not in scenarios:
-                of_point = {**whole.variants.get(point.get(VARIANT, ""), {}), **point}
+                of_variant = whole.variants.get(point.get(VARIANT, ""), {})
+                of_point = {**{key: _added(key, assignments, value) for key, value in of_variant.items()}, **point}
                 own = {key: value for key, value in of_point.items() if key not in (VARIANT, "systems")}
                 scenarios[place] = _at(whole.name, {**assignments, **own}, point, hosts, caches)
             found.setdefault((name, place), scenarios[place])
     return tuple((name, scenario) for (name, _), scenario in found.items())
+
+
+def _added(key: str, assignments: Mapping[str, str], value: str) -> str:
+    """A value of a variant: entries of a dict, such as cassandra_settings, are added to those of the scenario."""
+    variable = systems.role_variables().get(key)
+    if variable is None or variable.type != "dict" or key not in assignments:
+        return value
+    return json.dumps({**variable.check(assignments[key]), **variable.check(value)})
 
 
 def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
