@@ -35,6 +35,11 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "JDK system=cassandra": ("1.8.0_111", "8"),
         "server system=hbase": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK system=hbase": ("1.8.0_111", "8"),
+        # Of Phoenix, whose jars are not HBase's.
+        "hbase.regionserver.wal.codec system=hbase": (
+            "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
+            "not set",
+        ),
         # One salt for both systems; HBase's is the published one.
         "type of the key system=cassandra": ("bigint", "bytes"),
         "keysalt system=cassandra": ("none", "crc32"),
@@ -66,6 +71,10 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
     "hbase-read-variants": {
         "server": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK": ("1.8.0_111", "8"),
+        "hbase.regionserver.wal.codec system=hbase": (
+            "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
+            "not set",
+        ),
     },
     "yokozuna": {
         "operating system": (
@@ -87,8 +96,8 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
 }
 
 
-def planned(name: str, hosts: Hosts = FOUR_HOSTS) -> list[Here]:
-    scenario = loading.load(WORKLOADS / name, full=True)
+def planned(name: str, hosts: Hosts = FOUR_HOSTS, changes: dict[str, str] | None = None) -> list[Here]:
+    scenario = loading.load(WORKLOADS / name, changes, full=True)
     trials = (plan.variables(each, Path(), keep=False) for each in plan.trials(scenario, 1))
     return differences.before(trials, {}, hosts, {})
 
@@ -172,7 +181,80 @@ def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
         threads = {
             here.others["all_threads"] for here in planned(name) if here.point["variant"] in ("memstore", "hfile")
         }
-        assert threads == {"100"}
+        assert threads == {"400"}  # 100 for each of four tables
+
+
+# What the header of heavyweights says besides --full.
+LARGE = {"fieldlength": "100", "batchsize": "100"}
+MORE_THREADS = {**LARGE, "matrix.variant": "100-threads,200-threads", "matrix.read.batchsize": "1,10,100"}
+YCSB = {**LARGE, "matrix.variant": "ycsb-cassandra,ycsb-hbase", "phases": "insert"}
+
+
+def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], Here]:
+    return {(here.system, here.point["variant"]): here for here in planned("heavyweights", changes=changes)}
+
+
+def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
+    """Its other commands differ in nothing but what `--full` differs in as well, and in what they leave out."""
+    of = published.load(FOLDER / "heavyweights.yml")
+    for changes in (MORE_THREADS, YCSB):
+        ours = planned("heavyweights", changes=changes)
+        found = [each for each in differences.compare(of, ours).found if each.here != "not measured"]
+        assert {f"{each.what} {each.at}".strip() for each in found if each.published != "not published"} <= {
+            *DELIBERATE["heavyweights"], "disks", "disks system=cassandra", "processors of a host", "processor",
+        }  # fmt: skip
+
+
+def test_threads_of_heavyweights_are_those_of_every_table() -> None:
+    many, ycsb = of_heavyweights(MORE_THREADS), of_heavyweights(YCSB)
+    assert {(system, name): here.others["all_threads"] for (system, name), here in (many | ycsb).items()} == {
+        ("cassandra", "100-threads"): "400", ("hbase", "100-threads"): "400",
+        ("cassandra", "200-threads"): "800", ("hbase", "200-threads"): "800",
+        ("cassandra", "ycsb-cassandra"): "400", ("hbase", "ycsb-hbase"): "400",
+    }  # fmt: skip
+    # 4 clients with 10 million records each, and with a million batches of 100.
+    assert ycsb["cassandra", "ycsb-cassandra"].workload["load"]["recordcount"] == "40000000"
+    assert ycsb["hbase", "ycsb-hbase"].workload["load"]["recordcount"] == "400000000"
+
+
+def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:
+    whole = {(here.system, here.point["variant"]): here for here in planned("heavyweights")}
+    first = [here for (system, name), here in whole.items() if system == "cassandra" and not name.endswith("-g1")]
+    after = [whole["cassandra", "4-tables-g1"], whole["cassandra", "8-tables-g1"]]
+    after += [here for (system, _), here in of_heavyweights(MORE_THREADS).items() if system == "cassandra"]
+    after += [of_heavyweights(YCSB)["cassandra", "ycsb-cassandra"]]
+    assert (len(first), len(after)) == (4, 5)
+    for ours, gc, heap, optimised in ((first, "CMS", "16g", None), (after, "G1", "32g", "spinning")):
+        for here in ours:
+            assert [here.servers[f"cassandra_{key}"] for key in ("gc", "heap")] == [gc, heap]
+            assert here.servers.get("disk_optimization_strategy") == optimised
+            assert here.servers["commitlog_segment_size_in_mb"] == 32
+            flags = Setting(
+                "settings", "cassandra_java_options", [f"-XX:MaxGCPauseMillis={500 if ours is after else 300}"]
+            )
+            assert bool(here.values(flags)) == (ours is after)
+    modes = {here.point["variant"]: here.workload["load"]["cassandra.batchmode"] for here in first + after}
+    assert {name for name, mode in modes.items() if mode == "logged"} == {"4-tables", "8-tables"}
+
+
+@pytest.mark.parametrize("name", ["heavyweights", "hbase-read-variants", "hbase-cache"])
+def test_no_hbase_has_a_cache_that_was_not_published(name: str) -> None:
+    """An inventory's memory budget gives it one unless the scenario says that there is none."""
+    assert {here.servers["hbase_bucket_cache_mb"] for here in planned(name) if here.system == "hbase"} == {0}
+
+
+def test_hbase_is_the_same_in_heavyweights_and_in_its_read_variants() -> None:
+    first, second = (
+        next(here.servers for here in planned(name) if (here.system, here.point["variant"]) == ("hbase", "memstore"))
+        for name in ("heavyweights", "hbase-read-variants")
+    )
+    assert {**second, "hbase_compression": "gz"} == first
+
+
+def test_a_later_flag_of_the_jvm_replaces_an_earlier_one() -> None:
+    setting = Setting("settings", "hbase_java_options", [f"-XX:CMSInitiatingOccupancyFraction={at}" for at in (70, 75)])
+    (found,) = {frozenset(here.values(setting)) for here in planned("hbase-read-variants")}
+    assert found == {"-XX:CMSInitiatingOccupancyFraction=70"}
 
 
 def test_a_flag_must_be_in_effect_in_every_trial(tmp_path: Path) -> None:

@@ -155,8 +155,15 @@ def test_memory_is_that_of_all_processes(tmp_path: Path, servers: int, memory: i
 def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:
     settings = {"hbase.hregion.memstore.flush.size": 1073741824, "hbase.regionserver.handler.count": 160,
                 "hbase.regionserver.wal.enablecompression": True}  # fmt: skip
-    (home,) = verbs(tmp_path, ["configure"], hosts=1, hbase_settings=settings)
+    own, of_collector = "-XX:CMSInitiatingOccupancyFraction=70", "-XX:CMSInitiatingOccupancyFraction=75"
+    (home,) = verbs(
+        tmp_path, ["configure"], hosts=1, hbase_settings=settings, hbase_java_options=[own],
+        jdk_gc_options=[of_collector],
+    )  # fmt: skip
     found = site(home)
+    # Of two flags the JVM takes the last.
+    flags = (home / "run/hbase/conf/jvm.options").read_text().splitlines()
+    assert flags.index(of_collector) < flags.index(own)
     assert found["hbase.hregion.memstore.flush.size"] == "1073741824"
     assert found["hbase.regionserver.handler.count"] == "160"
     assert found["hbase.regionserver.wal.enablecompression"] == "true"

@@ -86,7 +86,7 @@ class Here:
 
     @cached_property
     def _flags(self) -> list[str]:
-        """Of the JVM: those that the named collector stands for, and further ones."""
+        """Of the JVM: those that the named collector stands for, and further ones; the last of a name counts."""
         role = systems.all_systems()[self.system].role
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads", "java_options")}
         template = Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
@@ -94,7 +94,7 @@ class Here:
             jdk_major=own["jdk"], jdk_gc=own["gc"], jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
             _jdk_cores=self.others.get("processors"), jdk_host={"huge_pages": True},
         )  # fmt: skip
-        return [*options.split(), *(own["java_options"] or ())]
+        return [*{flag.split("=")[0]: flag for flag in (*options.split(), *(own["java_options"] or ()))}.values()]
 
 
 def before(
