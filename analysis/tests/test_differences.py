@@ -139,7 +139,7 @@ def test_full_is_what_was_published(name: str) -> None:
     [
         (
             "hbase-cache",
-            {"replication", "hbase_regions", "warmuptime", "requestdistribution", "threads of all clients"},
+            {"replication", "hbase_regions", "warmuptime", "requestdistribution"},
         ),
         ("yokozuna", {"server", "fieldcount system=scylla", "fieldcount system=hbase", "scylla_memory system=scylla"}),
         ("hbase-read-variants", {"batchsize"}),

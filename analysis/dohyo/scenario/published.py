@@ -51,11 +51,13 @@ class PublishedFigure(_Numbers):  # type: ignore[misc]  # whose fields are made 
     :ivar seconds: how long the whole took
     :ivar l1_cache_hit_ratio: of 1; two where the least and the most were published
     :ivar at: beside which of our rows it stands: a dimension of a table → the values that it has there
+    :ivar operation: the type that its count and latencies are of; empty: that of the table, and its count of all
     """
 
     seconds: float | None = None
     l1_cache_hit_ratio: list[float] | None = None
     at: dict[str, list[str]] = field(default_factory=dict)
+    operation: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
 
 def _figure(line: Any, number: int) -> PublishedFigure:
     try:
-        _known(line, PublishedFigure, optional=(*_NUMBERS, *_RATIOS, "at"))
+        _known(line, PublishedFigure, optional=(*_NUMBERS, *_RATIOS, "at", "operation"))
         if not line.keys() & {*_NUMBERS, *_RATIOS}:
             raise BadInputError("has no number; a sentence belongs to the facts")
         for key in line.keys() & set(_NUMBERS):
@@ -188,6 +190,7 @@ def _figure(line: Any, number: int) -> PublishedFigure:
             **{key: line[key] for key in _NUMBERS if key in line},
             l1_cache_hit_ratio=_ratio(line, "l1_cache_hit_ratio"),
             at=_at(line.get("at", {})),
+            operation=_text(line, "operation") if "operation" in line else "",
         )
     except BadInputError as error:
         raise BadInputError(f"line {number} of the figures: {error}") from error

@@ -70,7 +70,7 @@ def _beside(published: Published, table: Table, figures: Sequence[PublishedFigur
     def add(key: Sequence[str], place: _Place | None, figure: PublishedFigure | None) -> None:
         cells = [" ".join(key), _of(figure, figures)]
         for column in table.columns:
-            cells.append(UNKNOWN if place is None else _ours(column, table, *place))
+            cells.append(UNKNOWN if place is None else _ours(column, table, figure, *place))
             cells += [_theirs(figure, column)] if column in known else []
         lines.append(cells)
 
@@ -121,7 +121,7 @@ def _rate(trial: Trial, phase: str) -> float:
     return rates[0] if rates and rates[0] is not None else 0
 
 
-def _ours(column: str, table: Table, trial: Trial, phase: str) -> str:
+def _ours(column: str, table: Table, figure: PublishedFigure | None, trial: Trial, phase: str) -> str:
     operation, _, name = column.rpartition(" ")
     rows = {row.operation: row for row in trial.rows if row.phase == phase and not row.discarded}
     if name == "seconds":
@@ -129,9 +129,11 @@ def _ours(column: str, table: Table, trial: Trial, phase: str) -> str:
     if name not in METRICS:
         of_phase = [each.figures for server in trial.servers[-1:] for each in server.phases if each.phase == phase]
         return named(name, of_phase[0].get(name) if of_phase else None)
-    if not operation and name.endswith("_ms"):
+    theirs = figure.operation if figure else ""
+    if not operation and (name.endswith("_ms") or (name == "operations" and theirs)):
         calls = [each for each in rows if is_success(each)]
-        operation = table.operation if table.operation in calls else calls[0] if len(calls) == 1 else UNKNOWN
+        wanted = theirs or table.operation
+        operation = wanted if wanted in calls else calls[0] if len(calls) == 1 else UNKNOWN
     row: Any = rows.get(operation or OVERALL)
     return UNKNOWN if row is None else METRICS[name].write(getattr(row, name))
 
