@@ -77,10 +77,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         ),
     },
     "yokozuna": {
-        "operating system": (
-            "Amazon Linux 2; the image amzn2-ami-hvm-2.0.20210326.0-x86_64-gp2 in the rerun of Aerospike",
-            None,
-        ),
+        "operating system": ("Amazon Linux 2; Ubuntu in the rerun of Aerospike", None),
     },
     "yokozuna-long": {},
     "insert-race": {
