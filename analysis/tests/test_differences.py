@@ -81,6 +81,8 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
     },
     "yokozuna-long": {},
     "insert-race": {
+        "operating system": ("Ubuntu 14.04", None),
+        "JDK system=cassandra": ("7", None),
         "server system=cassandra": ("2.0.9", "3.11.19"),
         "server system=mysql-innodb|mysql-myisam": ("5.5", "11.4.5"),
         "client": ("drivers for Python", "Dohyo's"),

@@ -52,12 +52,14 @@ class PublishedFigure(_Numbers):  # type: ignore[misc]  # whose fields are made 
     :ivar l1_cache_hit_ratio: of 1; two where the least and the most were published
     :ivar at: beside which of our rows it stands: a dimension of a table → the values that it has there
     :ivar operation: the type that its count and latencies are of; empty: that of the table, and its count of all
+    :ivar per_client: whether its counts and rates are those of one client
     """
 
     seconds: float | None = None
     l1_cache_hit_ratio: list[float] | None = None
     at: dict[str, list[str]] = field(default_factory=dict)
     operation: str = ""
+    per_client: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Table:
     :ivar phases: those that are shown, in that order; all but the load where empty
     :ivar highest: whether that of our points in a row is shown which has the highest rate; else other dimensions of the
         matrix make rows of their own
+    :ivar at: the only points of ours that it shows: dimension → values; empty: all
     """
 
     rows: list[str]
@@ -78,6 +81,7 @@ class Table:
     operation: str = ""
     phases: list[str] = field(default_factory=list)
     highest: bool = False
+    at: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,7 @@ def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
 
 def _figure(line: Any, number: int) -> PublishedFigure:
     try:
-        _known(line, PublishedFigure, optional=(*_NUMBERS, *_RATIOS, "at", "operation"))
+        _known(line, PublishedFigure, optional=(*_NUMBERS, *_RATIOS, "at", "operation", "per_client"))
         if not line.keys() & {*_NUMBERS, *_RATIOS}:
             raise BadInputError("has no number; a sentence belongs to the facts")
         for key in line.keys() & set(_NUMBERS):
@@ -191,6 +195,7 @@ def _figure(line: Any, number: int) -> PublishedFigure:
             l1_cache_hit_ratio=_ratio(line, "l1_cache_hit_ratio"),
             at=_at(line.get("at", {})),
             operation=_text(line, "operation") if "operation" in line else "",
+            per_client=_flag(line, "per_client"),
         )
     except BadInputError as error:
         raise BadInputError(f"line {number} of the figures: {error}") from error
@@ -217,16 +222,15 @@ def _at(content: Any) -> dict[str, list[str]]:
 
 def _table(content: Any, number: int) -> Table:
     try:
-        _known(content, Table, optional=("operation", "phases", "highest"))
+        _known(content, Table, optional=("operation", "phases", "highest", "at"))
         found = Table(
             rows=[str(each) for each in _list(content, "rows")],
             columns=[str(each) for each in _list(content, "columns")],
             operation=_text(content, "operation") if "operation" in content else "",
             phases=[str(each) for each in _list(content, "phases")],
-            highest=content.get("highest", False),
+            highest=_flag(content, "highest"),
+            at=_at(content.get("at", {})),
         )
-        if not isinstance(found.highest, bool):
-            raise BadInputError(f"highest: {found.highest}: must be true or false")
         for key in ("rows", "columns"):
             if not getattr(found, key):
                 raise BadInputError(f"{key}: must not be empty")
@@ -255,6 +259,12 @@ def _text(content: dict[str, Any], key: str) -> str:
     if not isinstance(content[key], str) or not content[key].strip():
         raise BadInputError(f"{key}: {content[key]}: must be some text; in quotes, where it would be a number")
     return " ".join(content[key].split())
+
+
+def _flag(content: dict[str, Any], key: str) -> bool:
+    if not isinstance(found := content.get(key, False), bool):
+        raise BadInputError(f"{key}: {found}: must be true or false")
+    return found
 
 
 def _list(content: dict[str, Any], key: str) -> list[Any]:

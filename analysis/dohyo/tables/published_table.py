@@ -21,7 +21,12 @@ _Place = tuple["Trial", str]
 
 def grids(published: Published, summary: Summary) -> list[Grid]:
     """The tables whose rows our experiment has, then a list of the figures that are in none of them."""
-    shaped = [table for table in published.tables if set(table.rows) - {PHASE, SYSTEM} <= set(summary.dimensions)]
+    shaped = [
+        table
+        for table in published.tables
+        if set(table.rows) - {PHASE, SYSTEM} <= set(summary.dimensions)
+        and (not table.at or _places(table, table.rows, summary))
+    ]
     in_shape = {
         id(table): [each for each in published.figures if published.table_of(each) is table] for table in shaped
     }
@@ -78,7 +83,10 @@ def _beside(published: Published, table: Table, figures: Sequence[PublishedFigur
         of_row = dict(zip(names, key, strict=True))
         matching = [each for each in figures if all(of_row[name] in values for name, values in each.at.items())]
         beside += matching
-        add(key, place, matching[0] if matching else None)
+        for figure in matching:
+            add(key, place, figure)
+        if not matching:
+            add(key, place, None)
     for each in figures:
         if each not in beside:
             add([each.at[name][0] for name in table.rows if name in each.at], None, each)
@@ -106,6 +114,8 @@ def _places(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[
     """
     found: dict[tuple[str, ...], _Place] = {}
     for trial in summary.compared:
+        if any(trial.point.get(name) not in values for name, values in table.at.items()):
+            continue
         measured = list(dict.fromkeys(row.phase for row in trial.rows if not row.discarded))
         shown = table.phases or [phase for phase in measured if phase != LOAD]
         for phase in (phase for phase in shown if phase in measured):
@@ -135,7 +145,12 @@ def _ours(column: str, table: Table, figure: PublishedFigure | None, trial: Tria
         wanted = theirs or table.operation
         operation = wanted if wanted in calls else calls[0] if len(calls) == 1 else UNKNOWN
     row: Any = rows.get(operation or OVERALL)
-    return UNKNOWN if row is None else METRICS[name].write(getattr(row, name))
+    if row is None:
+        return UNKNOWN
+    number = getattr(row, name)
+    if number is not None and figure and figure.per_client and METRICS[name].part == "rates":
+        number = round(number / trial.conditions.clients) if trial.conditions.clients else None
+    return METRICS[name].write(number)
 
 
 def _seconds(row: Row | None) -> float | None:
