@@ -60,6 +60,13 @@ def test_a_target_comes_before_what_was_measured_and_that_before_what_was_publis
     (target,) = doctor.wanted_of(load(target="777"), "run", None, sample().parent)
     assert (target.ops, target.of, round((target.cpu or 0) * 1e6)) == (777, "target", 30)
     assert doctor.wanted_of(load("hbase-cache"), "a", None, sample().parent) == [Wanted(79439, "published: hbase")]
+    # A rate of one client of several is not that of all.
+    changes = {"phases": "insert", "matrix.variant": "ycsb-cassandra,ycsb-hbase"}
+    ycsb = dict(loading.load(loading.find("heavyweights"), changes).points)
+    assert doctor.wanted_of(ycsb["cassandra"], "load", None, sample().parent) == [
+        Wanted(128000, "published: cassandra")
+    ]
+    assert doctor.wanted_of(ycsb["hbase"], "load", None, sample().parent) == []
     # On other hosts, in other batches, of another scenario: other rates.
     assert doctor.wanted_of(load(), "run", tmp_path / "hosts", sample().parent) == []
     assert doctor.wanted_of(load(batchsize="100"), "run", None, sample().parent) == []

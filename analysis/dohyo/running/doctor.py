@@ -100,7 +100,7 @@ def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: P
         (figure.ops_per_second or (figure.records_per_second or 0) / of_phase.number("batchsize"), figure)
         for file in scenario.published
         for figure in published.load(file).figures
-        if all(at.get(key, values[0]) in values for key, values in figure.at.items())
+        if not figure.per_client and all(at.get(key, values[0]) in values for key, values in figure.at.items())
     ]
     highest, figure = max(figures, key=lambda each: each[0], default=(0.0, None))
     return [Wanted(highest, f"published: {figure.system}")] if figure is not None and highest else []
