@@ -265,7 +265,7 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
     [
         ("batchsiz=1", "unknown property 'batchsiz': did you mean batchsize?"),
         ("cassandra_hep=1g", "unknown property 'cassandra_hep': did you mean cassandra_heap?"),
-        ("Ξ=1", "unknown property 'Ξ': .docs/properties.md"),
+        ("Ξ=1", "unknown property 'Ξ' .docs/properties.md"),
         ("batchsize=0", "command line: batchsize=0: must be a whole number from 1"),
         ("batchsize=5000", "batchsize=5000: must be at most 1000"),
         ("updateproportion=0.7", "readproportion=1 . updateproportion=0.7 = 1.7"),

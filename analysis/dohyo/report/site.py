@@ -56,7 +56,9 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
     :raises BadInputError: if there is no experiment, or the folder, or one in it, contains something that is not ours
     """
     if not chosen:
-        raise BadInputError(f"no experiment was found; name their folder with --results DIR, or measure one: {command(RUN, 'workloadA')}")
+        raise BadInputError(
+            f"no experiment was found; name their folder with --results, or measure one: {command(RUN, 'workloadA')}"
+        )
     site = Path(os.path.realpath(site))
     for folder in (site, *(site / each.name for each in chosen)):
         owned.refuse_foreign(folder)

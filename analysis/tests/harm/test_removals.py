@@ -70,6 +70,15 @@ def test_the_names_of_hbases_processes_are_on_the_list() -> None:
     assert {f"run/hbase-{part}/**" for part in parts} <= set(ours.MADE["home"].split())
 
 
+def test_every_client_that_is_installed_is_on_the_list() -> None:
+    (play, *_) = yaml.safe_load((ANSIBLE / "doctor.yml").read_text("utf-8"))
+    alone = play["vars"]["client_module"]
+    assert {f"bundle/{alone}/=", f"bundle/{alone}.dohyo-*/**"} <= set(ours.MADE["home"].split())
+    for file in ANSIBLE.glob("systems/*/system.yml"):
+        # bundle/ROLE is on the list.
+        assert yaml.safe_load(file.read_text("utf-8"))["binding"] == file.parent.name
+
+
 # ---- Second attempts -------------------------------------------------------------------------------------------------
 
 

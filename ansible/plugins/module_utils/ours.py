@@ -42,7 +42,7 @@ MADE = {
         bin/agent  bin/fault  bin/host-metrics  bin/service
         archives/DIGEST.lock  archives/DIGEST.new  archives/DIGEST.sha256  archives/DIGEST.zip
         packages/ROLE/DIGEST/ARCHIVE  packages/ROLE/vendor/ARCHIVE  tls/*/ca.key  tls/*/*.pem
-        bundle/ROLE/=  bundle/ROLE.dohyo-*/**
+        bundle/ROLE/=  bundle/ROLE.dohyo-*/**  bundle/client/=  bundle/client.dohyo-*/**
         install/maven.log  install/jdk/[0-9]/=  install/jdk/[0-9][0-9]/=  install/jdk/[0-9]*.dohyo-*/**
         install/hbase-native/*/.sha256  install/hbase-native/*/jar.dohyo-*/**  install/hbase-native/*/*/libhadoop.so
         install/hbase-native/*.dohyo-*/**
