@@ -364,10 +364,11 @@ def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path
     run.kill()
     run.wait(60)
     deadline = time.monotonic() + 90
-    while sampler.exists():
+    ended = HOME / "run/host-metrics/exit"  # written after the process is gone
+    while sampler.exists() or not ended.exists():
         assert time.monotonic() < deadline
         time.sleep(0.5)
-    assert (HOME / "run/host-metrics/exit").read_text() == "0\n"
+    assert ended.read_text() == "0\n"
     assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
     assert theirs.places == []
 
