@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from browser import Browser, browser, chromium
 from evidence import edit_json, reads, trial, write_json
-from test_report import hostile, of, of_four, two_systems
+from test_report import hostile, of, of_four, short_loads, two_systems
 from test_search import searched
 
 from dohyo.foreign import page as foreign
 from dohyo.report import files, site
 from dohyo.report.grammar import GREY, rows
+
+__all__ = ["short_loads"]
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"
@@ -74,6 +76,7 @@ def test_the_table_of_results_fits_1280_pixels(quiet: Browser, tmp_path: Path) -
     assert needed <= there
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_what_a_part_has_nothing_of_is_left_out(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(two_systems(tmp_path))
     quiet.open(page)
@@ -91,6 +94,7 @@ def test_what_a_part_has_nothing_of_is_left_out(quiet: Browser, tmp_path: Path) 
     quiet.wait(f"{seen}.length > 0 && {seen}.every(title => title.includes('INSERT'))")
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, tmp_path: Path) -> None:
     (page,) = files.write(two_systems(tmp_path))
     quiet.open(page)
@@ -101,6 +105,7 @@ def test_the_legend_stands_in_each_chart_that_needs_one(quiet: Browser, tmp_path
     assert quiet.value(where) == [[name, systems] for name in ("over-time", "percentiles", "rows")]
 
 
+@pytest.mark.usefixtures("short_loads")
 def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
     charts = of(two_systems(tmp_path))
     (page,) = files.write(tmp_path)

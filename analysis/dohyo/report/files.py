@@ -42,7 +42,8 @@ def place(folder: Path, out: Path | None) -> Path:
     path = out or (folder if folder.is_dir() else folder.parent) / page.FILE
     if path.is_dir():
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / page.FILE}")
-    if os.path.lexists(path) and not _is_page(path):
+    # A link is replaced itself, not what it leads to.
+    if path.is_file() and not path.is_symlink() and not _is_page(path):
         raise BadInputError(f"{path} is no page of dohyo's and is not replaced; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
@@ -57,8 +58,6 @@ def place(folder: Path, out: Path | None) -> Path:
 
 def _is_page(path: Path) -> bool:
     """Whether a file is a page of ours, by its title."""
-    if path.is_symlink() or not path.is_file():
-        return False
     with path.open("rb") as file:
         return b" Dohyo</title>" in file.read(_LONGEST_HEAD)
 

@@ -90,7 +90,7 @@ def put(folder: Path, kind: str, name: str) -> Path:
         path.write_text("precious")
     elif kind == "link":
         path.symlink_to("/nowhere")
-    elif folder.name in ("load", "run-1"):  # Any folder there may be that of a host's client.
+    elif folder.name in ("load", "load-server", "run-1"):  # Any folder there may be that of a host's client.
         path.write_text("precious")
     else:
         (path / "below").mkdir(parents=True)
