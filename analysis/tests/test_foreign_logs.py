@@ -364,6 +364,27 @@ def test_batches_of_go_ycsb_are_operations_of_several_records(tmp_path: Path) ->
     assert (only(tmp_path).status, inserts.operations, inserts.records) == ("ok", 2000, None)
 
 
+@pytest.mark.parametrize("is_json", [False, True])
+def test_batches_beside_their_records_are_a_second_view(is_json: bool, tmp_path: Path) -> None:
+    """The fork redis-performance/go-ycsb measures each record, and each batch once more."""
+
+    def run(**ops: int) -> Trial:
+        head, _, lines = go(ops, **{"batch.size": "100", "operationcount": "100000"}).partition("Run finished")
+        finished, _, table = lines.partition("\n")
+        if is_json:
+            named = (line.split(" - ") for line in table.splitlines())
+            cells = ({"Operation": name.strip(), **dict(re.findall(r"(\S+): (\w+)", rest))} for name, rest in named)
+            table = f"{json.dumps(list(cells))}\n"
+        write(tmp_path / "run.log", f"{head}{table}{table}Run finished{finished}\n{table}")
+        return only(tmp_path)
+
+    of = run(BATCH_READ=1000, READ=99_950, READ_ERROR=50, TOTAL=99_950)
+    assert (of.reason, of.status, rate(of), row(of, "OVERALL").errors) == (None, "ok", 9995, 50)
+    assert (row(of, "READ").operations, row(of, "READ").records) == (99_950, 99_950)
+    assert collect([tmp_path]).warnings == []
+    assert run(BATCH_READ=1000, READ_ERROR=100_000).status == "failed"  # all records of all batches
+
+
 def test_records_of_an_operation_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "run.txt", results({"SCAN": 980, "UPDATE": 19, "UPDATE-FAILED": 1}, overall=1000))
     assert row(only(tmp_path), "OVERALL").records is None

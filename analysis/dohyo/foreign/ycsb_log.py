@@ -32,7 +32,7 @@ from dohyo.evidence.text_file import Warn, blocks, limited
 from dohyo.foreign import go_ycsb
 from dohyo.foreign.outcomes import failed_calls
 from dohyo.foreign.streams import DATE, Sources
-from dohyo.operations import INTENDED, is_known, operation
+from dohyo.operations import FAILED, INTENDED, is_known, operation
 
 _STATUS = re.compile(
     rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
@@ -106,7 +106,7 @@ class ClientLog(ResultLog):
     command: str | None = None
     exception: str | None = None  # the first one that Java named, or why YCSB gave up
     is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
-    is_batched: bool = False  # go-ycsb's BATCH_INSERT, …: an operation has as many records as its batch.size
+    batches: set[str] = field(default_factory=set)  # types of go-ycsb whose operations are batches: BATCH_INSERT, …
     properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
     # Of the first and the last status line, seconds on the clock of the client's host, in its time zone.
     began: float | None = None
@@ -137,6 +137,11 @@ class ClientLog(ResultLog):
     def threads(self) -> str | None:
         """Number of threads; None if not given."""
         return self.option("-threads") or self.setting("threadcount")
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether an operation has as many records as the `batch.size` of go-ycsb."""
+        return bool(self.batches)
 
     @property
     def is_sound(self) -> bool:
@@ -342,20 +347,24 @@ class _Reader(ResultReader[ClientLog]):
             self._go_columns = []
             # What comes now is of the whole run; what came before, of a part.
             self._log.operations.clear()
+            self._log.batches.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
 
     def _go_results(self, line: str) -> None:
         try:
             for name, values in go_ycsb.results(line, self._go_columns):
                 if (metric := go_ycsb.operation_type(name)) is not None:
-                    self._go_operation(metric, values)
-                    self._log.is_batched |= name.startswith(go_ycsb.BATCH)
+                    self._go_operation(metric, values, is_batch=name.startswith(go_ycsb.BATCH))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._complain(f"not a whole result line of go-ycsb: {error}")
 
-    def _go_operation(self, name: str, values: Mapping[str, str]) -> None:
-        if self._go_finished and name in self._log.operations:
+    def _go_operation(self, name: str, values: Mapping[str, str], *, is_batch: bool) -> None:
+        if name in self._log.operations and is_batch != (name in self._log.batches):
+            if is_batch:
+                return  # a fork has each record, too
+        elif self._go_finished and name in self._log.operations:
             self._next_log()  # another run, whose properties are not in the log
+        (self._log.batches.add if is_batch else self._log.batches.discard)(name)
         self._log.is_go = True
         least = decimal_or_fail(values["Min(us)"])
         of = Operation(
@@ -456,6 +465,9 @@ class _Reader(ResultReader[ClientLog]):
             self._check_go(log)
 
     def _check_go(self, log: ClientLog) -> None:
+        for name in [each for each in log.batches if each + FAILED in log.operations.keys() - log.batches]:
+            log.batches.remove(name)  # all of the fork's records failed
+            del log.operations[name]
         warmup = log.properties.get("warmuptime", "")
         if log.runtime_ms and warmup.isdecimal() and not log.is_load:
             log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # nothing is counted in it
