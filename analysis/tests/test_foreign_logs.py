@@ -277,6 +277,21 @@ def test_a_system_that_fails_is_not_ranked_by_what_failed(tmp_path: Path, capsys
     assert "– nothing  failed: run.txt: no operation succeeded: ERROR" in out
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Command line: -db x -P workloads/workloadc -p operationcount=10000 -t\n"
+        + results({"READ": 9900, "READ-FAILED": 100}, ERROR=100, overall=10_000),
+        go({"READ": 9900, "READ_ERROR": 100}, operationcount="10000"),
+    ],
+    ids=["stock YCSB", "go-ycsb"],
+)
+def test_a_run_with_all_of_its_operations_may_have_too_many_errors(text: str, tmp_path: Path) -> None:
+    write(tmp_path / "run.txt", text)
+    of = only(tmp_path)
+    assert (of.status, of.reason) == ("invalid", "failed: READ 100 of 10,000; maxerrorrate 0.1%")
+
+
 def test_failures_within_the_limit_do_not_count_as_throughput(tmp_path: Path) -> None:
     write(tmp_path / "run.txt", results({"READ": 99_990, "READ-FAILED": 10}, overall=100_000, ERROR=4, NOT_FOUND=6))
     all_of = row(only(tmp_path), "OVERALL")

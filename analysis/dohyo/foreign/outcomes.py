@@ -67,7 +67,7 @@ def problems(phase: Phase, run: Run, *, whole: bool | None) -> list[str]:
 
     :param whole: whether a load has all of its records; None: not known, so that it is judged like a run
     """
-    if whole:
+    if phase == LOAD and whole:
         return []
     calls = {name: of.returns for name, of in run.own.items()}
     others = {name: of.returns for name, of in run.by_operation.items() if not is_call(name.removeprefix(INTENDED))}
