@@ -441,6 +441,28 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))
 
 
+def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None:
+    def command(fields: int) -> str:
+        return f"Command line: -db x{fields} -P x{fields}.properties -p fieldcount={fields} -t\n"
+
+    write(tmp_path / "a/run.txt", RUN)
+    write(tmp_path / "b/run.txt", results({"READ": 9500, "UPDATE": 500}))
+    write(tmp_path / "c/run.txt", command(1) + RUN)
+    write(tmp_path / "d/run.txt", command(10) + RUN)
+    write(tmp_path / "all/run.txt", RUN + results({"READ": 10_000}))  # appended
+    unlike = "not the same was measured"
+    mix = f"{unlike}: {{}} has {{}} READ, {{}} 50%: another mix of operations"
+    for names, said in {
+        "ab": [mix.format("b", "95%", "a")],
+        "ac": [],
+        "cd": [f"{unlike}: d has fieldcount 10, c 1"],
+    }.items():
+        summary = collecting.collect([tmp_path / name for name in names]).summary
+        assert [note for note in summary.notes if note.startswith(unlike)] == said
+    summary = collecting.collect([tmp_path / "all"]).summary
+    assert mix.format("all #2", "100%", "all") in summary.notes
+
+
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
@@ -457,6 +479,26 @@ def test_logs_that_are_not_of_one_run_are_a_reason(other: str, reason: str, tmp_
 
 
 # ---- target rates ---------------------------------------------------------------------------------------------------
+
+
+def test_single_runs_that_reached_their_target_are_not_said_to_have_missed_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        write(tmp_path / name / "run.txt", f"Command line: -t -db x -p target=1000\n{RUN}")
+    assert tabulate([tmp_path]) == 0
+    assert "All reached the target rate, and no latency has an interval: nothing is ranked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("interval", ["intended", "both"])
+def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval: str, tmp_path: Path) -> None:
+    command = "Command line: -t -db x -p target=1000 -p measurement.interval={}\n"
+    write(tmp_path / "a/run.txt", command.format("op") + RUN)
+    more = {"Intended-READ": 5021, "Intended-UPDATE": 4979} if interval == "both" else {}
+    run = results({"READ": 5021, "UPDATE": 4979, **more}, overall=10_000)
+    write(tmp_path / "b/run.txt", command.format(interval) + run)
+    said = "not the same was measured: latencies of b are from the intended start, not those of others"
+    assert said in collecting.collect([tmp_path]).summary.notes
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ class ForeignRun:
     :ivar throughput: operations in each second since the first client began; empty: not known
     :ivar slots: the same in slots, as long as the logs' intervals, with latencies where there are histogram logs
     :ivar timed: whether the logs tell when each client ran
+    :ivar log: of the first client; None: there are only histogram logs
     """
 
     trial: Trial
@@ -79,6 +80,7 @@ class ForeignRun:
     slots: list[Slot]
     clients: int
     timed: bool
+    log: ClientLog | None
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,12 @@ def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: b
         trials=trials,
         comparisons=comparisons([trial for trial in trials if trial.status == "ok"]),
         unequal=different,
-        notes=[*_added_up(runs, repeats=repeats), *_without_target(trials), *[UNKNOWN_CONDITIONS][: len(trials)]],
+        notes=[
+            *_not_the_same(runs),
+            *_added_up(runs, repeats=repeats),
+            *_without_target(trials),
+            *[UNKNOWN_CONDITIONS][: len(trials)],
+        ],
         warnings=warnings,
     )
     return Collected(summary, runs, folders, passed_over)
@@ -144,6 +151,25 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
     if repeats or not said:
         return []
     return [f"logs were added up as clients of one run: {said}; of repeats use tabulate --repeats"]
+
+
+def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
+    """Systems with another mix of operations, or another value of a property that both logs state."""
+    found = []
+    for phase in (RUN, LOAD):
+        logs = [
+            (run.trial.system, run.log) for run in runs if run.log and run.phase == phase and run.trial.status == "ok"
+        ]
+        found += _other_mix(logs)
+        for name, log in logs[1:]:
+            first, usual, own = logs[0][0], _scenario(logs[0][1]), _scenario(log)
+            differs = [key for key in usual if key in own and key in _WORKLOAD and own[key] != usual[key]]
+            found += [f"{name} has {key} {own[key]}, {first} {usual[key]}" for key in differs]
+        intended = [name for name, log in logs if log.latencies_are_intended]
+        if len(intended) not in (0, len(logs)):
+            found.append(f"latencies of {', '.join(intended)} are from the intended start, not those of others")
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return [f"not the same was measured: {found[0]}{more}"] if found else []
 
 
 def _without_target(trials: Sequence[Trial]) -> list[str]:
@@ -331,7 +357,7 @@ class _Folder:
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
-        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot], int, bool]] = []
+        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot], int, bool, ClientLog | None]] = []
         phases: tuple[Phase, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
@@ -341,7 +367,8 @@ class _Folder:
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
                 throughput, slots = self._over_time(phase, logs, run, usable)
                 timed = all(log.began is not None for log in logs)
-                found.append((phase, run, usable, throughput, slots, len(logs), timed))
+                first = logs[0] if logs else None
+                found.append((phase, run, usable, throughput, slots, len(logs), timed, first))
                 result += _with_other_failures(rows(phase, clients if self._repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
                 missing, whole = _missing(phase, logs)
@@ -352,13 +379,7 @@ class _Folder:
             reasons.append("histogram logs without result lines")
         doubts = [
             *(doubt for log in all_logs for doubt in log.doubts),
-            *(doubt for phase in phases for doubt in [*_differences(group[phase]), *_other_mix(group[phase])]),
-            *(
-                doubt
-                for phase in phases
-                for doubt in [*_apart(group[phase]), *_longer(group[phase])]
-                if not self._repeats
-            ),
+            *(doubt for phase in phases for doubt in self._unlike(group[phase])),
         ]
         for doubt in doubts:
             if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
@@ -383,7 +404,7 @@ class _Folder:
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
         """Why logs are not of clients of one run, or no repeats of one."""
-        found = [*_differences(logs), *_other_mix(logs)]
+        found = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
         return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
 
     def _over_time(
@@ -561,11 +582,14 @@ def _longer(logs: Sequence[ClientLog]) -> list[str]:
     return [f"{long} ran for {most:,.1f} s, {short} for {least:,.1f} s: clients of one run end together"]
 
 
-def _other_mix(logs: Sequence[ClientLog]) -> list[str]:
-    """Clients with other types of operations, or in other shares, than chance explains."""
+def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
+    """Logs with other types of operations, or in other shares, than chance explains.
+
+    :param logs: each with the name that tells it apart
+    """
     counts = [
-        (log.name, {name: sum(by.values()) for name, by in outcomes.operations_by_outcome(log.operations).items()})
-        for log in logs
+        (name, {each: sum(by.values()) for each, by in outcomes.operations_by_outcome(log.operations).items()})
+        for name, log in logs
         if log.has_all_types
     ]
     found = []

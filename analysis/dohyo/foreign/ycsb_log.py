@@ -156,8 +156,17 @@ class ClientLog(ResultLog):
     @property
     def target_is_known(self) -> bool:
         """Whether the log tells if a target was set. Latencies from the intended start are there to see one."""
-        intended = any(name.startswith(INTENDED) for name in self.operations)
-        return self.target is not None or bool((self.command and not intended) or self.properties)
+        return self.target is not None or bool((self.command and not self.has_intended) or self.properties)
+
+    @property
+    def has_intended(self) -> bool:
+        """Whether there are latencies from the intended start beside the others, with measurement.interval=both."""
+        return any(name.startswith(INTENDED) for name in self.operations)
+
+    @property
+    def latencies_are_intended(self) -> bool:
+        """Whether the latencies that count are from the intended start of each operation."""
+        return self.has_intended or self.setting("measurement.interval") == "intended"
 
     @property
     def planned(self) -> int | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dohyo.evidence.rows import PROBE
 from dohyo.figures import milliseconds, rate
 from dohyo.metrics import METRICS
-from dohyo.summary.comparison import Key, centre, figures, is_paced
+from dohyo.summary.comparison import Key, centre, figures, is_equal, is_paced
 from dohyo.summary.ranking import UNITS, Contest, contests, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Trust, judged
@@ -203,6 +203,8 @@ def _nothing_to_compare(summary: Summary) -> str:
         return f"{_listed(sorted(empty))} found and wrote not one record: there is nothing to compare."
     if len(systems) > 1 and targets:
         said = ", ".join(f"{system} {rate(each.mean)} {unit}" for system, each, unit in measured)
+        if is_equal(summary.compared, targets):
+            return f"All reached the target rate, and no latency has an interval: nothing is ranked ({said})."
         return f"A target rate was set, and not all systems reached the same one: nothing is ranked ({said})."
     if len(systems) > 1:
         return f"{', '.join(systems)} were not measured at the same point: there is nothing to compare."
