@@ -21,6 +21,7 @@ from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import progress
 from dohyo.running.progress import Forecast, Progress
+from dohyo.places import ROOT
 from dohyo.scenario import loading, scenario, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.search import Settings
@@ -130,6 +131,14 @@ def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) 
         display.event({"event": "phase", "phase": "probe", "run": 3, "client_dirs": [str(tmp_path)]})
         display.tick()
     assert display.activity == "in probe 3 of at most 10"
+
+
+def test_the_page_says_how_long_the_probes_of_a_scenario_take() -> None:
+    asked = loading.load(loading.find("workloadA"), {"search": "max", "slo": "p99<10ms"})
+    probes = search.asked(asked)
+    each = asked.number("warmuptime") + asked.number("duration")
+    said = f"with workloadA at most {probes.probes} × {each} s, {probes.probes * each / 60:.0f} minutes per system"
+    assert said in " ".join((ROOT / "docs/knee.md").read_text("utf-8").split())
 
 
 def left(asked: scenario.Scenario, *steps: tuple[str, int]) -> list[float]:
