@@ -17,11 +17,11 @@ from rich.console import Console
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
 from dohyo.evidence.records import TrialSettings, decoded
+from dohyo.places import ROOT
 from dohyo.planning import plan
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import progress
 from dohyo.running.progress import Forecast, Progress
-from dohyo.places import ROOT
 from dohyo.scenario import loading, scenario, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.search import Settings
