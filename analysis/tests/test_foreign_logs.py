@@ -427,6 +427,7 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     out, _ = capsys.readouterr()
     assert out.splitlines()[0] == f"{tmp_path.name} · 3 clients · 1 round"
     assert "- Logs were added up as clients of one run: 3 of " in out
+    assert f"- No percentiles of {tmp_path.name}: text of several clients has none of all of them" in out
     assert "use tabulate --repeats" in out
     assert tabulate([tmp_path], repeats=True) == 0
     out, _ = capsys.readouterr()

@@ -48,6 +48,7 @@ UNKNOWN_CONDITIONS = (
     "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
     " what the hosts did is not in them, so whether the conditions were equal is not known"
 )
+_UNMERGED = "cannot be merged from text"
 # No client runs for longer (23 days); a damaged log must not cost memory.
 _LONGEST_SECONDS = 2_000_000
 # Some forks of YCSB delete, too.
@@ -137,6 +138,7 @@ def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: b
             *_not_the_same(runs),
             *_added_up(runs, repeats=repeats),
             *_without_target(trials),
+            *_without_percentiles(trials),
             *[UNKNOWN_CONDITIONS][: len(trials)],
         ],
         warnings=warnings,
@@ -175,6 +177,12 @@ def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
 def _without_target(trials: Sequence[Trial]) -> list[str]:
     names = [trial.system for trial in trials if trial.rows and not trial.target_is_known]
     return [f"whether a target rate was set is not known: {', '.join(names)}"] if names else []
+
+
+def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
+    names = [trial.system for trial in trials if any(_UNMERGED in note for note in trial.notes)]
+    said = "text of several clients has none of all of them; histogram logs have (hdrhistogram.fileoutput=true)"
+    return [f"no percentiles of {', '.join(names)}: {said}"] if names else []
 
 
 def _comparable(trials: Sequence[Trial]) -> list[Trial]:
@@ -690,7 +698,7 @@ def _notes(phase: Phase, logs: Sequence[ClientLog], run: Run, result: Sequence[R
         notes.append(f"{which}clients ran for {seconds[0]:,.1f} to {seconds[-1]:,.1f} s; rates are over the longest")
     if len(logs) > 1 and any(row.latency_source == "log" and row.phase == phase for row in result):
         notes.append(
-            f"{which}percentiles of {len(logs)} clients cannot be merged from text; with hdrhistogram.fileoutput=true "
+            f"{which}percentiles of {len(logs)} clients {_UNMERGED}; with hdrhistogram.fileoutput=true "
             "YCSB writes logs that can"
         )
     if any(operation.whole_milliseconds for operation in run.by_operation.values()):
