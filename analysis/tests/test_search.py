@@ -136,6 +136,7 @@ def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) 
 def test_the_page_says_how_long_the_probes_of_a_scenario_take() -> None:
     asked = loading.load(loading.find("workloadA"), {"search": "max", "slo": "p99<10ms"})
     probes = search.asked(asked)
+    assert probes is not None
     each = asked.number("warmuptime") + asked.number("duration")
     said = f"with workloadA at most {probes.probes} × {each} s, {probes.probes * each / 60:.0f} minutes per system"
     assert said in " ".join((ROOT / "docs/knee.md").read_text("utf-8").split())
