@@ -457,7 +457,7 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
 
 
 def taken(samples: Samples, host: str, window: Window) -> Taken:
-    """What somebody else took of a host's processors in a window."""
+    """The shares of a host's processors that other processes and the hypervisor took in a window."""
     lines, time, weight = _inside(samples, host, window, window.begin)
     of_host = samples.device[lines] == None  # noqa: E711 - of each line
     lines, time, weight = lines[of_host], time[of_host], weight[of_host]

@@ -26,7 +26,7 @@ from dohyo.terminal import say
 SAMPLER = ANSIBLE / "roles/service/files/host-metrics"
 # Three samples of the sampler: two seconds between the first and the last.
 LOOK_SECONDS = 2.2
-# Processes are named from this share of all processors on, the busiest first, up to so many.
+# The busiest processes are named: this many at most, each with at least this share of all processors.
 _NAMED, _MOST_NAMED = 0.05, 3
 
 

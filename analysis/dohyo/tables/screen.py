@@ -559,7 +559,7 @@ def _hosts(summary: Summary, trials: Sequence[Trial]) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """As many lines as a reason may take, the further ones indented."""
+    """The lines of a reason, cut after the last one that it may have; all but the first are indented."""
     lines = wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
     kept = lines[:_MOST_LINES_OF_A_REASON]
     return [*kept[:-1], _cut(f"{kept[-1]} \N{HORIZONTAL ELLIPSIS}", width)] if len(kept) < len(lines) else kept
