@@ -35,7 +35,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "JDK system=cassandra": ("1.8.0_111", "8"),
         "server system=hbase": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK system=hbase": ("1.8.0_111", "8"),
-        # Of Phoenix, whose jars are not HBase's.
+        # The class is Phoenix's, whose jars HBase does not have.
         "hbase.regionserver.wal.codec system=hbase": (
             "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
             "not set",
@@ -238,7 +238,7 @@ def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:
 
 @pytest.mark.parametrize("name", ["heavyweights", "hbase-read-variants", "hbase-cache"])
 def test_no_hbase_has_a_cache_that_was_not_published(name: str) -> None:
-    """An inventory's memory budget gives it one unless the scenario says that there is none."""
+    """An inventory's memory budget adds a cache unless the scenario turns it off."""
     assert {here.servers["hbase_bucket_cache_mb"] for here in planned(name) if here.system == "hbase"} == {0}
 
 

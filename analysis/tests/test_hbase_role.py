@@ -161,7 +161,7 @@ def test_what_a_user_sets_comes_before_the_roles_own(tmp_path: Path) -> None:
         jdk_gc_options=[of_collector],
     )  # fmt: skip
     found = site(home)
-    # Of two flags the JVM takes the last.
+    # The JVM takes the last of two flags.
     flags = (home / "run/hbase/conf/jvm.options").read_text().splitlines()
     assert flags.index(of_collector) < flags.index(own)
     assert found["hbase.hregion.memstore.flush.size"] == "1073741824"

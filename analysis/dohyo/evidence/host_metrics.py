@@ -438,7 +438,7 @@ def _figures(
 ) -> NDArray[np.float64]:
     """The figures of lines that :func:`_inside` has found.
 
-    In a second that goes on after the window clients end, and Ansible asks and fetches: none of that is somebody else.
+    The use by other processes is not known in a second that ends after the window: clients end then, and Ansible works.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan

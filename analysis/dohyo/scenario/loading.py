@@ -242,7 +242,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
                 )
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
-    # Which systems have a variant is not which are measured.
+    # A system that has the variant need not be measured.
     in_variants = decided - {"systems"}
     # Phases that the command line leaves out take what is said of them along.
     named = phases.split(changes.get("phases", ""))

@@ -86,7 +86,7 @@ class Here:
 
     @cached_property
     def _flags(self) -> list[str]:
-        """Of the JVM: those that the named collector stands for, and further ones; the last of a name counts."""
+        """The flags of the JVM: those of the named collector, then further ones. The last one of a name counts."""
         role = systems.all_systems()[self.system].role
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads", "java_options")}
         template = Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
