@@ -11,17 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, clients_json, edit_json, lasted, trial, write_json
+from evidence import DATA, clients_json, edit_json, lasted, on_screen, trial, write_json
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
 from dohyo.evidence import gc_log
 from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval, decode
 from dohyo.evidence.load_curve import Inserted
+from dohyo.evidence.rows import LOAD
+from dohyo.operations import OVERALL
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 from dohyo.tables.files import write
+from dohyo.tables.verdict import verdict
 
 TOTAL = 5000  # operations of data/dohyo/load, which result.txt and client.json count
 # Half as fast from the sixth of 20 seconds on.
@@ -205,6 +208,30 @@ def test_rows_against_seconds_in_long_form(tmp_path: Path) -> None:
 def test_an_experiment_without_loads_has_an_empty_csv(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     assert summarise(tmp_path).load_csv() == "system,point,round,second,rows\n"
+
+
+def test_a_load_that_phases_name_is_ranked_and_compared_like_a_run(tmp_path: Path) -> None:
+    for number, (system, turn, seconds) in enumerate(
+        [("cassandra", 1, 20), ("hbase", 1, 10), ("cassandra", 2, 25), ("hbase", 2, 8)], start=1
+    ):
+        measured: dict[str, Any] = {"trial_load": {"measured": True}, "trial_round": turn, "trial_rounds": 2}
+        folder = trial(tmp_path, number, system, repeats=1, phases=("read",), **measured)
+        took(folder / "load/node1", [TOTAL // seconds] * seconds)
+        edit_json(folder / "load/node1/client.json", target=0)
+    summary = summarise(tmp_path)
+    assert {of.status for of in summary.trials} == {"ok"}
+    for of in summary.merged:
+        assert {row.phase for row in of.rows if not of.is_aside(row)} == {LOAD, "read"}
+        assert (of.conditions.measured_seconds, of.by_phase["read"]["measured_seconds"]) == (None, 3.0)
+        assert 9 <= of.by_phase[LOAD]["measured_seconds"] <= 22.5
+    pairs = [(pair.phase, pair.of, pair.to) for pair in summary.comparisons if pair.operation == OVERALL]
+    assert {phase for phase, *_ in pairs} == {LOAD, "read"}
+    shown = on_screen(summary)
+    assert re.search(r"^load *\n1 hbase +559 .*\n2 cassandra +224 ", shown, re.MULTILINE)
+    assert "hbase was the fastest in 1 of 2 comparisons, 2.50×" in verdict(summary).sentence
+    text = rendered(summary)
+    assert "Loads before the runs" not in text
+    assert "Rows against seconds" in text
 
 
 def test_rounds_give_mean_and_spread_of_the_load(tmp_path: Path) -> None:

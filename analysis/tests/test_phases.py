@@ -167,6 +167,19 @@ def test_the_load_alone_can_be_what_is_measured(tmp_path: Path) -> None:
     assert (left.phases, left.phase_values) == ([], {})
 
 
+def test_a_load_that_phases_name_is_measured_before_the_runs(tmp_path: Path) -> None:
+    text = SMALL + "retries=2\noperationtimeout=1000\n"
+    named, unnamed = (load(tmp_path, text + f"phases={of}\n") for of in ("insert,read", "read"))
+    assert [(each.phases, each.measures_load) for each in (named, unnamed)] == [(["read"], True), (["read"], False)]
+    assert [each.of("insert")["retries"] for each in (named, unnamed)] == ["2", "15"]
+    assert [each.of("insert")["operationtimeout"] for each in (named, unnamed)] == ["1000", "16000"]
+    loads = [plan.variables(plan.trials(each)[0], tmp_path, keep=False)["trial_load"] for each in (named, unnamed)]
+    assert [each["measured"] for each in loads] == [True, False]
+    assert plan.course(named) == f"the load of 1,000 records, {plan.course(unnamed)}"
+    with pytest.raises(BadInputError, match="reuse=data with phases=insert,read: the load is measured, in every round"):
+        load(tmp_path, text + "phases=insert,read\nreuse=data\nrounds=2\n")
+
+
 # ---- matrix and rounds ----------------------------------------------------------------------------------------------
 
 

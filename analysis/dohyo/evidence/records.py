@@ -226,6 +226,7 @@ class PhaseSettings(Struct, frozen=True):
     maxnotfoundrate: Number | None = None
     faults: str = faults.NONE
     share: Number | None = None
+    measured: bool = False  # of a load: it is compared like a run
 
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):

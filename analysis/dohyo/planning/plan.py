@@ -98,7 +98,7 @@ def phases_in(scenario: Scenario, number: int) -> list[str]:
 def course(scenario: Scenario) -> str:
     """The phases of a trial, in words."""
     if not scenario.phases:
-        return f"the load of {scenario.records:,} records"
+        return _load_words(scenario)
     windows = {}
     for name in scenario.phases:
         phase = scenario.of(name)
@@ -111,7 +111,13 @@ def course(scenario: Scenario) -> str:
         runs = f"{', '.join(windows)}: {windows[scenario.phases[0]]}{' each' if len(windows) > 1 else ''}"
     else:
         runs = ", ".join(f"{name} {window}" for name, window in windows.items())
-    return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", _equal_words(scenario), search.words(scenario))))
+    load = _load_words(scenario) if scenario.measures_load else ""
+    times = f"{scenario.repeats} × ({runs})"
+    return ", ".join(filter(None, (load, times, _equal_words(scenario), search.words(scenario))))
+
+
+def _load_words(scenario: Scenario) -> str:
+    return f"the load of {scenario.records:,} records"
 
 
 def _equal_words(scenario: Scenario) -> str:
@@ -172,7 +178,7 @@ def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") 
 
 def load_of(trial: PlannedTrial, folder: Path) -> str:
     """A digest of everything that a trial's data depend on, as 16 digits; empty if the data are not reused."""
-    if trial.scenario["reuse"] != "data" or not trial.scenario.phases:
+    if trial.scenario["reuse"] != "data" or trial.scenario.measures_load:
         return ""
     asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
     load = asked["trial_load"]
@@ -234,7 +240,7 @@ def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]
 
     :param target: of the phase `equal`, which is left out where its rate is neither given nor known
     """
-    load = _phase(scenario, phases.INSERT)
+    load = {**_phase(scenario, phases.INSERT), "measured": scenario.measures_load}
     runs = [_phase(scenario, name) for name in scenario.phases]
     # Servers make room for the connections of the phase with the most threads, also where it is left out.
     threads = max(each["threads"] for each in [load, *runs])

@@ -34,8 +34,8 @@ IMPLIED = {
     OWN: {"target": "0"},
 }
 
-# Of a load before runs. It must be whole, and is not what is compared: so it waits for a server that refuses writes for
-# a while (RegionTooBusyException), as often as HBase's own client does (hbase.client.retries.number).
+# Of a load that is not measured. It must be whole: so it waits for a server that refuses writes for a while
+# (RegionTooBusyException), as often as HBase's own client does (hbase.client.retries.number).
 RETRIES_OF_A_LOAD = "15"
 
 # Steps of every trial, which events and folders call by these names.
@@ -46,12 +46,14 @@ _STEPS = (
 
 
 def split(text: str) -> list[str]:
-    """The runs that a value of the property ``phases`` names, in order; the load is none of them.
-
-    There are none where the load itself is what is measured (``phases=insert``).
-    """
+    """The runs that a value of the property ``phases`` names, in order; the load is none of them."""
     named = [name.strip() for name in text.split(",")]
-    return named[1:] if named[0] == INSERT else named
+    return named[1:] if names_load(text) else named
+
+
+def names_load(text: str) -> bool:
+    """Whether a value of the property ``phases`` names the load, so that it is measured."""
+    return text.partition(",")[0].strip() == INSERT
 
 
 def check(text: str) -> None:

@@ -94,6 +94,11 @@ class Scenario:
         return phases.split(self["phases"])
 
     @property
+    def measures_load(self) -> bool:
+        """Whether the load is measured and compared like a run: `phases` names it."""
+        return phases.names_load(self["phases"])
+
+    @property
     def equal_target(self) -> float | None:
         """The rate of the phase `equal` where it is given, of all clients; None: it follows from what is measured."""
         return float(self.of(phases.EQUAL)["target"]) or None
@@ -115,7 +120,7 @@ class Scenario:
             own.setdefault("duration", "0")
             own["operationcount"] = share_of(own["operationcount"], self["scale"])
         implied = phases.IMPLIED.get(phase, {})
-        if phase == phases.INSERT and self.phases:
+        if phase == phases.INSERT and not self.measures_load:
             # Drivers divide the time of an operation among its tries.
             tries = 1 + int(own.get("retries", phases.RETRIES_OF_A_LOAD))
             implied = {

@@ -51,7 +51,7 @@ def check(scenario: Scenario) -> None:
     if scenario["search"] != "none" and not scenario.phases:
         raise BadInputError(
             f"search={scenario['search']} with phases={scenario['phases']}: a search has the mix of a phase after the"
-            " load, and there is none; name one, such as phases=insert,run"
+            " load, and there is none; name one, such as phases=run"
         )
     settings = asked(scenario)
     if settings is None:

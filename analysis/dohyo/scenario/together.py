@@ -117,9 +117,10 @@ def _check_reuse(scenario: Scenario) -> None:
     """Checks that what is reused is not what is measured, and is on disk."""
     if scenario["reuse"] == "none":
         return
-    if not scenario.phases:
+    if scenario.measures_load:
         raise BadInputError(
-            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is what is measured; leave reuse out"
+            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is measured, in every round; leave"
+            " reuse or insert out"
         )
     if scenario["settle.flush"] == "false":
         raise BadInputError(

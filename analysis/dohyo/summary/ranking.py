@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dohyo.evidence.rows import PROBE
+from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.figures import rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
@@ -105,8 +105,9 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
 
 
 def phases_of(summary: Summary) -> list[str]:
-    """The phases that were to be measured, in order."""
-    return list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows if not trial.is_aside(row)))
+    """The phases that were to be measured, in order; a load that is measured is the first."""
+    found = dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows if not trial.is_aside(row))
+    return sorted(found, key=lambda phase: phase != LOAD)
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:

@@ -115,7 +115,7 @@ class Trial:
     accounting: Accounting | None = None  # what became of acknowledged writes, in all runs
     faults: list[FaultedRun] = field(default_factory=list)  # what faults did to each run that counts and has some
     rows: list[Row] = field(default_factory=list)  # of the whole cluster
-    load_is_measured: bool = False  # there is nothing after the load: its rows are what was to be measured
+    load_is_measured: bool = False  # its rows are of what was to be measured
     target_is_known: bool = True  # logs of others may not tell whether there was a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of its last third by that of its first
     collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more

@@ -433,8 +433,8 @@ class _Evidence:
         clients = self._clients(phases)
         load = [phase for phase in phases if phase.kind == LOAD]
         runs = [phase for phase in phases if phase.kind != LOAD]
-        # Where there is nothing after the load, it is what is measured, and has numbers only in a trial that is good.
-        aside, measured_phases = ([], load) if self._load_is_measured else (load, runs)
+        # A load that is measured has numbers only in a trial that is good.
+        aside, measured_phases = ([], [*load, *runs]) if self._load_is_measured else (load, runs)
         counted = [phase for phase in measured_phases if not phase.discarded]
         system = self._system
         windows = [window for phase in counted for window in phase.window(self._warmup(phase))]
@@ -536,11 +536,12 @@ class _Evidence:
     def _check_samples(self, uses: Sequence[HostUse], counted: Sequence[Phase]) -> None:
         """Warns of hosts whose samples are not of the measured windows, or of less than half of them."""
         measured = sum(phase.run.seconds or 0.0 for phase in counted if phase.window(0))
+        kinds = {phase.kind for phase in counted}
         hosts = self.folder / "hosts"
         ill = {host for phase in counted for host in phase.ill}  # without power there is no sample either
         for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
-            covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase != LOAD)
-            if not self._load_is_measured and covered < measured / 2 and host not in ill:
+            covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase in kinds)
+            if covered < measured / 2 and host not in ill:
                 self._warn(
                     f"{self.folder}/hosts/{host}: has samples of {covered:.0f} of {measured:.0f} measured seconds"
                 )
@@ -628,7 +629,7 @@ class _Evidence:
             if client.report.accounting and (losses := accounting.losses(client.report.accounting))
         ]
         wanted = self._settings.repeats
-        if status == "ok" and self._load_is_measured and not measured:
+        if status == "ok" and self._load_is_measured and not any(phase.kind == LOAD for phase in measured):
             problems.append("the load has left no results")
         for name in self._planned:
             left = sum(run.kind == name for run in measured)
@@ -674,7 +675,7 @@ class _Evidence:
             ).problems(phase.name)
         ]
         found += [problem for phase in counted for problem in self._disturbed(phase, taken)]
-        compacting = validity.compacting(servers.pending_compactions(LOAD)) if not self._load_is_measured else None
+        compacting = validity.compacting(servers.pending_compactions(LOAD)) if self._planned else None
         return found + ([compacting] if compacting else [])
 
     def _requested(self, phase: Phase) -> dict[str, Any]:
@@ -814,7 +815,7 @@ class _Evidence:
 
     @property
     def _load_is_measured(self) -> bool:
-        return not self._planned
+        return self._settings.load.measured or not self._planned
 
     def _settled(self, runs: Sequence[Phase]) -> list[str]:
         """Notes on where reads came from: after the load, and where servers settled again before runs."""
@@ -870,6 +871,7 @@ class _Evidence:
         properties, of_trial = settings.properties or records.WorkloadSettings(), self._settings.properties
         clients = phases[0].clients if phases else []
         reports = [client.report for phase in phases for client in phase.clients]
+        runs = [phase for phase in phases if phase.kind != LOAD]
         seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
         read_back = {name: getattr(facts, name) for name in READ_BACK}
         stated: dict[str, Any] = {name: str(value) for name, value in read_back.items() if value is not None}
@@ -899,12 +901,8 @@ class _Evidence:
             scale=self._settings.scale,
             full_recordcount=self._settings.full.records,
             record_bytes=of_trial.fieldcount * of_trial.fieldlength,
-            warmup_seconds=statistics.fmean(map(self._warmup, phases))
-            if phases and phases[0].kind != LOAD
-            else settings.warmup,
-            measured_seconds=statistics.fmean(seconds)
-            if seconds and (phases[0].kind != LOAD or self._load_is_measured)
-            else None,
+            warmup_seconds=statistics.fmean(map(self._warmup, runs)) if runs else settings.warmup,
+            measured_seconds=statistics.fmean(seconds) if seconds and (runs or self._load_is_measured) else None,
             usd_per_hour=_price(facts),
         )
 

@@ -310,7 +310,7 @@ def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
 
     def place(entry: tuple[Row, int, Trial]) -> tuple[Any, ...]:
         row, position, _ = entry
-        return row.phase == LOAD, row.discarded, phases.index(row.phase), order(row.operation), position
+        return row.phase != LOAD, row.discarded, phases.index(row.phase), order(row.operation), position
 
     for row, _, trial in sorted(entries, key=place):
         if is_shown(row, trial) and (row.phase != LOAD or trial.load_is_measured):
