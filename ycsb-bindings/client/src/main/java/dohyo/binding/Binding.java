@@ -15,6 +15,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import site.ycsb.ByteArrayByteIterator;
 import site.ycsb.ByteIterator;
@@ -35,6 +36,7 @@ import site.ycsb.Status;
  */
 public abstract class Binding extends DB {
   private boolean readBeforeWrite;
+  private boolean writesMissing;
   private long timeoutMillis;
   private KeyCodec keys;
 
@@ -130,14 +132,15 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Updates a record; with {@code readbeforewrite} the whole record is read first, and a missing one is not written.
+   * Updates a record; with {@code readbeforewrite} the whole record is read first, and a missing one is not written
+   * unless {@code readbeforewrite.missing=write} asks for it.
    */
   public final CompletableFuture<Status> update(Row row) {
     if (!readBeforeWrite) {
       return updateRow(row);
     }
     return readRow(row.table(), row.key(), null, RowSink.DISCARD)
-        .thenCompose(read -> read.isOk() ? updateRow(row) : CompletableFuture.completedFuture(read));
+        .thenCompose(read -> isWritten(read) ? updateRow(row) : CompletableFuture.completedFuture(read));
   }
 
   /** Updates a record, and passes on what would complete the future of {@link #update(Row)}. */
@@ -149,13 +152,18 @@ public abstract class Binding extends DB {
     }
   }
 
-  /** Updates a batch; with {@code readbeforewrite} the batch is read first, and missing records are not written. */
+  /** Updates a batch; with {@code readbeforewrite} the batch is read first, as for a single record. */
   public final CompletableFuture<Status[]> update(List<Row> rows) {
     if (!readBeforeWrite) {
       return updateRows(rows);
     }
     List<byte[]> wanted = rows.stream().map(Row::key).toList();
-    return readRows(rows.get(0).table(), wanted, null, RowSink.DISCARD).thenCompose(reads -> updateFound(rows, reads));
+    return readRows(rows.get(0).table(), wanted, null, RowSink.DISCARD)
+        .thenCompose(reads -> updateSome(rows, reads, this::isWritten));
+  }
+
+  private boolean isWritten(Status read) {
+    return read.isOk() || writesMissing && read.equals(Status.NOT_FOUND);
   }
 
   /**
@@ -166,9 +174,13 @@ public abstract class Binding extends DB {
    * @return each record's status: of the update, or of the read if there was nothing to update
    */
   public final CompletableFuture<Status[]> updateFound(List<Row> rows, Status[] reads) {
+    return updateSome(rows, reads, Status::isOk);
+  }
+
+  private CompletableFuture<Status[]> updateSome(List<Row> rows, Status[] reads, Predicate<Status> written) {
     List<Row> found = new ArrayList<>(rows.size());
     for (int i = 0; i < reads.length; i++) {
-      if (reads[i].isOk()) {
+      if (written.test(reads[i])) {
         found.add(rows.get(i));
       }
     }
@@ -179,7 +191,7 @@ public abstract class Binding extends DB {
       Status[] statuses = reads.clone();
       int next = 0;
       for (int i = 0; i < statuses.length; i++) {
-        if (reads[i].isOk()) {
+        if (written.test(reads[i])) {
           statuses[i] = updates[next++];
         }
       }
@@ -276,6 +288,7 @@ public abstract class Binding extends DB {
   public final void init() throws DBException {
     Settings settings = new Settings(getProperties());
     readBeforeWrite = settings.flag("readbeforewrite", false);
+    writesMissing = settings.choice("readbeforewrite.missing", "skip", "write").equals("write");
     timeoutMillis = operationTimeout(settings);
     keys = new KeyCodec(settings);
     connect(settings);

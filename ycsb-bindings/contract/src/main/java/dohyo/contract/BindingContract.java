@@ -436,6 +436,23 @@ public abstract class BindingContract {
 
   @ParameterizedTest
   @MethodSource("modes")
+  void whatReadBeforeWriteDidNotFindCanBeWrittenAllTheSame(Mode mode) {
+    Binding plain = open(mode.properties());
+    Binding db = open(mode.properties(), Map.of("readbeforewrite", "true", "readbeforewrite.missing", "write"));
+    // Some systems insert the record then, others have nothing to update.
+    Status usual = result(plain.update(row(bytes(mode + "-rbm-plain"), ONE, "B")));
+    byte[] here = bytes(mode + "-rbm-here");
+    assertOk(db.insertRow(row(here, FIELDS, "a", "b", "c")));
+    byte[] missing = bytes(mode + "-rbm-missing");
+    assertEquals(usual, result(db.update(row(missing, ONE, "B"))));
+    assertEquals(List.of(usual, Status.OK),
+        results(2, db.update(List.of(row(bytes(mode + "-rbm-other"), ONE, "B"), row(here, ONE, "B")))));
+    assertRead(db, here, Map.of("field0", "a", "field1", "B", "field2", "c"));
+    assertEquals(usual, result(db.readRow(TABLE, missing, null, RowSink.DISCARD)));
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
   void aReadModifyWriteWhoseReadFailsHasAFailedRead(Mode mode) throws Exception {
     Binding db = open(mode.properties());
     for (int batch : new int[] {1, 10}) {
