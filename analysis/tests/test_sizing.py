@@ -154,6 +154,35 @@ def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
     assert ask(aerospike_index="flash").record_memory == 64
 
 
+@pytest.mark.slow
+def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_out() -> None:
+    """The published host of yokozuna-long had 192 GB; the index of three billion records takes all of them."""
+    hosts = Hosts(1, 192 * 10**9, 14 * 10**12, where="the published host")
+
+    def ask(name: str, **values: str) -> tuple[list[Sizes], str]:
+        chosen = loading.load(WORKLOADS / name, {"systems": "aerospike", **values}, full=True)
+        at_points, text = sizing.ask_points(chosen, hosts, None), io.StringIO()
+        sizing.show(chosen, at_points, Console(file=text, width=200))
+        return at_points, text.getvalue()
+
+    at_points, text = ask("yokozuna-long")
+    why = " is not available: the Enterprise edition needs aerospike_feature_key\n"
+    assert text.count("aerospike: aerospike_index=flash" + why) == 1
+    assert at_points[0].needs[0].values["aerospike_index"] == "memory"
+    with pytest.raises(BadInputError) as error:
+        at_points[0].check()
+    assert "set aerospike_feature_key" in str(error.value)
+    assert "larger hosts" not in str(error.value)
+    at_points, text = ask("yokozuna-long", aerospike_feature_key="/etc/features.conf")
+    assert "not available" not in text
+    at_points[0].check()
+    # Of four points one asks for the index on flash, and all for strong consistency: each is said once.
+    at_points, text = ask("yokozuna", replication="1", durability="disk")
+    for asked_for in ("aerospike_index=flash", "aerospike_strong_consistency", "durability=disk"):
+        assert text.count(f"aerospike: {asked_for}{why}") == 1
+    assert {each.needs[0].values["aerospike_strong_consistency"] for each in at_points} == {False}
+
+
 def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(asked: dict[str, Needs]) -> None:
     """The published figure: 1 PB of records of 500 bytes × 3 copies needs about 400 TB of RAM."""
     records, hosts = 10**15 // 500, 1000

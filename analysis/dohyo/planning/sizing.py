@@ -54,7 +54,10 @@ class Needs:
     :ivar cache: bytes of its own read cache; 0 if it has none
     :ivar budget: bytes that all of it may take of a host; 0 where nothing limits it
     :ivar unknown: the budget is a share of a memory that is not known: sizes are those of a small machine
-    :ivar values: its variables and further settings, with the inventory's, as far as no host must be asked
+    :ivar values: its variables and further settings, with the inventory's, as far as no host must be asked; what
+        cannot be had is there as what it is instead
+    :ivar unmet: what is asked for and cannot be had, a sentence each
+    :ivar way_out: how it takes less memory for a record
     """
 
     system: str
@@ -67,6 +70,8 @@ class Needs:
     budget: int = 0
     unknown: bool = False
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    unmet: Sequence[str] = ()
+    way_out: str = ""
 
     def copies(self, records: int, replication: int, hosts: int) -> float:
         """Copies of records on a host."""
@@ -126,7 +131,7 @@ class Sizes:
 
         :raises BadInputError: naming for each such system what is needed, what is available and what would fit
         """
-        problems = []
+        problems, ways = [], []
         for needs in self.needs:
             if lacks := self._lacks(needs):
                 most = self.largest(needs)
@@ -136,6 +141,8 @@ class Sizes:
                     else "not even one record fits; make its heap or buffers smaller"
                 )
                 problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
+                has_way = needs.way_out and not any(" of disk " in each for each in lacks)
+                ways.append(needs.way_out if has_way else "take larger hosts")
         if problems:
             least = min(map(self.largest, self.needs))
             point = point_name(self.scenario.point)
@@ -145,7 +152,7 @@ class Sizes:
                 f"no room for the databases on {where} with"
                 f" {self._shown(self.scenario.records)} and replication={self.scenario['replication']}:"
                 + "".join(f"\n  {problem}" for problem in problems)
-                + f"\nload fewer records, choose others with --systems, or take larger hosts{for_all}"
+                + f"\nload fewer records, choose others with --systems, or {' or '.join(dict.fromkeys(ways))}{for_all}"
             )
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
@@ -321,6 +328,8 @@ def _needs(system: str, events: Sequence[Event]) -> Needs:
         int(most["budget_mb"]) * MIB,
         bool(most["unknown"]),
         dict(most["values"]),
+        tuple(most["unmet"]),
+        str(most["way_out"]),
     )
 
 
@@ -382,6 +391,9 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         memory = max(sizes.memory(needs) for sizes, needs in at.values())
         disk = max(sizes.disk(needs) for sizes, needs in at.values())
         say(f"at the largest points {size(memory)} of memory and {size(disk)} of disk on each host")
+    unmet = (f"{each.system}: {text}" for sizes in points for each in sizes.needs for text in each.unmet)
+    for text in dict.fromkeys(unmet):
+        say(text)
     if copies:
         kept, most = sum(copies.values()), max(each.disk(needs) for each, needs in at.values())
         lacks = (

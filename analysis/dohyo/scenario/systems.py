@@ -54,6 +54,8 @@ OPTIONAL = (
     *("processes", "raw_devices", "refusals", "reusable", "schema_words", "secret_files", "server_properties"),
     *("settle_words", "settles_everywhere", "spared", "starts", "tuned", "unavailable", "up", "variants"),
 )
+# Further keys of `needs`.
+_OF_NEEDS = ("cache_mb", "unmet", "instead", "way_out")
 # Keys of `attach`: servers that are not ours.
 _OF_ATTACH = ("admin", "words", "client_properties", "schema_words")
 # Keys of a variable; the first two are required.
@@ -166,7 +168,7 @@ def check_description(role: str, content: Any) -> None:
     _check_keys("", content, tuple(REQUIRED), keys)
     for key, below in REQUIRED.items():
         if below:
-            _check_keys(f"{key}: ", content[key], below, (*below, "cache_mb"))
+            _check_keys(f"{key}: ", content[key], below, (*below, *_OF_NEEDS))
     if not content.keys() & {"available", "unavailable"}:
         raise BadInputError(
             "no available and no unavailable; docs/adding-a-system.md#1-the-description says what they do"
