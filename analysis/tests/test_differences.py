@@ -40,9 +40,15 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
             "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
             "not set",
         ),
-        # One salt for both systems; HBase's is the published one.
-        "type of the key system=cassandra": ("bigint", "bytes"),
-        "keysalt system=cassandra": ("none", "crc32"),
+        # One salt for both systems; HBase's is the published one. A number's text is longer than its eight bytes.
+        "stored key system=cassandra": ("bigint", "2 bytes of its CRC32, text"),
+        "stored key system=hbase": ("2 bytes of its CRC32, bigint", "2 bytes of its CRC32, text"),
+        "statements system=cassandra, variant=4-tables|8-tables": ("text", "prepared"),
+        "sessions system=cassandra, variant=4-tables|8-tables": ("one for each thread", "one for each client"),
+        "sessions system=cassandra, variant=4-tables-g1|8-tables-g1|100-threads|200-threads|ycsb-cassandra": (
+            "one for each table",
+            "one for each client",
+        ),
         # Commands of their own; the header of the scenario has them.
         "replication system=cassandra, variant=4-tables|8-tables": ("1, 3", "3"),
         "replication system=hbase, variant=4-tables|8-tables": ("2, 3", "3"),
@@ -59,7 +65,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "JDK variant=c40-g1-jdk14|c40-zgc-jdk14": ("14.0.1", "14"),
         "JDK variant=c40-shenandoah": ("11.0.8", "11"),
         "client": ("tlp-stress BasicTimeSeries", "Dohyo's"),
-        "type of the key": (
+        "stored key": (
             "sensor_id text, timestamp timeuuid (newest first)",
             "series bigint, time timestamp",
         ),
@@ -71,6 +77,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
     "hbase-read-variants": {
         "server": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK": ("1.8.0_111", "8"),
+        "stored key": ("2 bytes of its CRC32, bigint", "2 bytes of its CRC32, text"),
         "hbase.regionserver.wal.codec system=hbase": (
             "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
             "not set",
@@ -87,7 +94,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         "server system=mysql-innodb|mysql-myisam": ("5.5", "11.4.5"),
         "client": ("drivers for Python", "Dohyo's"),
         "form of the table system=cassandra": ("COMPACT STORAGE", "ordinary"),
-        "type of the key system=mysql-innodb|mysql-myisam": (
+        "stored key system=mysql-innodb|mysql-myisam": (
             "host int, user int, object varchar(32), when int",
             "host int, user bigint, object text(32), when timestamp",
         ),
@@ -95,8 +102,10 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
 }
 
 
-def planned(name: str, hosts: Hosts = FOUR_HOSTS, changes: dict[str, str] | None = None) -> list[Here]:
-    scenario = loading.load(WORKLOADS / name, changes, full=True)
+def planned(
+    name: str, hosts: Hosts = FOUR_HOSTS, changes: dict[str, str] | None = None, *, full: bool = True
+) -> list[Here]:  # fmt: skip
+    scenario = loading.load(WORKLOADS / name, changes, full=full)
     trials = (plan.variables(each, Path(), keep=False) for each in plan.trials(scenario, 1))
     return differences.before(trials, {}, hosts, {})
 
@@ -158,6 +167,32 @@ def test_what_was_not_published_is_shown_as_ours(name: str, ours: set[str]) -> N
 def test_hbase_s_master_had_a_host_of_its_own() -> None:
     found = lines(differences.compare(published.load(FOLDER / "hbase-cache.yml"), planned("hbase-cache")))
     assert found["master on"] == ("a host of its own", "the first region server's host")
+
+
+def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
+    def stored(name: str, **changes: str) -> set[str | None]:
+        return {here.others["key_type"] for here in planned(name, changes=changes)}
+
+    assert stored("yokozuna") == {"text"}
+    assert stored("heavyweights") == {"2 bytes of its CRC32, text"}
+    assert stored("heavyweights", keysalt="none") == {"text"}
+    assert stored("gc-matrix") == {"series bigint, time timestamp"}
+
+
+def test_what_cannot_be_asked_for_is_a_difference(tmp_path: Path) -> None:
+    """Statements, sessions and caches of rows: as the bindings have them, of each system of its own."""
+    client = {"statements": "text", "sessions": "one for each thread"}
+    of = file_with(tmp_path, {"workload": client, "settings": {"caching": "keys and rows"}})
+    ours = {here.system: here for here in planned("workloadA", full=False)}
+    one, many = "one for each client", "one or more for each thread"
+    assert {
+        system: [lines(differences.compare(of, [here])).get(what, ("", ""))[1] for what in ("statements", "sessions")]
+        for system, here in ours.items()
+    } == {
+        "cassandra": ["prepared", one], "scylla": ["prepared", one], "hbase": [None, one], "aerospike": [None, one],
+        "mysql-innodb": ["prepared", many], "mysql-myisam": ["prepared", many],
+    }  # fmt: skip
+    assert lines(differences.compare(of, [ours["cassandra"]]))["caching of the table"] == ("keys and rows", "keys")
 
 
 def test_where_the_master_of_attached_servers_is_nobody_knows(tmp_path: Path) -> None:

@@ -37,8 +37,11 @@ OTHERS = {
     "jdk": "JDK",
     "client": "client",
     "all_threads": "threads of all clients together",
-    "key_type": "type of the key",
+    "statements": "statements",
+    "sessions": "sessions",
+    "key_type": "stored key",
     "table": "form of the table",
+    "caching": "caching of the table",
 }
 
 

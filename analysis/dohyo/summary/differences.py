@@ -32,6 +32,13 @@ _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": 
 # What a system's own compression has where the scenario's is meant.
 _AS_THE_SCENARIO = "scenario"
 _OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
+# What cannot be asked for, by role.
+_CQL = {"statements": "prepared", "caching": "keys"}
+_SQL = {"statements": "prepared", "sessions": "one or more for each thread"}
+_AS_IT_IS = {
+    **{"cassandra": _CQL, "scylla": {**_CQL, "caching": "keys and rows"}, "mysql": _SQL, "postgresql": _SQL},
+    "hbase": {"master": "the first region server's host"},
+}
 _COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
 
 
@@ -119,7 +126,7 @@ def before(
         measured = trial["trial_phases"] or [trial["trial_load"]]
         versions = {"server": servers.get(f"{role}_version"), "jdk": servers.get(f"{role}_jdk")}
         others = {
-            **_others(workload, hosts, machine),
+            **_others(role, workload, hosts, machine),
             **{name: None if value is None else str(value) for name, value in versions.items()},
             "hosts": str(hosts.count),
             "clients": None if hosts.client_count is None else str(hosts.client_count),
@@ -143,7 +150,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
         other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
         workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
         others = {
-            **_others(workload, hosts, facts.host),
+            **_others(systems.all_systems()[trial.system].role, workload, hosts, facts.host),
             "server": of.version,
             "jdk": of.jdk,
             "disks": of.disks,
@@ -153,24 +160,24 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
             "processors": _each(use.cpus for use in uses if use.cpus),
             "all_threads": _each(count * of.clients for count in threads if count and of.clients),
             **({"memory": _each(map(size, sorted(sizes)))} if sizes else {}),
-            **({"master": None} if of.attached else {}),
+            **({"master": None} if of.attached and trial.system == "hbase" else {}),
         }
         found.append(Here(trial.system, trial.point, workload, trial.configured or trial.asked.servers, others))
     return found
 
 
 def _key_type(workload: Mapping[str, str]) -> str:
-    """The type of the key, or of its columns; as it stands where it is none, as in damaged evidence."""
+    """The bytes of a stored key: those of its columns, or of a text; as it stands in damaged evidence."""
     given = workload.get("keycolumns", "")
     try:
         columns = [f"{each.name} {each.type}" for each in key_columns.parse(given)]
     except ValueError:
         return given
-    return ", ".join(columns) or ("bytes" if workload.get("keysalt") == "crc32" else "text")
+    return ", ".join(columns) or ("2 bytes of its CRC32, text" if workload.get("keysalt") == "crc32" else "text")
 
 
 def _others(
-    workload: Mapping[str, Mapping[str, str]], hosts: Hosts, machine: Mapping[str, Any]
+    role: str, workload: Mapping[str, Mapping[str, str]], hosts: Hosts, machine: Mapping[str, Any]
 ) -> dict[str, str | None]:
     """What of `setup.OTHERS` is known in the same way before and after."""
     any_phase = workload.get(LOAD, {})
@@ -182,8 +189,9 @@ def _others(
         "os": str(machine["os"]) if here and "os" in machine else None,
         "client": "Dohyo's",
         "key_type": _key_type(any_phase),
+        "sessions": "one for each client",
         "table": "ordinary",
-        "master": "the first region server's host",  # of HBase, which alone has one
+        **_AS_IT_IS.get(role, {}),
     }
 
 
