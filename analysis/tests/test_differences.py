@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from dohyo.evidence.records import ExperimentFacts
 from dohyo.figures import point_name
 from dohyo.places import WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, published
+from dohyo.scenario import loading, properties, published, systems
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.published import FOLDER
 from dohyo.scenario.setup import Setting
 from dohyo.summary import differences
+from dohyo.summary.asked import Asked
 from dohyo.summary.differences import Here
 from dohyo.summary.results import SetupDifference, SetupDifferences
 from dohyo.summary.summary import summarise
@@ -117,7 +119,8 @@ def file_with(folder: Path, *setup: Any) -> published.Published:
 
 
 def lines(found: SetupDifferences) -> dict[str, tuple[str, str | None]]:
-    return {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in found.found}
+    stated = [each for each in found.found if each.published != "not published"]
+    return {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in stated}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -125,13 +128,12 @@ def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
     """Whatever else would have been published is a difference, unless ours has nothing there, which is one itself."""
     of, ours = published.load(path), planned(path.stem)
     assert of.setup
-    for number, setting in enumerate(of.setup):
-        absurd = dataclasses.replace(setting, values=["-XX:+NoSuchValue"])
-        setup = [*of.setup[:number], absurd, *of.setup[number + 1 :]]
-        found = lines(differences.compare(dataclasses.replace(of, setup=setup), ours))
+    absurd = [dataclasses.replace(each, values=[f"-XX:NoSuchValue={number}"]) for number, each in enumerate(of.setup)]
+    found = differences.compare(dataclasses.replace(of, setup=absurd), ours).found
+    not_measured = {each.what for each in found if (each.published, each.here) == ("measured", "not measured")}
+    for setting in absurd:
         places = {f"{name} {value}" for name, values in setting.at.items() for value in values}
-        not_measured = {what for what in places if found.get(what) == ("measured", "not measured")}
-        assert not_measured or any(said == "-XX:+NoSuchValue" for said, _ in found.values()), setting
+        assert places & not_measured or setting.values[0] in {each.published for each in found}, setting
 
 
 @pytest.mark.parametrize("name", DELIBERATE)
@@ -142,26 +144,86 @@ def test_full_is_what_was_published(name: str) -> None:
     assert {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in ours} == DELIBERATE[name]
 
 
+def stated(name: str) -> dict[str, str]:
+    """What a record does not state: key in words → ours."""
+    return further(differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)))
+
+
+def further(found: SetupDifferences) -> dict[str, str]:
+    (only,) = (each for each in found.found if each.published == "not published")
+    assert found.found[-1] == only
+    return dict(each.split(" = ") for each in (only.here or "").split("; "))
+
+
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        (
-            "hbase-cache",
-            {"replication", "hbase_regions", "warmuptime", "requestdistribution"},
-        ),
-        ("yokozuna", {"server", "fieldcount system=scylla", "fieldcount system=hbase", "scylla_memory system=scylla"}),
-        ("hbase-read-variants", {"batchsize"}),
-        (
-            "heavyweights",
-            {"cassandra.tokenaware system=cassandra, variant=4-tables|8-tables|4-tables-g1|8-tables-g1",
-             "batchsize variant=memstore|hfile-gz|hfile"},
-        ),
+        ("hbase-cache", {"replication": "3", "hbase_regions": "4", "warmuptime": "0 s", "stored key": "text",
+                         "requestdistribution": "zipfian"}),
+        ("yokozuna", {"fieldcount": "10", "duration": "1800 s", "write_acks": "all", "client_heap": "4g"}),
+        ("yokozuna-long", {"readproportion": "0.5", "aerospike.layout": "bins", "read_acks": "one"}),
+        ("hbase-read-variants", {"batchsize": "100", "retries": "15", "durability": "memory"}),
+        ("heavyweights", {"cassandra.tokenaware": "true", "batchsize": "100, 200", "hinted_handoff_enabled": "true",
+                          "variant": "4-tables-async, 8-tables-async"}),
+        ("gc-matrix", {"cassandra_java_options": "-da:net.openhft...", "durability": "memory", "warmuptime": "0 s"}),
+        ("insert-race", {"keycolumns": "(host int 10), user bigint 1000, object text(32) 100, when timestamp",
+                         "inflight": "50"}),
     ],
 )  # fmt: skip
-def test_what_was_not_published_is_shown_as_ours(name: str, ours: set[str]) -> None:
-    found = lines(differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)))
-    said = {what.replace(" together", "") for what, (theirs, _) in found.items() if theirs == "not published"}
-    assert ours <= said
+def test_what_was_not_published_is_shown_as_ours_once(name: str, ours: dict[str, str]) -> None:
+    found = stated(name)
+    assert {what: found.get(what) for what in ours} == ours
+
+
+def test_threads_of_a_collector_count() -> None:
+    """Of the first series of heavyweights they were not published, of the second they were."""
+    assert "-XX:ConcGCThreads=?" in stated("heavyweights")["cassandra_java_options"]
+    assert "GCThreads" not in stated("gc-matrix")["cassandra_java_options"]
+
+
+def other(key: str, value: str) -> str:
+    """Another value that a property or a variable can have."""
+    variable = systems.role_variables().get(key)
+    of = variable or properties.find(key)
+    if of and (others := [str(each) for each in of.choices if str(each) != value]):
+        return others[0]
+    if value in ("true", "false"):
+        return "false" if value == "true" else "true"
+    if value.startswith(("[", "{")):
+        return value[:-1] + (", -XX:+Another]" if value[0] == "[" else ", another_setting: 4}")
+    return re.sub("[0-9]+", lambda found: str(int(found[0]) + 1), value, count=1) if key != "scale" else "0.5"
+
+
+def compared(name: str, changes: dict[str, str]) -> SetupDifferences:
+    fewer = {"matrix.batchsize": "100", "matrix.fieldlength": "10"} if name == "heavyweights" else {}
+    return differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name, changes={**fewer, **changes}))
+
+
+FULL = [
+    (name, key, value)
+    for name in DELIBERATE
+    for key, value in loading._one_by_one(properties.read(WORKLOADS / name), name).items()
+    if key.startswith("full.") and not re.search(r"matrix\.variant|\.(100|200)-threads|ycsb", key)
+]
+
+
+@pytest.mark.parametrize(("name", "key", "value"), FULL, ids=lambda text: text.removeprefix("full.")[:60])
+def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> None:
+    """Another value of any of these keys makes another list: it is a difference, or was not published."""
+    key = key.removeprefix("full.")
+    own = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
+    changed = {key: ",".join(other(own, each) for each in value.split(",")) if "matrix." in key else other(own, value)}
+    if changed == {"duration": "1"}:  # instead of reading every record once
+        changed["read.passes"] = "0"
+    assert compared(name, changed) != compared(name, {}), changed
+
+
+def test_a_point_that_was_not_published_is_said_to_be_ours(tmp_path: Path) -> None:
+    of = file_with(tmp_path, {"at": {"system": "hbase", "variant": "memstore"}, "settings": {"hbase_heap": "1g"}})
+    found = further(differences.compare(of, planned("heavyweights")))
+    assert found["system"] == "cassandra"
+    assert "8-tables" in found["variant"]
+    assert "cassandra_heap" not in found  # it is not compared with anything
 
 
 def test_hbase_s_master_had_a_host_of_its_own() -> None:
@@ -294,8 +356,8 @@ def test_a_later_flag_of_the_jvm_replaces_an_earlier_one() -> None:
 def test_a_flag_must_be_in_effect_in_every_trial(tmp_path: Path) -> None:
     setting = {"cassandra_java_options": ["-ea", "-XX:MaxGCPauseMillis=500"]}
     of = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": setting})
-    (found,) = differences.compare(of, planned("heavyweights")).found
-    assert (found.published, found.here) == ("-XX:MaxGCPauseMillis=500", "not set")
+    found = lines(differences.compare(of, planned("heavyweights")))
+    assert found == {"cassandra_java_options system=cassandra": ("-XX:MaxGCPauseMillis=500", "not set")}
 
 
 @pytest.mark.parametrize(
@@ -358,8 +420,8 @@ def test_what_an_inventory_sets_is_as_it_was_published(tmp_path: Path) -> None:
     settings = {"cassandra_heap": "17g", "concurrent_compactors": 5}
     values = {("cassandra", point_name(each["trial_point"])): settings for each in trials}
     of = file_with(tmp_path, {"at": {"system": "cassandra"}, "settings": settings})
-    assert len(differences.compare(of, differences.before(trials, {}, FOUR_HOSTS, {})).found) == 2
-    assert differences.compare(of, differences.before(trials, values, FOUR_HOSTS, {})).found == []
+    assert len(lines(differences.compare(of, differences.before(trials, {}, FOUR_HOSTS, {})))) == 2
+    assert lines(differences.compare(of, differences.before(trials, values, FOUR_HOSTS, {}))) == {}
 
 
 def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
@@ -410,10 +472,24 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
         written["differences"][0]["found"]
     )
     assert "configured" not in written["trials"][0]
+    assert further(shown)["cassandra_gc"] == "G1"
+    assert further(shown)["warmuptime"] == "1 s"
+    assert "other settings: not published, here cassandra_gc = G1; client = Dohyo's; " in text
     documented = (WORKLOADS.parent / "docs" / "summary-json.md").read_text(encoding="utf-8")
     for record in (SetupDifferences, SetupDifference):
         for each in dataclasses.fields(record):
             assert f"`{each.name}`" in documented
+
+
+def test_of_damaged_evidence_and_of_systems_that_are_gone_the_rest_is_compared(tmp_path: Path) -> None:
+    trial(tmp_path, 1, "cassandra")
+    (whole,) = summarise(tmp_path).trials
+    gone = dataclasses.replace(whole, system="riak")
+    text = dataclasses.replace(whole, configured={}, asked=Asked({}, {"cassandra_java_options": '["-ea"]'}))
+    ours = differences.after([gone, text], ExperimentFacts())
+    assert [here.system for here in ours] == ["cassandra"]
+    of = file_with(tmp_path, {"at": {"system": "cassandra"}, "workload": {"recordcount": 4}})
+    assert "cassandra_java_options" not in further(differences.compare(of, ours))
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,11 @@ class Setting:
         """Its key in words."""
         return OTHERS.get(self.key, self.key)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it was not published, and is worth knowing here also with its default."""
+        return self.values == [NOT_PUBLISHED]
+
     def says(self, values: Iterable[str | None]) -> str:
         """Values in words, each as what it is: a count with commas, a time with its unit."""
         return ", ".join(sorted({_said(self.key, each) for each in values}, key=_order))

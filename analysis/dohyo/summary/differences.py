@@ -6,9 +6,9 @@ evidence. Anything else is not known, and never equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from jinja2 import Template
@@ -22,11 +22,22 @@ from dohyo.scenario.hosts import THIS_MACHINE, Hosts
 from dohyo.scenario.loading import concerns
 from dohyo.scenario.properties import plain
 from dohyo.scenario.published import Published
-from dohyo.scenario.setup import PHASE, SYSTEM, Setting
+from dohyo.scenario.scenario import CONDITIONS
+from dohyo.scenario.setup import NOT_PUBLISHED, PHASE, SYSTEM, Setting
 from dohyo.summary.asked import asked
 from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
 
 NOT_MEASURED, NOT_SET = "not measured", "not set"
+# Keys, and keys of a system, that count also with their defaults where a record does not state them.
+_ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
+_MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
+# Keys that others stand for (all_threads, key_type, duration; of a system server, jdk, compression, flags and single
+# settings), the server's own form and caching of a table, and what the trials show.
+_ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table", "caching"}
+_ASIDE |= {"phases", "reuse"}
+_OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")
+# A key that a record may state instead.
+_INSTEAD = {"all_threads": "threadcount"}
 # Properties that trial.json has by another name.
 _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": "duration"}
 # What a system's own compression has where the scenario's is meant.
@@ -36,7 +47,10 @@ _OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
 _CQL = {"statements": "prepared", "caching": "keys"}
 _SQL = {"statements": "prepared", "sessions": "one or more for each thread"}
 _AS_IT_IS = {
-    **{"cassandra": _CQL, "scylla": {**_CQL, "caching": "keys and rows"}, "mysql": _SQL, "postgresql": _SQL},
+    "cassandra": _CQL,
+    "scylla": {**_CQL, "caching": "keys and rows"},
+    "mysql": _SQL,
+    "postgresql": _SQL,
     "hbase": {"master": "the first region server's host"},
 }
 _COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
@@ -48,6 +62,7 @@ class Here:
 
     :ivar workload: properties by phase, as `Asked` has them
     :ivar servers: variables of the system, and the server's own settings
+    :ivar given: names of those variables that the scenario sets
     :ivar others: of `setup.OTHERS`
     """
 
@@ -55,6 +70,7 @@ class Here:
     point: Mapping[str, str]
     workload: Mapping[str, Mapping[str, str]]
     servers: Mapping[str, Any]
+    given: Collection[str]
     others: Mapping[str, str | None]
 
     @property
@@ -86,22 +102,77 @@ class Here:
         return {None if known is None else plain(known)}
 
     def _phases(self, setting: Setting) -> list[str]:
-        """Those that are named, else those that are measured."""
-        measured = [phase for phase in self.workload if phase not in ("", LOAD)] or [LOAD]
-        named = setting.at.get(PHASE, measured)
-        return [phase for phase in self.workload if phase in named]
+        """Those that are named, else those that are measured and can have it."""
+        named = setting.at.get(PHASE, self._measured)
+        known = properties.known().get(setting.key)
+        without = {"", *([LOAD] if known and not known.load and named is self._measured else [])}
+        return [phase for phase in self.workload if phase in named and phase not in without]
+
+    @cached_property
+    def _measured(self) -> list[str]:
+        measures_load = self.workload.get(LOAD, {}).get("measured") == "true"
+        return [phase for phase in self.workload if phase and (phase != LOAD or measures_load)] or [LOAD]
+
+    def unpublished(self, published: Published) -> Iterator[tuple[str, set[str | None]]]:
+        """What it has and the publication does not state: key → values."""
+        here = [setting for setting in published.setup if self.is_at(setting)]
+        silent = {setting.key for setting in here if setting.is_silent}
+        for phase in self._measured:
+            stated: dict[str, list[str]] = {}
+            for each in here:
+                if not each.is_silent and phase in self._phases(each):
+                    stated.setdefault(each.key, []).extend(each.values)
+            for key in silent | self._chosen[phase]:
+                if setup.is_flags(key):
+                    names = {flag.split("=")[0] for flag in stated.get(key, ())}
+                    # What else a collector has, follows from its name.
+                    flags = (flag for flag in self._flags if flag in self._own_flags or "GCThreads=" in flag)
+                    yield key, {flag for flag in flags if flag.split("=")[0] not in names}
+                elif not {key, _INSTEAD.get(key)} & stated.keys():
+                    yield key, self.values(Setting("", key, [], {PHASE: [phase]}))
+
+    @cached_property
+    def _chosen(self) -> dict[str, set[str]]:
+        """By phase: keys of what is not left at its default, and of what makes any rate."""
+        role = systems.all_systems()[self.system].role
+        whose = {*self.given, *(f"{role}_{name}" for name in _MEMORY)}
+        servers = (name for name in self.servers if name in whose or name not in systems.role_variables())
+        common = {*self.others, *servers} - {f"{role}_{name}" for name in _OF_A_ROLE}
+        found = {}
+        for phase in self._measured:
+            own = {**self.workload.get("", {}), **self.workload.get(phase, {})}
+            keys = set(common)
+            for key, entry in properties.known().items():
+                value = own.get(_NAMES.get(key, key), own.get(key.replace(".", "_")))
+                usual = value in (None, "0", plain(entry.default or ""))
+                if (value is not None if key in _ALWAYS else not usual) and (entry.load or phase != LOAD):
+                    keys.add(key)
+            found[phase] = {key for key in keys - _ASIDE if key in setup.OTHERS or concerns(self.system, key)}
+        return found
 
     @cached_property
     def _flags(self) -> list[str]:
         """The flags of the JVM: those of the named collector, then further ones. The last one of a name counts."""
         role = systems.all_systems()[self.system].role
-        own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads", "java_options")}
-        template = Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
-        options = template.render(
-            jdk_major=own["jdk"], jdk_gc=own["gc"], jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
+        own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
+        rendered = _collectors().render(
+            jdk_major=own["jdk"], jdk_gc=own["gc"] or "default", jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
             _jdk_cores=self.others.get("processors"), jdk_host={"huge_pages": True},
         )  # fmt: skip
-        return [*{flag.split("=")[0]: flag for flag in (*options.split(), *(own["java_options"] or ()))}.values()]
+        # As many as there are processors, which are not known.
+        options = rendered.replace("Threads=0", "Threads=?")
+        return [*{flag.split("=")[0]: flag for flag in (*options.split(), *self._own_flags)}.values()]
+
+    @property
+    def _own_flags(self) -> list[str]:
+        """Those of the variable; none where only its text is known."""
+        given = self.servers.get(f"{systems.all_systems()[self.system].role}_java_options")
+        return [*map(str, given)] if isinstance(given, list) else []
+
+
+@cache
+def _collectors() -> Template:
+    return Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
 
 
 def before(
@@ -133,14 +204,16 @@ def before(
             "clients_on": _SHARED if hosts.clients else _OWN_HOSTS,
             "all_threads": _each(_all_threads(phase, hosts.client_count) for phase in measured),
         }
-        found.append(Here(system, point, workload, servers, others))
+        workload[""] |= {name: plain(value) for name, value in known.items() if name in workload[""]}
+        found.append(Here(system, point, workload, servers, own, others))
     return found
 
 
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
     """The setup in the evidence of the trials that have numbers."""
     found = []
-    for trial in (trial for trial in trials if trial.status == "ok"):
+    known = systems.all_systems()
+    for trial in (trial for trial in trials if trial.status == "ok" and trial.system in known):
         of, hosts = trial.conditions, facts.hosts or Hosts(where="")
         threads = [each.get("threads") for each in trial.by_phase.values() if "threads" in each] or [of.threads]
         uses = [use for use in trial.hosts if use.host in trial.serving]
@@ -150,7 +223,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
         other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
         workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
         others = {
-            **_others(systems.all_systems()[trial.system].role, workload, hosts, facts.host),
+            **_others(known[trial.system].role, workload, hosts, facts.host),
             "server": of.version,
             "jdk": of.jdk,
             "disks": of.disks,
@@ -160,9 +233,10 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
             "processors": _each(use.cpus for use in uses if use.cpus),
             "all_threads": _each(count * of.clients for count in threads if count and of.clients),
             **({"memory": _each(map(size, sorted(sizes)))} if sizes else {}),
-            **({"master": None} if of.attached and trial.system == "hbase" else {}),
+            **({"master": None} if of.attached else {}),
         }
-        found.append(Here(trial.system, trial.point, workload, trial.configured or trial.asked.servers, others))
+        asked_for = trial.asked.servers
+        found.append(Here(trial.system, trial.point, workload, trial.configured or asked_for, asked_for, others))
     return found
 
 
@@ -231,14 +305,25 @@ def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
         (name, value) for each in published.setup for name, values in each.at.items() for value in values
     )
     missing = [place for place in places if not any(here.has(*place) for here in ours)]
+    names = {name for name, _ in places}
+    further: dict[str, set[str | None]] = {}
+    for here in ours:
+        own = [(name, {value}) for name, value in here.at.items() if name in names and (name, value) not in places]
+        for name, values in own or here.unpublished(published):
+            further.setdefault(name, set()).update(values)
     found = [SetupDifference("workload", f"{name} {value}", "", "measured", NOT_MEASURED) for name, value in missing]
-    for setting in published.setup:
+    stated = [setting for setting in published.setup if not setting.is_silent]
+    for setting in stated:
         matching = [here for here in ours if here.is_at(setting)]
         somewhere_missing = any((name, value) in missing for name, values in setting.at.items() for value in values)
         if matching or not somewhere_missing:
             found += _difference(setting, matching)
     found.sort(key=lambda each: setup.GROUPS.index(each.group))
-    return SetupDifferences(published.name, len(published.setup), found)
+    said = [f"{each.what} = {each.says(values)}" for each, values in
+            ((Setting("", key, []), values) for key, values in further.items() if values - {None})]  # fmt: skip
+    if said:
+        found.append(SetupDifference("other", "other settings", "", NOT_PUBLISHED, "; ".join(sorted(said))))
+    return SetupDifferences(published.name, len(stated), found)
 
 
 def of_experiment(

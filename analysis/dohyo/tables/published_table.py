@@ -38,7 +38,7 @@ def grids(published: Published, summary: Summary) -> list[Grid]:
 def differences(found: SetupDifferences) -> Grid:
     """The differences from what was published, a line each."""
     lines = [[each.group, _where(each), each.published, each.here or NOT_KNOWN] for each in found.found]
-    count = f"{len(lines)}, of {found.settings} published settings"
+    count = f"{sum(each.published != NOT_PUBLISHED for each in found.found)}, of {found.settings} published settings"
     title = f"Differences from the published experiment {found.published}: {count}"
     return Grid(title, ["", "what", "published", "here"], lines, texts=2)
 
