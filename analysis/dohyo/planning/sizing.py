@@ -54,9 +54,9 @@ class Needs:
     :ivar cache: bytes of its own read cache; 0 if it has none
     :ivar budget: bytes that all of it may take of a host; 0 where nothing limits it
     :ivar unknown: the budget is a share of a memory that is not known: sizes are those of a small machine
-    :ivar values: its variables and further settings, with the inventory's, as far as no host must be asked; what
-        cannot be had is there as what it is instead
-    :ivar unmet: what is asked for and cannot be had, a sentence each
+    :ivar values: its variables and further settings, with the inventory's, as far as no host must be asked; for
+        requests that it cannot meet, the values that it has instead
+    :ivar unmet: a sentence for each of these requests
     :ivar way_out: how it takes less memory for a record
     """
 

@@ -241,7 +241,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
 
 
 def _key_type(workload: Mapping[str, str]) -> str:
-    """The bytes of a stored key: those of its columns, or of a text; as it stands in damaged evidence."""
+    """The bytes of a stored key: those of its columns, or of a text; damaged evidence is left as it is."""
     given = workload.get("keycolumns", "")
     try:
         columns = [f"{each.name} {each.type}" for each in key_columns.parse(given)]
