@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
+from test_memory import refused
 from test_scylla_role import play
 
 from dohyo.ansible.data import as_data
@@ -203,16 +204,23 @@ def test_the_jvm_is_started_as_the_package_starts_it(tmp_path: Path, heap: str, 
 
 
 @pytest.mark.slow
-def test_the_commit_log_has_a_disk_of_its_own_where_one_was_named(tmp_path: Path) -> None:
+def test_the_commit_log_and_hints_have_disks_of_their_own_where_those_were_named(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=f"cassandra_commitlog_folder={tmp_path} is on the file system of /"):
         cassandra(tmp_path, cassandra_commitlog_folder=str(tmp_path))
     if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("no second file system")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        written, effect = cassandra(tmp_path / "other", cassandra_commitlog_folder=folder)
+        hints = str(tmp_path / "hints")
+        named = {"cassandra_commitlog_folder": folder, "cassandra_hints_folder": hints}
+        written, effect = cassandra(tmp_path / "other", **named)
         assert written["commitlog_directory"] == f"{folder}/dohyo/cassandra/commitlog"
         assert written["data_file_directories"] == [f"{tmp_path}/other/data/dohyo/cassandra/data"]
-    assert effect["settings"] == {"cassandra_commitlog_folder": folder}
+        assert written["hints_directory"] == f"{hints}/dohyo/cassandra/hints"
+        assert written["saved_caches_directory"] == f"{hints}/dohyo/cassandra/saved_caches"
+    assert effect["settings"] == named
+    (alone := tmp_path / "alone").mkdir()
+    said = refused(alone, "cassandra", cassandra_hints_folder=hints)
+    assert f"cassandra_hints_folder={hints} without cassandra_commitlog_folder" in said
 
 
 LARGE: dict[str, Any] = {
