@@ -45,7 +45,6 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
         # One salt for both systems; HBase's is the published one. A number's text is longer than its eight bytes.
         "stored key system=cassandra": ("bigint", "2 bytes of its CRC32, text"),
         "stored key system=hbase": ("2 bytes of its CRC32, bigint", "2 bytes of its CRC32, text"),
-        "statements system=cassandra, variant=4-tables|8-tables": ("text", "prepared"),
         "sessions system=cassandra, variant=4-tables|8-tables": ("one for each thread", "one for each client"),
         "sessions system=cassandra, variant=4-tables-g1|8-tables-g1|100-threads|200-threads|ycsb-cassandra": (
             "one for each table",
@@ -203,7 +202,7 @@ FULL = [
     (name, key, value)
     for name in DELIBERATE
     for key, value in loading._one_by_one(properties.read(WORKLOADS / name), name).items()
-    if key.startswith("full.") and not re.search(r"matrix\.variant|\.(100|200)-threads|ycsb", key)
+    if key.startswith("full.") and not re.search(r"matrix\.variant|\.(100|200)-threads|ycsb|row-cache", key)
 ]
 
 
@@ -242,19 +241,15 @@ def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
 
 
 def test_what_cannot_be_asked_for_is_a_difference(tmp_path: Path) -> None:
-    """Statements, sessions and caches of rows: as the bindings have them, of each system of its own."""
-    client = {"statements": "text", "sessions": "one for each thread"}
-    of = file_with(tmp_path, {"workload": client, "settings": {"caching": "keys and rows"}})
+    """Sessions: as the bindings have them."""
+    of = file_with(tmp_path, {"workload": {"sessions": "one for each thread"}})
     ours = {here.system: here for here in planned("workloadA", full=False)}
     one, many = "one for each client", "one or more for each thread"
     assert {
-        system: [lines(differences.compare(of, [here])).get(what, ("", ""))[1] for what in ("statements", "sessions")]
-        for system, here in ours.items()
+        system: lines(differences.compare(of, [here])).get("sessions", ("", ""))[1] for system, here in ours.items()
     } == {
-        "cassandra": ["prepared", one], "scylla": ["prepared", one], "hbase": [None, one], "aerospike": [None, one],
-        "mysql-innodb": ["prepared", many], "mysql-myisam": ["prepared", many],
+        "cassandra": one, "scylla": one, "hbase": one, "aerospike": one, "mysql-innodb": many, "mysql-myisam": many,
     }  # fmt: skip
-    assert lines(differences.compare(of, [ours["cassandra"]]))["caching of the table"] == ("keys and rows", "keys")
 
 
 def test_where_the_master_of_attached_servers_is_nobody_knows(tmp_path: Path) -> None:

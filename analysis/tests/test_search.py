@@ -157,7 +157,8 @@ def test_a_search_is_of_the_only_phase_whatever_that_is_called(tmp_path: Path) -
     asked = load(tmp_path, **ASKED, phases="insert,read", **own)
     assert search.asked(asked) == Settings("p99<10ms", 10, 20, 0.03)
     assert search.lengths(asked) == [25] * 10
-    assert plan.course(asked).startswith("1 × (read: 5 s warm-up + 20 s), at most 10 × (5 s warm-up + 20 s)")
+    windows = "1 × (read: 5 s warm-up + 20 s), at most 10 × (5 s warm-up + 20 s)"
+    assert plan.course(asked).startswith(f"the load of 1,000 records, {windows}")
     with Progress(plan.trials(asked), Console(file=io.StringIO())) as display:
         display.trial(1, plan.trials(asked))
         display.event({"event": "phase", "phase": "probe", "run": 1, "client_dirs": [str(tmp_path)]})

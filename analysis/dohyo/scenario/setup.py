@@ -37,11 +37,9 @@ OTHERS = {
     "jdk": "JDK",
     "client": "client",
     "all_threads": "threads of all clients together",
-    "statements": "statements",
     "sessions": "sessions",
     "key_type": "stored key",
     "table": "form of the table",
-    "caching": "caching of the table",
 }
 
 

@@ -32,8 +32,8 @@ NOT_MEASURED, NOT_SET = "not measured", "not set"
 _ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
 _MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
 # Keys that others stand for (all_threads, key_type, duration; of a system server, jdk, compression, flags and single
-# settings), the server's own form and caching of a table, and what the trials show.
-_ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table", "caching"}
+# settings), the server's own form of a table, and what the trials show.
+_ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table"}
 _ASIDE |= {"phases", "reuse"}
 _OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")
 # A key that a record may state instead.
@@ -44,11 +44,8 @@ _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": 
 _AS_THE_SCENARIO = "scenario"
 _OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
 # What cannot be asked for, by role.
-_CQL = {"statements": "prepared", "caching": "keys"}
-_SQL = {"statements": "prepared", "sessions": "one or more for each thread"}
+_SQL = {"sessions": "one or more for each thread"}
 _AS_IT_IS = {
-    "cassandra": _CQL,
-    "scylla": {**_CQL, "caching": "keys and rows"},
     "mysql": _SQL,
     "postgresql": _SQL,
     "hbase": {"master": "the first region server's host"},

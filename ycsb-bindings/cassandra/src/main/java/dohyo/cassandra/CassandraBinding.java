@@ -4,7 +4,6 @@ import com.datastax.driver.core.BatchStatement;
 import com.datastax.driver.core.BoundStatement;
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ColumnDefinitions;
-import com.datastax.driver.core.PreparedStatement;
 import com.datastax.driver.core.ResultSet;
 import com.datastax.driver.core.Statement;
 import dohyo.binding.Binding;
@@ -17,6 +16,7 @@ import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.binding.Shared;
 import dohyo.binding.Transport;
+import dohyo.cassandra.CassandraConnection.Template;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,8 +29,9 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Apache Cassandra through prepared CQL statements. Keys and values go as raw bytes, so that a table may have
- * {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB. With
+ * Apache Cassandra through CQL statements, each prepared once; with {@code cassandra.statements=text} the server parses
+ * each request, and the driver cannot choose a node that has the record. Keys and values go as raw bytes, so that a
+ * table may have {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB. With
  * {@code keycolumns} the key's columns are the table's: the last one, or those behind the parentheses, are clustering
  * columns, the others the partition key, and a scan stays within its partition.
  *
@@ -108,7 +109,7 @@ public class CassandraBinding extends Binding {
   @Override
   public CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink) {
     return execute(new Query(Query.Verb.READ, table, columns),
-        prepared -> set(prepared.bind(), 0, key).setFetchSize(UNPAGED),
+        template -> template.with(keyValues(key)).setFetchSize(UNPAGED),
         rows -> {
           com.datastax.driver.core.Row found = Answers.next(rows);
           if (found == null) {
@@ -132,13 +133,14 @@ public class CassandraBinding extends Binding {
   @Override
   public CompletableFuture<Status> deleteRow(String table, byte[] key) {
     return execute(new Query(Query.Verb.DELETE, table, null),
-        prepared -> set(prepared.bind(), 0, key), rows -> Status.OK);
+        template -> template.with(keyValues(key)), rows -> Status.OK);
   }
 
   @Override
   public CompletableFuture<Status> scanRows(String table, byte[] key, int count, Columns columns, RowSink sink) {
+    ByteBuffer limit = ByteBuffer.allocate(Integer.BYTES).putInt(count).flip();
     return execute(new Query(Query.Verb.SCAN, table, columns),
-        prepared -> set(prepared.bind(), 0, key).setInt(keySize(), count).setFetchSize(SCAN_PAGE),
+        template -> template.with(keyValues(key, limit)).setFetchSize(SCAN_PAGE),
         Function.identity()).thenCompose(rows -> page(rows, 0, sink));
   }
 
@@ -148,8 +150,7 @@ public class CassandraBinding extends Binding {
       return super.readRows(table, keys, columns, sink);
     }
     return execute(new Query(Query.Verb.READ_IN, table, columns),
-        prepared -> prepared.bind().setBytesUnsafe(0, list(keys)).setRoutingKey(ByteBuffer.wrap(keys.get(0)))
-            .setFetchSize(UNPAGED),
+        template -> toCopyOf(keys.get(0), template.with(list(keys))).setFetchSize(UNPAGED),
         rows -> distribute(rows, keys, sink));
   }
 
@@ -164,33 +165,33 @@ public class CassandraBinding extends Binding {
   }
 
   private CompletableFuture<Status> write(Query.Verb verb, Row row) {
-    return execute(new Query(verb, row.table(), row.columns()), prepared -> bind(prepared, row), rows -> Status.OK);
+    return execute(new Query(verb, row.table(), row.columns()), template -> bind(template, row), rows -> Status.OK);
   }
 
   private CompletableFuture<Status[]> write(Query.Verb verb, List<Row> rows) {
     BatchStatement batch = new BatchStatement(batchType);
     for (Row row : rows) {
-      CompletableFuture<PreparedStatement> prepared = connection.prepared(new Query(verb, row.table(), row.columns()));
-      if (!prepared.isDone()) {
-        return prepared.thenCompose(known -> write(verb, rows));
+      CompletableFuture<Template> template = connection.template(new Query(verb, row.table(), row.columns()));
+      if (!template.isDone()) {
+        return template.thenCompose(known -> write(verb, rows));
       }
-      if (prepared.isCompletedExceptionally()) {
-        return prepared.thenApply(never -> new Status[0]);
+      if (template.isCompletedExceptionally()) {
+        return template.thenApply(never -> new Status[0]);
       }
-      batch.add(bind(prepared.join(), row));
+      batch.add(bind(template.join(), row));
     }
     // A batch has a consistency level of its own; those of its statements do not count.
     batch.setConsistencyLevel(batch.getStatements().iterator().next().getConsistencyLevel()).setIdempotent(true);
     return Answers.of(connection.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
   }
 
-  private <R> CompletableFuture<R> execute(Query query, Function<PreparedStatement, Statement> bind,
+  private <R> CompletableFuture<R> execute(Query query, Function<Template, Statement> bind,
       Function<ResultSet, R> decode) {
-    CompletableFuture<PreparedStatement> prepared = connection.prepared(query);
-    if (prepared.isDone() && !prepared.isCompletedExceptionally()) {
-      return send(bind.apply(prepared.join()), decode);
+    CompletableFuture<Template> template = connection.template(query);
+    if (template.isDone() && !template.isCompletedExceptionally()) {
+      return send(bind.apply(template.join()), decode);
     }
-    return prepared.thenCompose(statement -> send(bind.apply(statement), decode));
+    return template.thenCompose(known -> send(bind.apply(known), decode));
   }
 
   private <R> CompletableFuture<R> send(Statement statement, Function<ResultSet, R> decode) {
@@ -201,22 +202,32 @@ public class CassandraBinding extends Binding {
     return keyColumns.columns().size();
   }
 
-  /** Sets the key's columns in consecutive variables. */
-  private BoundStatement set(BoundStatement bound, int first, byte[] key) {
-    int variable = first;
-    for (KeyColumns.Column column : keyColumns.columns()) {
-      bound.setBytesUnsafe(variable++, column.of(key));
-    }
-    return bound;
+  /** The values of the key's columns, and others behind them. */
+  private ByteBuffer[] keyValues(byte[] key, ByteBuffer... others) {
+    return withKey(new ByteBuffer[keySize() + others.length], 0, key, others);
   }
 
-  private BoundStatement bind(PreparedStatement prepared, Row row) {
-    BoundStatement bound = prepared.bind();
-    byte[][] values = row.values();
-    for (int i = 0; i < values.length; i++) {
-      bound.setBytesUnsafe(i, ByteBuffer.wrap(values[i]));
+  private Statement bind(Template template, Row row) {
+    byte[][] fields = row.values();
+    ByteBuffer[] values = new ByteBuffer[fields.length + keySize()];
+    for (int i = 0; i < fields.length; i++) {
+      values[i] = ByteBuffer.wrap(fields[i]);
     }
-    return set(bound, values.length, row.key());
+    return template.with(withKey(values, fields.length, row.key()));
+  }
+
+  private ByteBuffer[] withKey(ByteBuffer[] values, int first, byte[] key, ByteBuffer... others) {
+    int next = first;
+    for (KeyColumns.Column column : keyColumns.columns()) {
+      values[next++] = column.of(key);
+    }
+    System.arraycopy(others, 0, values, next, others.length);
+    return values;
+  }
+
+  /** Names a key for the driver, which cannot choose a node by a list of them. */
+  private static Statement toCopyOf(byte[] key, Statement statement) {
+    return statement instanceof BoundStatement bound ? bound.setRoutingKey(ByteBuffer.wrap(key)) : statement;
   }
 
   /** The protocol's form of a list, encoded here because the element's type may be text or blob. */

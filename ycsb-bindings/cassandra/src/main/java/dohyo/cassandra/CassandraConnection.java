@@ -1,13 +1,15 @@
 package dohyo.cassandra;
 
+import com.datastax.driver.core.BoundStatement;
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ConsistencyLevel;
 import com.datastax.driver.core.HostDistance;
 import com.datastax.driver.core.PoolingOptions;
-import com.datastax.driver.core.PreparedStatement;
 import com.datastax.driver.core.ProtocolVersion;
 import com.datastax.driver.core.Session;
+import com.datastax.driver.core.SimpleStatement;
 import com.datastax.driver.core.SocketOptions;
+import com.datastax.driver.core.Statement;
 import com.datastax.driver.core.exceptions.DriverException;
 import com.datastax.driver.core.policies.ConstantReconnectionPolicy;
 import com.datastax.driver.core.policies.DCAwareRoundRobinPolicy;
@@ -19,17 +21,28 @@ import dohyo.binding.Settings;
 import dohyo.binding.SettingException;
 import dohyo.binding.Shared;
 import dohyo.binding.Transport;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import site.ycsb.DBException;
 
-/** The one connection of this process, with its prepared statements. */
+/** The one connection of this process, with its statements. */
 public final class CassandraConnection implements Shared.Connection, Transport {
   /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
+
+  /** A statement without its values. */
+  interface Template {
+    /**
+     * A request.
+     *
+     * @param values of the statement's variables, in their order
+     */
+    Statement with(ByteBuffer... values);
+  }
 
   private final int eventLoops;
   private final LimitedRetries retries;
@@ -39,7 +52,8 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   private final ConsistencyLevel reads;
   private final ConsistencyLevel writes;
   private final KeyColumns key;
-  private final ConcurrentMap<Query, CompletableFuture<PreparedStatement>> statements = new ConcurrentHashMap<>();
+  private final boolean prepares;
+  private final ConcurrentMap<Query, CompletableFuture<Template>> templates = new ConcurrentHashMap<>();
 
   /**
    * Connects.
@@ -52,6 +66,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
     key = KeyColumns.of(settings, Query.KEY);
     reads = consistency(settings, "cassandra.readconsistencylevel");
     writes = consistency(settings, "cassandra.writeconsistencylevel");
+    prepares = settings.choice("cassandra.statements", "prepared", "text").equals("prepared");
     String hosts = settings.text("hosts", "");
     if (hosts.isEmpty()) {
       throw new SettingException("hosts: no value; name the contact points, as in hosts=10.0.0.1,10.0.0.2");
@@ -97,18 +112,31 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * The prepared statement for a verb, table and columns. Never blocks, because a write that follows a read is made on
-   * the driver's thread; a failed preparation is tried again the next time.
+   * The statement for a verb, table and columns. Never blocks, because a write that follows a read is made on the
+   * driver's thread; a failed preparation is tried again the next time.
    */
-  CompletableFuture<PreparedStatement> prepared(Query query) {
-    CompletableFuture<PreparedStatement> known = statements.get(query);
-    return known != null && !known.isCompletedExceptionally() ? known : statements.compute(query,
-        (q, old) -> old != null && !old.isCompletedExceptionally() ? old : prepare(q));
+  CompletableFuture<Template> template(Query query) {
+    CompletableFuture<Template> known = templates.get(query);
+    return known != null && !known.isCompletedExceptionally() ? known : templates.compute(query,
+        (q, old) -> old != null && !old.isCompletedExceptionally() ? old : template(q, q.cql(key)));
   }
 
-  private CompletableFuture<PreparedStatement> prepare(Query query) {
-    return Answers.of(session.prepareAsync(query.cql(key)), statement -> statement.setIdempotent(true)
-        .setConsistencyLevel(query.verb().reads() ? reads : writes));
+  private CompletableFuture<Template> template(Query query, String cql) {
+    ConsistencyLevel level = query.verb().reads() ? reads : writes;
+    if (!prepares) {
+      return CompletableFuture.completedFuture(values ->
+          new SimpleStatement(cql, (Object[]) values).setConsistencyLevel(level).setIdempotent(true));
+    }
+    return Answers.of(session.prepareAsync(cql), statement -> {
+      statement.setConsistencyLevel(level).setIdempotent(true);
+      return values -> {
+        BoundStatement bound = statement.bind();
+        for (int i = 0; i < values.length; i++) {
+          bound.setBytesUnsafe(i, values[i]);
+        }
+        return bound;
+      };
+    });
   }
 
   private Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)

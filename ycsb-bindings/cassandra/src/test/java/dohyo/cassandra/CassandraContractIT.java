@@ -78,9 +78,15 @@ public class CassandraContractIT extends BindingContract {
 
   @Override
   protected List<Mode> modes() {
-    return Stream.of("async", "unlogged", "logged").flatMap(write -> Stream.of("async", "in").map(read ->
-        new Mode(write + "-" + read, Map.of("cassandra.batchmode", write, "cassandra.batchread", read),
-            !write.equals("async")))).toList();
+    return Stream.concat(
+        Stream.of("async", "unlogged", "logged").flatMap(write -> Stream.of("async", "in")
+            .map(read -> mode("prepared", write, read))),
+        Stream.of(mode("text", "async", "async"), mode("text", "logged", "in"))).toList();
+  }
+
+  private static Mode mode(String statements, String write, String read) {
+    return new Mode(String.join("-", statements, write, read), Map.of("cassandra.statements", statements,
+        "cassandra.batchmode", write, "cassandra.batchread", read), !write.equals("async"));
   }
 
   /** An IN would ask for every combination of the columns' values. */

@@ -107,7 +107,7 @@ public final class CassandraAdmin {
               .replaceAll(".*default=(\\w*).*", "$1"),
           "tokens per node: " + settings.get("num_tokens"),
           "sstable format: " + settings.getOrDefault("sstable.selected_format", "big"),
-          "compaction: " + cql.compaction(), cql.chunks())).filter(note -> !note.isEmpty()).toList());
+          "compaction: " + cql.compaction(), cql.chunks(), cql.cachedRows())).filter(note -> !note.isEmpty()).toList());
       return Map.of("conditions", conditions, "pid", jvm.pid());
     }
   }

@@ -47,7 +47,7 @@ public final class CqlAdmin implements AutoCloseable {
    *
    * @param arguments host, port, keyspace, tables, keycolumns; for the tables also trial, strategy, replication,
    *                  fieldcount, fieldnameprefix, keytype (where keycolumns is empty), columntype, compression,
-   *                  compaction; for the conditions
+   *                  compaction, rows (kept of each partition by the row cache); for the conditions
    *                  write_acks, read_acks; for the rows recordcount, countlimit; connection, if the server requires
    * it: a file with the binding's own properties for user, password and TLS
    * @throws SettingException if that file cannot be read
@@ -121,9 +121,15 @@ public final class CqlAdmin implements AutoCloseable {
         session.execute("CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
             .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression.apply(compressor()))
             + " AND compaction = {'class': %s} AND comment = %s".formatted(
-                Query.literal(arguments.required("compaction")), Query.literal(mark)) + options);
+                Query.literal(arguments.required("compaction")), Query.literal(mark)) + caching() + options);
       }
     }
+  }
+
+  private String caching() {
+    String rows = arguments.text("rows", "NONE");
+    return rows.equals("NONE") ? ""
+        : " AND caching = {'keys': 'ALL', 'rows_per_partition': " + Query.literal(rows) + "}";
   }
 
   /** The comments of the keyspace's tables, by name; also empty if the keyspace does not exist. */
@@ -241,6 +247,12 @@ public final class CqlAdmin implements AutoCloseable {
   String chunks() {
     String kib = ofTables("compression", options -> options.getOrDefault("chunk_length_in_kb", ""));
     return kib.isEmpty() ? "" : "compressed in chunks of " + kib + " KiB";
+  }
+
+  /** How many rows of a partition the row cache keeps, in words; empty if none. */
+  String cachedRows() {
+    String rows = ofTables("caching", options -> options.getOrDefault("rows_per_partition", "NONE"));
+    return rows.equals("NONE") ? "" : "row cache: " + rows + " rows of each partition";
   }
 
   /** Names of the tables' compaction strategies. */
