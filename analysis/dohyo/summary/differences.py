@@ -169,7 +169,8 @@ class Here:
 
 @cache
 def _collectors() -> Template:
-    return Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
+    template: Template = Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
+    return template
 
 
 def before(
