@@ -286,7 +286,7 @@ def all_systems() -> dict[str, System]:
             each["binding"],
             tuple(each[key] for key in ("binding", "inherits") if key in each),
             tuple(variant.get("variant", ())),
-            each.get("by_name", False),
+            variant.get("by_name", each.get("by_name", False)),
             each.get("archive", {}).get("licence", "").strip(),
             "attach" in each,
             _of_tables(each),
