@@ -290,8 +290,8 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     """Compares two experiments (IDs below results/, or their folders): before and after an upgrade, or two machines.
 
     \b
-    .venv/bin/dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
-    .venv/bin/dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
+    ./dohyo compare 20261121-070000-workloadA 20261122-070000-workloadA
+    ./dohyo compare /srv/ci/release ./results/20261122-070000-workloadA --margin 10
 
     Exit code: 0 all is within the margin or better; 1 something has no valid numbers, or is missing in B; 2 bad input,
     or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.

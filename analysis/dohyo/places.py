@@ -12,7 +12,7 @@ RESULTS = ROOT / "results"
 LOCAL_HOME = ROOT / ".dohyo"
 # The programs that hints name.
 RUN = ROOT / "run.sh"
-DOHYO = ROOT / ".venv" / "bin" / "dohyo"
+DOHYO = ROOT / "dohyo"
 SETUP = ROOT / "setup.sh"
 # setup.sh keeps a link to JDK 17 there, and the script that draws the charts of a page.
 JDK = ROOT / ".setup" / "java"

@@ -69,7 +69,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available()
         (["--sytems", "hbase"], "--systems"),
         (["worklodA"], "did you mean workloadA?"),
         (["list"], f"unknown scenario 'list': did you mean {str(ROOT)[1:]}/run.sh --list?"),
-        (["report"], f"did you mean {str(ROOT)[1:]}/.venv/bin/dohyo report?"),
+        (["report"], f"did you mean {str(ROOT)[1:]}/dohyo report?"),
         (["/no/such/file"], "the property file /no/such/file does not exist"),
         (["workloadA", "extra"], "extra"),
         (["workloadA", "--systems", "hbas"], "did you mean hbase?"),
@@ -125,7 +125,7 @@ def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected
 
 
 def test_the_version_is_asked_for_in_both_ways() -> None:
-    for command in ([str(ROOT / "run.sh"), "--version"], [str(ROOT / ".venv/bin/dohyo"), "--version"]):
+    for command in ([str(ROOT / "run.sh"), "--version"], [str(ROOT / "dohyo"), "--version"]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         assert re.fullmatch(r"dohyo [0-9.]+, commit \S.*\n", done.stdout)

@@ -113,7 +113,7 @@ def test_settings_of_a_page_can_be_made(span: str) -> None:
 
 # ---- commands --------------------------------------------------------------------------------------------------------
 
-COMMAND = re.compile(r"(\./run\.sh(?= |$)|(\.\./)?\.venv/bin/dohyo(?= |$)|dohyo (?=[a-z-]+ )).*?(?=$| +#| > )")
+COMMAND = re.compile(r"(\./run\.sh(?= |$)|\.\.?/dohyo(?= |$)|dohyo (?=[a-z-]+ )).*?(?=$| +#| > )")
 # What stands for something of the reader's; four hosts, of which only that is known.
 STANDS_FOR = {"SCENARIO": "insert-race", "NAME": "insert-race", "FILE": "insert-race"}
 HOSTS = ROOT / "ansible/inventories/i3en"
@@ -178,7 +178,7 @@ def test_a_hint_can_be_pasted_where_its_reader_is(tmp_path: Path, monkeypatch: p
 def test_no_message_names_a_command_by_itself() -> None:
     """Only `places.command` makes one: another would be typed elsewhere than in the checkout."""
     names = "|".join(cli.cli.commands)
-    by_hand = re.compile(rf"(\./|\.venv/bin/|^|[ `'])(run\.sh|setup\.sh|dohyo ({names}))\b")
+    by_hand = re.compile(rf"(\./|^|[ `'])(run\.sh|setup\.sh|dohyo ({names}))\b")
     found = []
     for file in tracked("analysis/dohyo"):
         if file.suffix != ".py" or file.name == "properties.py":  # which writes a page

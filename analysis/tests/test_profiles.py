@@ -28,7 +28,7 @@ REST = {"c_c": [], "c_d": True}
 
 def test_the_page_has_every_value_with_its_source() -> None:
     page = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
-    assert f"\n{systems.profiles()}\n" in page, "write it anew: .venv/bin/dohyo profiles"
+    assert f"\n{systems.profiles()}\n" in page, "write it anew: ./dohyo profiles"
 
 
 def test_conditions_tell_the_profile_s_values_from_the_user_s() -> None:

@@ -240,4 +240,4 @@ def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pyt
         assert f'<li class="{"bad" if reason.fatal else "weak"}">{plain}</li>' in report
         assert f"- {reason.text}" in shown
         assert f"- {reason.text}" in kept
-    assert re.search(r"do not use: unequal durability\. Again: \.venv/bin/dohyo show x$", shown)
+    assert re.search(r"do not use: unequal durability\. Again: \./dohyo show x$", shown)

@@ -348,7 +348,7 @@ def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
 
 def test_the_table_of_the_checks_is_written_from_their_list() -> None:
     page = (ROOT / "docs" / "method.md").read_text("utf-8")
-    assert f"\n{validity.table()}\n" in page, "write it anew: .venv/bin/dohyo checks"
+    assert f"\n{validity.table()}\n" in page, "write it anew: ./dohyo checks"
 
 
 def test_every_check_of_a_run_is_in_the_list() -> None:

@@ -323,7 +323,7 @@ def reference() -> str:
         " variables of the systems, such as `cassandra_heap`, which `ansible/systems/*/system.yml`"
         " explain.",
         "",
-        "This page is written by `.venv/bin/dohyo properties`, from `analysis/dohyo/scenario/properties.yml` and the"
+        "This page is written by `./dohyo properties`, from `analysis/dohyo/scenario/properties.yml` and the"
         " bindings' `ycsb-bindings/*/properties.yml`.",
     ]
     group = ""
