@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from dohyo.planning import plan
 from dohyo.planning.sizing import LOAD_RATE
@@ -142,6 +143,16 @@ def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
     assert "hbase (trial 2 of 2)" in shown
     assert "settling" in shown
     assert "a line that stays" in shown
+
+
+def test_a_ranking_grows_on_a_terminal_alone(tmp_path: Path) -> None:
+    for is_terminal in (True, False):
+        output = io.StringIO()
+        with Progress(TRIALS, Console(file=output, force_terminal=is_terminal, width=100)) as display:
+            display.grow(lambda width: Text(f"a table of {width}"), "after 1 of 2 trials")
+            display.trial(2, TRIALS)
+        assert ("after 1 of 2 trials" in output.getvalue()) == is_terminal
+        assert ("a table of 100" in output.getvalue()) == is_terminal
 
 
 # As Maven 3.8 says it.

@@ -362,8 +362,11 @@ def test_a_table_on_a_terminal_replaces_the_one_before(tmp_path: Path, monkeypat
 
         monkeypatch.setattr(measurement.progress, "table", watched)
         measurement.carry_out()
-    assert [text.count("after round") for text in shown] == [1, 1]
-    assert "after round 2 of 3" in shown[1]
+    grown = ["after 1 of 2 trials of round 1", "after 2 of 2 trials of round 1"]
+    assert [re.findall("^after .*", text, re.MULTILINE) for text in shown] == [
+        [each] for each in (*grown, "after round 1 of 3", "after round 2 of 3")
+    ]
+    assert [len(re.findall("^[12] ", text, re.MULTILINE)) for text in shown] == [1, 2, 2, 2]
     assert "1 cassandra" in shown[0] or "1 hbase" in shown[0]
     # It was transient: the screen in the end stands alone.
     assert said.getvalue().rpartition("stopping")[2].count("3 rounds, 3 s each") == 1

@@ -2,15 +2,20 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
+from test_screen import failed, of
+from test_screen import measured as measured_trial
 
 from dohyo.ansible.playbook import Failure, Signals
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 
@@ -49,6 +54,7 @@ def measured(
         return None
 
     monkeypatch.setattr(runner, "play", play)
+    folder.mkdir(exist_ok=True)
     file = folder / "small"
     file.write_text(text)
     chosen = loading.load(file)
@@ -68,6 +74,28 @@ def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatc
         "trial 04-cassandra cassandra_heap=2g",
         "stop",
     ]
+
+
+def test_the_end_of_a_trial_prints_its_result_and_a_broken_one_prints_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {
+        "01-cassandra": measured_trial("cassandra", 32485.0),
+        "02-hbase": failed("hbase", "run-1: no log", "invalid"),
+    }
+
+    def pretended(folder: Path, *, only: set[str]) -> Summary:
+        return (
+            of(replace(found[name], round=1)) if (name := next(iter(only))) in found else summarise(folder, only=only)
+        )
+
+    monkeypatch.setattr(runner, "summarise", pretended)
+    measured(tmp_path, monkeypatch, SMALL)
+    said = (tmp_path / "said").read_text()
+    assert "\ncassandra  32,485 op/s  p99 1.2 ms read, 1.2 ms update  (0:00)\n" in said
+    assert "\nhbase      no valid numbers: run-1: no log  (0:00)\n" in said
+    measured(tmp_path / "again", monkeypatch, SMALL + "rounds=2\n")
+    assert "1.2 ms update  (round 1, 0:00)\n" in (tmp_path / "again/said").read_text()
 
 
 def test_each_version_is_deployed_before_anything_is_measured_and_again_where_another_came_after_it(

@@ -26,7 +26,7 @@ from dohyo.places import DOHYO, ROOT, command
 from dohyo.summary import kept
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
-from dohyo.summary.summary import summarise
+from dohyo.summary.summary import joined, summarise
 from dohyo.tables import screen, table
 
 STOCK = Path(__file__).parent / "data" / "stock"
@@ -162,6 +162,22 @@ def test_the_best_comes_first_with_units_and_ratios() -> None:
         "2 cassandra 18,330 ± 19% 0.78× [0.67, 0.91] 0.36 2.1 5.9 0.33 1.9 5.6 77 18",
     ]
     assert lines[-1] == "not measured: aerospike, scylla"
+
+
+def test_the_result_of_a_trial_is_one_line() -> None:
+    assert screen.figures(of(measured("a", 32485.0))) == "32,485 op/s  p99 1.2 ms read, 1.2 ms update"
+    assert screen.figures(of(measured("a", 900.0, ["READ"], errors=1))) == "900 op/s  p99 1.2 ms  1 error"
+    assert screen.figures(of(measured("a", 900.0, ["READ"], batch=10))) == "900 op/s  9,000 rec/s  p99 1.2 ms"
+    phases = screen.figures(of(measured("a", 900.0, phases=("update", "read"))))
+    assert phases == "update 900 op/s  p99 1.2 ms; read 900 op/s  p99 1.2 ms"
+    assert screen.figures(of(failed("a", "no port"))) == ""
+
+
+def test_trials_that_were_summarised_one_by_one_are_ranked_together(tmp_path: Path) -> None:
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        trial(tmp_path, number, system, trial_round=1, trial_rounds=2)
+    parts = [summarise(tmp_path, only={name}) for name in ("01-cassandra", "02-hbase")]
+    assert screen.ranking(joined(parts)).plain == screen.ranking(summarise(tmp_path)).plain
 
 
 def test_records_and_errors_have_columns_where_they_say_something() -> None:

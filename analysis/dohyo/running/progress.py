@@ -181,6 +181,14 @@ class Progress:
         else:
             self._table = Text.assemble((f"\n{heading}\n", "bold cyan"), table(self._console.width))
 
+    def grow(self, table: Callable[[int], Text], heading: str) -> None:
+        """Shows the ranking of a part of a round, where it replaces the previous one: on a terminal.
+
+        :param table: makes it, for so many columns
+        """
+        if self._live is not None:
+            self.table(table, heading)
+
     def trial(self, number: int, trials: Sequence[PlannedTrial]) -> None:
         """The trial of that number, from 1, begins."""
         self._number, self._trials = number, trials

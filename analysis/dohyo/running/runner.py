@@ -48,7 +48,7 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
 from dohyo.summary import differences
 from dohyo.summary.results import Summary
-from dohyo.summary.summary import summarise
+from dohyo.summary.summary import joined, summarise
 from dohyo.tables import screen, table
 from dohyo.tables.files import write
 
@@ -262,6 +262,8 @@ class _Measurement:
         self.stopped = ""
         # Why nothing more can be measured: a file could not be written.
         self.unwritten = ""
+        # By trial of the first round.
+        self.measured: list[Summary] = []
         self.loads = shared_loads(experiment.possible, experiment.folder, inventory_state(options.inventory))
         self.progress = Progress(todo, console)
 
@@ -480,8 +482,28 @@ class _Measurement:
         if failure is None:
             self.experiment.mark(trial, "done")
             self.experiment.seal(trial)
-            self.progress.say(f"{trial.label}: measured in {clock(time.monotonic() - began)}", "green")
+            self._show_result(trial, time.monotonic() - began)
         return failure
+
+    def _show_result(self, trial: PlannedTrial, seconds: float) -> None:
+        """Prints what a trial has measured; in the first round the ranking on a terminal grows by it."""
+        planned = self.experiment.trials
+        try:
+            of_trial = summarise(self.experiment.folder, only={trial.name})
+            name = f"{trial.system} {point_name(trial.scenario.point)}".rstrip()
+            width = max(len(f"{each.system} {point_name(each.scenario.point)}".rstrip()) for each in planned)
+            which = f"round {trial.round}, " if trial.scenario.most_rounds > 1 else ""
+            figures = screen.figures(of_trial)
+            result = figures or f"no valid numbers: {of_trial.trials[0].reason}"
+            self.progress.say(f"{name:{width}}  {result}  ({which}{clock(seconds)})", "green" if figures else "yellow")
+            if trial.round == 1:
+                self.measured.append(of_trial)
+                of_round = sum(each.round == 1 for each in planned)
+                heading = f"after {len(self.measured)} of {counted(of_round, 'trial')}"
+                heading += " of round 1" if trial.scenario.most_rounds > 1 else ""
+                self.progress.grow(partial(screen.ranking, joined(self.measured)), heading)
+        except Exception as error:
+            self._say(self._unexpected(error))
 
     def _write_variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
         """Stores Ansible's variables; the file is evidence only and is never passed to Ansible."""

@@ -160,6 +160,16 @@ def summarise(
     return judged(summary, precision, ended) if precision else summary
 
 
+def joined(parts: Sequence[Summary]) -> Summary:
+    """The ranking of trials that were summarised one by one, while others are still to come.
+
+    :param parts: at least one
+    """
+    trials = [trial for part in parts for trial in part.trials]
+    merged = [trial for part in parts for trial in part.merged]
+    return Summary(parts[0].name, trials, merged, comparisons(merged or trials, trials))
+
+
 def is_experiment(folder: Path) -> bool:
     """Whether a folder is that of an experiment. Logs of others may be in a folder named raw, too."""
     left = ("state.json", "trial.json", "conditions.json", "client.json")
