@@ -105,7 +105,7 @@ def cli() -> None:
 @click.option("--resume", "experiment", metavar="ID",
               help="Repeat only what did not finish in an experiment (its ID or folder).")  # fmt: skip
 @click.option("--out", metavar="DIR", help="Folder of the experiment. Default: a new one below results/.")
-@click.option("--open", "open_", is_flag=True, help="Write the report in the end and open it in a browser.")
+@click.option("--open", "open_", is_flag=True, help="Open the report in a browser in the end.")
 @click.option("--details", is_flag=True, help="Print everything that summary.md has, and then the screen.")
 def run(
     name: str | None,

@@ -194,13 +194,16 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
 
 
 def test_the_table_grows_where_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, said, _ = measured(tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY})
+    made, _, said, _ = measured(tmp_path, monkeypatch, "rounds=3\n", {"cassandra": STEADY, "hbase": UNSTEADY})
     lines = said.splitlines()
     for number in (1, 2):
         at = lines.index(f"after round {number} of 3")
         assert f"{number} round" in lines[at + 1]
         assert [line[:7] for line in lines[at + 5 : at + 7]] in (["1 cassa", "2 hbase"], ["1 hbase", "2 cassa"])
     assert "after round 3" not in said  # that is the screen
+    page = made.folder / "report.html"
+    assert f"a page with charts: {page}\n" in said
+    assert "still being measured" not in page.read_text("utf-8")
 
 
 def test_the_first_round_stands_alone_in_the_first_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

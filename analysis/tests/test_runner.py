@@ -12,6 +12,8 @@ from test_screen import failed, of
 from test_screen import measured as measured_trial
 
 from dohyo.ansible.playbook import Failure, Signals
+from dohyo.bad_input import BadInputError
+from dohyo.report import files
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.summary.results import Summary
@@ -188,6 +190,19 @@ def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch:
     assert len([each for each in played if each.startswith("deploy")]) == 1
     deployed = json.loads((made.folder / "deploy/deploy.json").read_text())
     assert deployed["trial_properties"]["recordcount"] == "3000"
+
+
+def test_a_page_that_cannot_be_written_costs_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise BadInputError("fetching the chart library failed")
+
+    monkeypatch.setattr(files, "write", broken)
+    made, _ = measured(tmp_path, monkeypatch, SMALL)
+    said = (tmp_path / "said").read_text()
+    assert "\nthe page was not written: fetching the chart library failed\n" in said
+    assert f"/dohyo report {made.folder}" in said
+    assert (made.folder / "summary.json").is_file()
+    assert not (made.folder / "internal-error.log").exists()
 
 
 def test_a_stray_folder_beside_the_trials_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

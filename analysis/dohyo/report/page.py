@@ -34,7 +34,7 @@ from dohyo.tables import comparison_table, conditions, published_table, screen, 
 from dohyo.tables.grid import Grid
 from dohyo.tables.verdict import verdict
 
-FILE = "report.html"
+FILE = screen.PAGE
 _TEMPLATES = Path(__file__).parent / "templates"
 # Files beside the report that it links, with their descriptions.
 _FILES = {
@@ -119,6 +119,8 @@ def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
     evidence = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)
+    if process == os.getpid():  # which writes the page when all is over
+        process = None
     return Report(experiment, material, all_charts(material), facts, evidence, process=process)
 
 

@@ -69,7 +69,7 @@ class Options:
     :ivar named: the systems were named one by one, so that a skipped one is a failure
     :ivar out: folder of the experiment; None is a new one below results/
     :ivar hosts: what is known of the database hosts
-    :ivar open_report: write the page with charts in the end, and open it
+    :ivar open_report: open the page with charts in the end
     :ivar details: print the details before the screen
     :ivar agreed: do not ask whether a busy machine is measured
     """
@@ -528,6 +528,8 @@ class _Measurement:
         """An exception in words for the user: a file that cannot be written, or a bug of ours."""
         if isinstance(error, OSError):
             return Failure(named(error), self.experiment.folder)
+        if isinstance(error, BadInputError):  # such as a script that cannot be fetched
+            return Failure(str(error), self.experiment.folder)
         log = self.experiment.folder / "internal-error.log"
         self._write(partial(folders.write, log, "".join(traceback.format_exception(error))))
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
@@ -640,9 +642,8 @@ class _Measurement:
         valid = valid and not self.unwritten
         status = "done" if valid else "interrupted" if interrupted else "failed"
         self._write(partial(self.experiment.update, status=status, finished=now()))
+        self._write_page(summary, found)
         rest = screen.rest(summary, self.experiment.folder)
-        if self.options.open_report:
-            self._write(partial(self._open_report, summary, found, rest))
         if not valid:
             again = command(RUN, "--resume", places.named(self.experiment.folder))
             rest.append(f"to repeat only what did not finish: {again}")
@@ -651,7 +652,13 @@ class _Measurement:
         screen.render(summary, self.console, rest, screen.again(self.experiment.folder))
         return valid and summary.has_found_rates() and not self.unwritten
 
-    def _open_report(self, summary: Summary, found: Measured, rest: list[str]) -> None:
-        (page,) = files.write(self.experiment.folder, (summary, found))
-        files.open_in_browser(page)
-        rest.append(f"report: {shown(page)}")
+    def _write_page(self, summary: Summary, found: Measured) -> None:
+        """Writes the page with charts, and opens it if that was asked for; without a page the numbers are as valid."""
+        if self.unwritten:
+            return
+        try:
+            (page,) = files.write(self.experiment.folder, (summary, found))
+            if self.options.open_report:
+                files.open_in_browser(page)
+        except Exception as error:
+            self._say(self._unexpected(error), "the page was not written: ")

@@ -32,6 +32,8 @@ from dohyo.summary.trust import Mark
 from dohyo.tables.comparison_table import interval, ratio
 from dohyo.tables.verdict import verdict
 
+# The page with charts, in the folder of an experiment; `dohyo.report` writes it.
+PAGE = "report.html"
 MOST_LINES = 25
 MOST_COLUMNS = 100
 MOST_REASONS, MOST_COSTS = 5, 8
@@ -156,10 +158,11 @@ def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
 
 def rest(summary: Summary, folder: Path) -> list[str]:
     """Where everything else of an experiment is."""
+    page = folder / PAGE
     return [
         *([how_to_get()] if _skipped(summary) else []),
         f"everything else: --details, or {shown(folder)}/summary.md",
-        f"a page with charts: {command(DOHYO, 'report', named(folder))}",
+        f"a page with charts: {shown(page) if page.is_file() else command(DOHYO, 'report', named(folder))}",
     ]
 
 

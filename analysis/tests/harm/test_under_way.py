@@ -1,15 +1,19 @@
 """Reports and sites label an experiment while it is being measured, and no longer once it has ended or was killed."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from passed_around import dohyo, finished
 
 from dohyo.evidence import experiment_folder
+from dohyo.report import files
+from dohyo.running import experiment
 from dohyo.running.experiment import write_json
 
 
@@ -62,6 +66,18 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
     answer = dohyo("report", results=results)
     assert (answer.code, answer.out.strip(), "still being" in answer.err) == (1, str(newer / "report.html"), False)
     assert "02-hbase: running: not finished" in answer.err
+
+
+def test_the_page_that_the_measuring_process_writes_is_of_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = finished(tmp_path / "results/it", sealed=False)
+    monkeypatch.setattr(experiment, "RESULTS", folder.parent)
+    with experiment.only_one() as measuring:
+        measuring(folder)
+        assert experiment_folder.running(folder) == os.getpid()
+        (page,) = files.write(folder)
+    assert "till being measured" not in page.read_text("utf-8").partition("</header>")[0]
 
 
 def test_where_nothing_has_ended_yet_the_report_says_so(tmp_path: Path) -> None:
