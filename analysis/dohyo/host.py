@@ -27,6 +27,26 @@ def hardware() -> dict[str, Any]:
     }
 
 
+class Processors:
+    """How busy this machine's processors are, by /proc/stat."""
+
+    def __init__(self) -> None:
+        self._before = self._ticks()
+
+    def busy(self) -> float | None:
+        """Share of their time since the last call that they were not idle; None: not known."""
+        before, self._before = self._before, self._ticks()
+        grown = [after - ticks for ticks, after in zip(before, self._before, strict=False)]
+        # Idle and waiting for disks: the fourth and fifth, proc(5).
+        return 1 - sum(grown[3:5]) / sum(grown) if sum(grown) > 0 else None
+
+    @staticmethod
+    def _ticks() -> list[int]:
+        line = next(iter(_lines("/proc/stat")), "")
+        # Guests' time, which stands behind these, is part of the first two.
+        return [int(ticks) for ticks in line.split()[1:9]]
+
+
 def versions() -> dict[str, Any]:
     """Versions of the measuring software; those of the measured servers are in each trial's conditions.json."""
     java = [

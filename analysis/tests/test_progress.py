@@ -1,13 +1,16 @@
 """The progress display: what it shows, and when it thinks that the end is near."""
 
 import io
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
 from rich.text import Text
 
+from dohyo import host
+from dohyo.evidence.live_log import Second
 from dohyo.planning import plan
 from dohyo.planning.sizing import LOAD_RATE
 from dohyo.running import progress
@@ -143,6 +146,53 @@ def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
     assert "hbase (trial 2 of 2)" in shown
     assert "settling" in shown
     assert "a line that stays" in shown
+
+
+class TwoSeconds:
+    """A log of two seconds."""
+
+    def __init__(self, *_: object) -> None:
+        self.left = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
+
+    def poll(self) -> list[Second]:
+        self.left, done = [], self.left
+        return done
+
+
+class Busy(host.Processors):
+    """Always the same."""
+
+    def busy(self) -> float:
+        return 0.974
+
+
+def test_the_live_line_has_rate_p99_errors_processors_and_a_sparkline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "IntervalTail", TwoSeconds)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0)
+    for is_terminal, sparks in ((True, " \N{LOWER HALF BLOCK}\N{FULL BLOCK}"), (False, "")):
+        output = io.StringIO()
+        with Progress(TRIALS, Console(file=output, force_terminal=is_terminal, width=100), Busy()) as display:
+            display.trial(1, TRIALS)
+            display.event({"event": "phase", "phase": "run", "run": 1, "client_dirs": ["x"]})
+            display.tick()
+            output.truncate(0)
+            shown = display._render()
+            line = "\n".join(map(str, shown.renderables)) if isinstance(shown, Group) else ""
+            display.tick()
+        said = line if is_terminal else output.getvalue()
+        assert f"1,000 rec/s{sparks} · p99 0.90 ms · 3 errors · processors 97%" in said
+        assert "run 1 of 2" in said
+        assert "warming up" not in said
+
+
+def test_the_processors_of_this_machine_are_looked_at() -> None:
+    processors = host.Processors()
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until:
+        pass
+    busy = processors.busy()
+    assert busy is not None
+    assert 0 < busy <= 1
 
 
 def test_a_ranking_grows_on_a_terminal_alone(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""The progress display: phase, system, elapsed and remaining time, current rate and p99."""
+"""The progress display: phase, system, elapsed and remaining time, current rate, p99, errors and processors."""
 
+import math
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,9 +13,11 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from dohyo import host
 from dohyo.ansible.playbook import Event
 from dohyo.evidence.live_log import IntervalTail, Second
 from dohyo.evidence.rows import PROBE
+from dohyo.figures import counted
 from dohyo.places import LOCAL_HOME
 from dohyo.planning.plan import PlannedTrial, canary_seconds, load_of
 from dohyo.planning.sizing import LOAD_RATE
@@ -33,6 +37,10 @@ _AROUND_A_RUN = 8.0
 _MAVEN = LOCAL_HOME / "install" / "maven.log"
 _FETCHES = re.compile(r"Download(ing|ed) from \S+ \S*/([^/\s]+)(?: \((\d+(?:\.\d+)?) (kB|MB|B))?")
 _MB = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
+
+# Seconds whose rates the sparkline draws: an eighth of the highest of them for each step from the first block on.
+_SPARKS = 30
+_FIRST_BLOCK, _BLOCKS = ord("\N{LOWER ONE EIGHTH BLOCK}"), 8
 
 _WORDS = {
     "deploy": "provisioning",
@@ -135,9 +143,14 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
 class Progress:
     """A live display on a terminal, a line every ten seconds elsewhere. Used as a context manager."""
 
-    def __init__(self, trials: Sequence[PlannedTrial], console: Console) -> None:
+    def __init__(
+        self, trials: Sequence[PlannedTrial], console: Console, processors: host.Processors | None = None
+    ) -> None:
+        """`processors`: of this machine, where it is the one that is measured."""
         self._trials = trials
         self._console = console
+        self._processors = processors
+        self._busy: float | None = None
         self._forecast = Forecast(trials)
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
@@ -150,7 +163,8 @@ class Progress:
         self._tail: IntervalTail | None = None
         self._next_poll = self._began
         self._second: Second | None = None
-        self._records = 0
+        self._records = self._failed = 0
+        self._rates: deque[float] = deque(maxlen=_SPARKS)
         self._fetching = ""
         self._live: Live | None = None
         self._table = Text()
@@ -231,10 +245,14 @@ class Progress:
             for second in self._tail.poll():
                 self._second = second
                 self._records += second.records
+                self._failed += second.failed
+                self._rates.append(second.records_per_second)
+            self._busy = self._processors.busy() if self._processors else None
         if self._live is None and now >= self._next_line:
             self._next_line = now + SECONDS_BETWEEN_LINES
             self._console.print(
-                f"{datetime.now():%H:%M:%S} {self._where()} · {self._times()}{self._rate()}", soft_wrap=True
+                f"{datetime.now():%H:%M:%S} {' · '.join(filter(None, (self._where(), self._times(), self._rate())))}",
+                soft_wrap=True,
             )
 
     def _enter(self, phase: str, run: int) -> None:
@@ -244,7 +262,8 @@ class Progress:
             self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)
         self._phase, self._run, self._phase_began, self._which = phase, run, now, ""
-        self._tail, self._second, self._records = None, None, 0
+        self._tail, self._second, self._records, self._failed = None, None, 0, 0
+        self._rates.clear()
 
     @property
     def _trial(self) -> PlannedTrial:
@@ -277,17 +296,35 @@ class Progress:
         left = self._forecast.remaining(now - self._phase_began)
         return f"{clock(now - self._began)} elapsed, about {clock(left)} left"
 
-    def _rate(self) -> str:
+    def _rate(self, sparks: str = "") -> str:
+        """What the clients do right now; before that, what is fetched.
+
+        :param sparks: stands behind the rate
+        """
         if self._second is None:
-            return f" · {self._fetching}" if self._phase == "deploy" and self._fetching else ""
-        p99 = f" · p99 {self._second.p99_ms:.2f} ms" if self._second.p99_ms is not None else ""
-        done = self._records / self._scenario.records
-        loaded = f" · {min(done, 1):.0%} of the records" if self._phase == "load" else ""
-        return f" · {self._second.records_per_second:,.0f} rec/s{p99}{loaded}"
+            return self._fetching if self._phase == "deploy" else ""
+        parts = [f"{self._second.records_per_second:,.0f} rec/s {sparks}".rstrip()]
+        if self._second.p99_ms is not None:
+            parts.append(f"p99 {self._second.p99_ms:.2f} ms")
+        parts.append(counted(self._failed, "error"))
+        if self._busy is not None:
+            parts.append(f"processors {self._busy:.0%}")
+        if self._phase == "load":
+            parts.append(f"{min(self._records / self._scenario.records, 1):.0%} of the records")
+        return " · ".join(parts)
 
     def _render(self) -> RenderableType:
         # The table comes last: of what is too high for the terminal its end is cut off.
-        return Group(Text(self._where(), "bold cyan"), Text(f"  {self._times()}{self._rate()}"), self._table)
+        rate = self._rate(sparkline(self._rates))
+        lines = [Text(f"  {line}") for line in (self._times(), rate) if line]
+        return Group(Text(self._where(), "bold cyan"), *lines, self._table)
+
+
+def sparkline(rates: Iterable[float]) -> str:
+    """A block for each rate, from 0 to the highest."""
+    known = list(rates)
+    highest = max(known, default=0.0) or 1.0
+    return "".join(chr(_FIRST_BLOCK + max(math.ceil(_BLOCKS * rate / highest), 1) - 1) for rate in known)
 
 
 def fetching(log: Path) -> str:

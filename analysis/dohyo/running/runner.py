@@ -265,7 +265,7 @@ class _Measurement:
         # By trial of the first round.
         self.measured: list[Summary] = []
         self.loads = shared_loads(experiment.possible, experiment.folder, inventory_state(options.inventory))
-        self.progress = Progress(todo, console)
+        self.progress = Progress(todo, console, host.Processors() if options.inventory is None else None)
 
     def begin_again(self) -> None:
         """Makes room for the repetition of trials."""
