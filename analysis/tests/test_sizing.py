@@ -351,6 +351,15 @@ def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
     assert "start, the load of 600,000 records, settle, stop" in console.file.getvalue()
 
 
+def test_a_load_that_phases_name_is_the_only_one(tmp_path: Path) -> None:
+    both = load(tmp_path, systems="hbase", phases="insert,read", recordcount=600_000, warmuptime=0, duration=30)
+    console = Console(file=io.StringIO(), width=300)
+    sizing.show(both, [Sizes(both, Hosts(1), [Needs("hbase", GIB, 2000, 0, 0, True)])], console)
+    assert isinstance(console.file, io.StringIO)
+    steps = "start, the load of 600,000 records, settle, 1 × (read: 0 s warm-up + 30 s), stop"
+    assert steps in console.file.getvalue()
+
+
 def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,9 +96,20 @@ def phases_in(scenario: Scenario, number: int) -> list[str]:
 
 
 def course(scenario: Scenario) -> str:
-    """The phases of a trial, in words."""
+    """What is measured in a trial, in words."""
+    load = load_words(scenario) if scenario.measures_load else ""
+    return ", ".join(filter(None, (load, runs_words(scenario))))
+
+
+def load_words(scenario: Scenario) -> str:
+    """The load, in words."""
+    return f"the load of {scenario.records:,} records"
+
+
+def runs_words(scenario: Scenario) -> str:
+    """The runs after the load, in words; empty without any."""
     if not scenario.phases:
-        return _load_words(scenario)
+        return ""
     windows = {}
     for name in scenario.phases:
         phase = scenario.of(name)
@@ -111,13 +122,7 @@ def course(scenario: Scenario) -> str:
         runs = f"{', '.join(windows)}: {windows[scenario.phases[0]]}{' each' if len(windows) > 1 else ''}"
     else:
         runs = ", ".join(f"{name} {window}" for name, window in windows.items())
-    load = _load_words(scenario) if scenario.measures_load else ""
-    times = f"{scenario.repeats} × ({runs})"
-    return ", ".join(filter(None, (load, times, _equal_words(scenario), search.words(scenario))))
-
-
-def _load_words(scenario: Scenario) -> str:
-    return f"the load of {scenario.records:,} records"
+    return ", ".join(filter(None, (f"{scenario.repeats} × ({runs})", _equal_words(scenario), search.words(scenario))))
 
 
 def _equal_words(scenario: Scenario) -> str:

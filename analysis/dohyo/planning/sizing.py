@@ -428,9 +428,9 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
 
 
 def _course(scenario: Scenario) -> str:
-    """The phases of a trial."""
-    measured = plan.course(scenario)
-    return f"start, load, settle, {measured}, stop" if scenario.phases else f"start, {measured}, settle, stop"
+    """The steps of a trial."""
+    load = plan.load_words(scenario) if scenario.measures_load else "load"
+    return ", ".join(filter(None, ("start", load, "settle", plan.runs_words(scenario), "stop")))
 
 
 def _data(scenario: Scenario) -> str:
