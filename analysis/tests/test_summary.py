@@ -354,6 +354,15 @@ def test_what_drivers_sent_again_and_how_clients_are_connected(tmp_path: Path) -
     assert not [note for note in summary.trials[0].notes if "sent again" in note]
 
 
+def test_what_was_sent_again_in_a_measured_load_counts_once(tmp_path: Path) -> None:
+    for number, measured in enumerate([True, False], start=1):
+        folder = trial(tmp_path, number, "cassandra", phases=("read",), trial_load={"measured": measured})
+        edit_json(folder / "load/node1/client.json", retried_requests=7)
+    for of in summarise(tmp_path).trials:
+        notes = [note for note in of.notes if "sent again" in note]
+        assert notes == ["load: requests that failed and were sent again: 7"]
+
+
 def test_clients_that_retry_differently_did_not_do_the_same(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2", "node3"), repeats=1)
     for client in folder.glob("run-1/*/client.json"):

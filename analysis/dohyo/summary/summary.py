@@ -488,7 +488,7 @@ class _Evidence:
                 *self._reused(),
                 *self._settled(runs),
                 *_retried(load),
-                *_sent_again([*load, *counted]),
+                *_sent_again([*aside, *counted]),
                 *_ended_under_faults(counted),
                 *servers.notes(),
                 *_missed(counted),
