@@ -233,6 +233,14 @@ def test_a_search_begins_at_what_counts_of_its_phase(tmp_path: Path) -> None:
     assert {(row.phase, row.discarded) for row in found.probes[0].rows} == {("probe", False)}
 
 
+def test_a_search_does_not_begin_at_the_rate_of_a_measured_load(tmp_path: Path) -> None:
+    folder = searched(tmp_path, of={"trial_load": {"measured": True}})
+    lasted(folder / "load/node1", 0.1)
+    found = came_to(folder)
+    assert found.closed_loop == pytest.approx(2000)
+    assert found.next_target == 2000
+
+
 def test_every_probe_leads_to_the_next(tmp_path: Path) -> None:
     found = came_to(searched(tmp_path, (2000, 1500), (1000, 999)))
     assert [(probe.target, probe.held, probe.reason) for probe in found.probes] == [

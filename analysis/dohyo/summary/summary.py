@@ -538,7 +538,7 @@ class _Evidence:
                 )
             ],
             canary=hosts,
-            search=self._search(counted),
+            search=self._search([phase for phase in counted if phase.kind != LOAD]),
             asked=asked(self._asked),
             configured={**facts.values, **facts.server_settings},
         )
