@@ -308,6 +308,11 @@ def test_threads_of_heavyweights_are_those_of_every_table() -> None:
     assert ycsb["hbase", "ycsb-hbase"].workload["load"]["recordcount"] == "400000000"
 
 
+def test_threads_of_a_measured_load_count() -> None:
+    here = planned("yokozuna", changes={"insert.threadcount": "60"})
+    assert {each.others["all_threads"] for each in here} == {"240, 400"}  # of four clients
+
+
 def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:
     whole = {(here.system, here.point["variant"]): here for here in planned("heavyweights")}
     first = [here for (system, name), here in whole.items() if system == "cassandra" and not name.endswith("-g1")]

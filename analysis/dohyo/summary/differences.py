@@ -192,7 +192,8 @@ def before(
         servers = {**systems.defaults(role), **own, **own.get(f"{role}_settings", {}), **known}
         if servers.get(f"{role}_compression", _AS_THE_SCENARIO) != _AS_THE_SCENARIO:
             workload[""]["compression"] = plain(servers[f"{role}_compression"])
-        measured = trial["trial_phases"] or [trial["trial_load"]]
+        load = trial["trial_load"]
+        measured = [*([load] if load["measured"] else []), *trial["trial_phases"]]
         versions = {"server": servers.get(f"{role}_version"), "jdk": servers.get(f"{role}_jdk")}
         others = {
             **_others(role, workload, hosts, machine),
