@@ -149,6 +149,10 @@ def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: b
     assert [str(event) for event in of.events] == [
         "load, seconds 72–93: throughput below half of the mean (down to 0 of 219 op/s)"
     ]
+    # Only what is compared has a reason beside the verdict.
+    assert of.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
+    reasons = [reason.short for reason in judged(summarise(tmp_path)).reasons]
+    assert ("collapsed" in reasons) == measured
 
 
 def test_records_that_were_not_found(tmp_path: Path) -> None:

@@ -213,10 +213,8 @@ class Phase:
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self, warmup: float) -> list[str]:
-        """When its throughput was low for long. A load may wait for compactions, and slow down as its tables grow; a
-        fault is what makes it low.
-        """
-        if self.kind == LOAD or self.faults is not None:
+        """When its throughput was low for long; under a fault it may be."""
+        if self.faults is not None:
             return []
         which = self.name.replace("-", " ")
         return [f"{which}, {when}" for when in collapses(self.throughput, warmup)]
