@@ -246,13 +246,30 @@ def doctor_command(
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(get_args(Format)), default="table", show_default=True)
 @click.option("--details", is_flag=True, help="Print all rows and figures, and then the table.")
-@click.option("--records-per-operation", "records_each", metavar="N", type=click.IntRange(1),
-              help="Records that each operation carried, where the logs do not say it.")  # fmt: skip
+@click.option("--records-per-operation", "records_each", metavar="[SYSTEM=]N", multiple=True,
+              help="Records that each operation carried, of all systems or of one, where the logs do not say it;"
+                   " repeatable.")  # fmt: skip
 @click.option("--repeats", is_flag=True, help="The logs in a folder are repeats, not clients of one run.")
-def tabulate(folders: tuple[Path, ...], format_: Format, details: bool, records_each: int | None, repeats: bool) -> int:
+def tabulate(
+    folders: tuple[Path, ...], format_: Format, details: bool, records_each: tuple[str, ...], repeats: bool
+) -> int:
     """Prints the table of an experiment's folder, or for folders of YCSB logs from elsewhere (text or JSON exports,
     status lines, .hdr, gzip)."""
-    return tabulate_folders(folders, format_, details=details, records_each=records_each, repeats=repeats)
+    each = _records_each(records_each)
+    return tabulate_folders(folders, format_, details=details, records_each=each, repeats=repeats)
+
+
+def _records_each(given: tuple[str, ...]) -> dict[str, int]:
+    """Records of an operation by system; "" is any other one."""
+    found: dict[str, int] = {}
+    for each in given:
+        system, _, count = each.rpartition("=")
+        if not re.fullmatch("[1-9][0-9]{0,8}", count):
+            raise BadInputError(f"--records-per-operation {each}: must read N or SYSTEM=N, with N from 1 to 999999999")
+        if system in found:
+            raise BadInputError(f"--records-per-operation {each}: {system or 'N'} is given twice; leave one out")
+        found[system] = int(count)
+    return found
 
 
 @cli.command()

@@ -412,6 +412,46 @@ def test_records_of_an_operation_can_be_said(tmp_path: Path, capsys: pytest.Capt
     assert (rows["SCAN"]["records"], rows["UPDATE"]["records"]) == (98_000, 1900)
 
 
+def test_records_of_an_operation_may_differ_from_system_to_system(tmp_path: Path) -> None:
+    """The published check of heavyweights: of HBase an operation carried 100 records, of Cassandra one."""
+    rates = {"cassandra": [31_692], "hbase": [858] * 4}
+    for system, clients in rates.items():
+        for number, count in enumerate(clients):
+            write(tmp_path / system / f"{number}.txt", results({"INSERT": 10 * count}, 10))
+    folders = [tmp_path / system for system in rates]
+
+    def ratio(*options: str) -> float:
+        given = [text for option in options for text in ("--records-per-operation", option)]
+        arguments = ["tabulate", *map(str, folders), *given, "--format", "json"]
+        result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+        rows = [
+            {row["operation"]: row for row in each["rows"]}["OVERALL"] for each in json.loads(result.stdout)["trials"]
+        ]
+        one, other = (row["records_per_second"] for row in rows)
+        return float(one / other)
+
+    assert ratio() == pytest.approx(9.24, abs=0.01)
+    assert ratio("hbase=100") == ratio("1", "hbase=100") == pytest.approx(1 / 10.83, abs=0.001)
+    assert ratio("100") == pytest.approx(9.24, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["hbas=100"], "unknown system 'hbas': did you mean hbase?"),
+        (["hbase=0"], "--records-per-operation hbase=0: must read N or SYSTEM=N"),
+        (["x"], "--records-per-operation x: must read N or SYSTEM=N"),
+        (["hbase=2", "hbase=3"], "--records-per-operation hbase=3: hbase is given twice"),
+    ],
+)
+def test_records_of_no_system_are_refused(tmp_path: Path, given: list[str], expected: str) -> None:
+    write(tmp_path / "hbase/1.txt", RUN)
+    options = [text for option in given for text in ("--records-per-operation", option)]
+    arguments = ["tabulate", str(tmp_path / "hbase"), *options]
+    with pytest.raises(BadInputError, match=re.escape(expected)):
+        CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)
+
+
 # ---- several logs in one folder -------------------------------------------------------------------------------------
 
 

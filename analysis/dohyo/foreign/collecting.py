@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 
 from dohyo import folders as contained
-from dohyo.bad_input import BadInputError
+from dohyo.bad_input import BadInputError, unknown
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.over_time import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation
@@ -98,18 +98,20 @@ class Collected:
     passed_over: list[Path]
 
 
-def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: bool = False) -> Collected:
+def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None, *, repeats: bool = False) -> Collected:
     """Reads all logs below the folders (a single file counts as a folder with one log).
 
-    :param records_each: records of an operation, where the logs do not say it; None: one
+    :param records_each: records of an operation by system, where the logs do not say it; "" is any other one, and
+        without either there is one record
     :param repeats: the logs of a folder are repeats of one run, not its clients
-    :raises BadInputError: for a folder that does not exist, or cannot be looked at
+    :raises BadInputError: for a folder that does not exist, or cannot be looked at, and for a system without logs
     """
     for top in tops:
         _check(top)
         contained.check(top, hidden=False)
     names = _names(tops)
     warnings: list[str] = []
+    given = dict(records_each or {})
     trials: list[Trial] = []
     runs: list[ForeignRun] = []
     folders: dict[str, Path] = {}
@@ -120,12 +122,17 @@ def collect(tops: Sequence[Path], records_each: int | None = None, *, repeats: b
             name = top_name if of_top else f"{top_name}/{folder.relative_to(top)}"
             # A common value says nothing in a table or a chart.
             system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
-            read = _Folder(name, system, folder, files, warnings.append, records_each, repeats=repeats)
+            each = given.get(system, given.get(""))
+            read = _Folder(name, system, folder, files, warnings.append, each, repeats=repeats)
             passed_over += read.passed_over
             for trial, of_trial in read.trials():
                 trials.append(trial)
                 runs += of_trial
                 folders[trial.name] = folder
+    there = list(dict.fromkeys(trial.system for trial in trials))
+    for system in given:
+        if system and system not in there:
+            raise unknown("system", system, there, f"of --records-per-operation; there are: {', '.join(there)}")
     trials = _comparable(trials)
     # Logs from elsewhere rarely contain the number of threads; that does not make the threads unequal.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}

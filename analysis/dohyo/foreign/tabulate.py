@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,7 @@ def tabulate(
     fmt: Format = "table",
     *,
     details: bool = False,
-    records_each: int | None = None,
+    records_each: Mapping[str, int] | None = None,
     repeats: bool = False,
 ) -> int:
     """Prints the contents of the folders' logs to stdout, and a warning per malformed line or file to stderr.
@@ -34,7 +34,7 @@ def tabulate(
     A single folder of an experiment has its own table; among others it is one with logs.
 
     :param details: of the table: all rows and figures before the screen
-    :param records_each: records of an operation, where logs of others do not say it
+    :param records_each: records of an operation by system, where logs of others do not say it; "" is any other one
     :param repeats: logs of others in one folder are repeats, not clients of one run
 
     Returns the exit code: 0, or 1 when there is no YCSB logs in any folder, or anything of it is missing, broken or
