@@ -308,6 +308,15 @@ def test_threads_of_heavyweights_are_those_of_every_table() -> None:
     assert ycsb["hbase", "ycsb-hbase"].workload["load"]["recordcount"] == "400000000"
 
 
+def test_the_row_cache_of_heavyweights_is_that_of_one_variant() -> None:
+    of = published.load(FOLDER / "heavyweights.yml")
+    ours = planned("heavyweights", changes={"matrix.variant": "4-tables,row-cache", "systems": "cassandra"})
+    assert {here.point["variant"]: here.servers["row_cache_size_in_mb"] for here in ours} == {
+        "4-tables": 0, "row-cache": 2048
+    }  # fmt: skip
+    assert not [line for line in lines(differences.compare(of, ours)) if "row_cache" in line]
+
+
 def test_threads_of_a_measured_load_count() -> None:
     here = planned("yokozuna", changes={"insert.threadcount": "60"})
     assert {each.others["all_threads"] for each in here} == {"240, 400"}  # of four clients
