@@ -223,6 +223,20 @@ def test_the_commit_log_and_hints_have_disks_of_their_own_where_those_were_named
     assert f"cassandra_hints_folder={hints} without cassandra_commitlog_folder" in said
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings", [{}, {"row_cache_size": "0MiB"}, {"row_cache_size": "64MiB"}, {"row_cache_size_in_mb": 64}]
+)
+def test_rows_are_kept_only_by_a_row_cache(tmp_path: Path, settings: dict[str, Any]) -> None:
+    named = {"cassandra_rows_per_partition": "ALL", "cassandra_settings": settings}
+    if "64" in str(settings):
+        written, _ = cassandra(tmp_path, **named)
+        assert settings.items() <= written.items()
+    else:
+        said = refused(tmp_path, "cassandra", **named)
+        assert "cassandra_rows_per_partition=ALL without a row cache; set row_cache_size in cassandra_settings" in said
+
+
 LARGE: dict[str, Any] = {
     # One pattern, which eight disks match.
     "dohyo_devices": ["/dev/disk/by-id/nvme-X_*"],

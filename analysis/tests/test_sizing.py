@@ -339,6 +339,12 @@ def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> Non
     assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 10 + 2 * (30 + 100)
 
 
+@pytest.mark.parametrize("settings", ["{row_cache_size: 1GiB}", "{row_cache_size_in_mb: 1024}"])
+def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, asked: dict[str, Needs], settings: str) -> None:
+    (needs,) = sizing.ask(load(tmp_path, systems="cassandra", cassandra_settings=settings), Hosts(), None).needs
+    assert needs.memory - asked["cassandra"].memory == GIB
+
+
 def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
     needs = Needs("a", GIB, 2000, 0, 0, True)
     # What a run would take is not waited for.
