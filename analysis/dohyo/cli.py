@@ -292,7 +292,7 @@ def show(experiment: str | None, details: bool) -> int:
     console = Console()
     if details:
         table.render(summary, console)
-    screen.render(summary, console, screen.rest(summary, folder), screen.again(folder))
+    screen.render(summary, console, folder)
     return 0 if summary.is_sound(skipped=not facts.named) else 1
 
 
@@ -534,7 +534,8 @@ def _list(inventory: Path | None, console: Console, *, details: bool) -> None:
         reason = reasons[name] if details else reasons[name].partition(";")[0]
         show(name, f"{system.title}: {f'skipped: {reason}' if reason else here}")
     if not details and any(reasons.values()):
-        console.print(screen.how_to_get(), highlight=False, markup=False, soft_wrap=True)
+        how_to_get = command(RUN, "--list", "--details")
+        console.print(f"how to get what is missing: {how_to_get}", highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> None:

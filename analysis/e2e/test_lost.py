@@ -135,7 +135,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     assert again.returncode == 0, again.stderr
     assert len(again.stdout.splitlines()) == 1
     assert "1 mysql-innodb" in again.stderr
-    assert "dohyo show" in again.stderr.splitlines()[-1]
+    assert again.stderr.splitlines()[-1] == f"a page with charts: {disk / 'out/report.html'}"
     assert json.loads((seen / "out/experiment.json").read_text())["status"] == "done"
     assert not (seen / "out/.reserve").exists()
 

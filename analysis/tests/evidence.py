@@ -228,6 +228,6 @@ def rendered(summary: Summary, width: int = 120) -> str:
 def on_screen(summary: Summary, width: int = 100, color: Literal["standard"] | None = None) -> str:
     """The screen as a terminal of that width shows it."""
     console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())
-    screen.render(summary, console, screen.rest(summary, RESULTS / "x"), screen.again(RESULTS / "x"))
+    screen.render(summary, console, RESULTS / "x")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

@@ -145,7 +145,7 @@ def test_latencies_are_ranked_at_an_equal_rate_alone(
     results = table.results_grid(summary)
     assert [head for head in results.heads if "p99 ms" in head] == [f"p99 ms {short}"]
     assert f"Latencies in ms {words}, of operations" in table.legend(summary)
-    head = on_screen(summary).splitlines()[2]
+    head = on_screen(summary).split("\n\n")[1].splitlines()[2]
     assert words in head or short in head
     (panel,) = latency.chart(Material(summary, Measured())).panels
     assert panel.title == f"READ, {words}"

@@ -165,7 +165,7 @@ def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypa
     assert verdict(summary).brief.startswith("cassandra was 1.25× [")
     text = on_screen(summary)
     # Each line has the rate and the latencies of one phase.
-    lines = [" ".join(line.split()) for line in text.splitlines()]
+    lines = [" ".join(line.split()) for line in text.split("\n\n")[1].splitlines()]
     assert "at own max / 560 op/s" in lines[2]
     shown = [line.split()[:3] for line in lines[4:10]]
     assert shown == [

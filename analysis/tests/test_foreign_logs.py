@@ -466,13 +466,13 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     write(tmp_path / "load.txt", results({"INSERT": 1000}, 6.754))
     assert tabulate([tmp_path]) == 0
     out, _ = capsys.readouterr()
-    assert out.splitlines()[0] == f"{tmp_path.name} · 3 clients · 1 round"
+    assert out.splitlines()[2] == f"{tmp_path.name} · 3 clients · 1 round"
     assert "- Logs were added up as clients of one run: 3 of " in out
     assert f"- No percentiles of {tmp_path.name}: text of several clients has none of all of them" in out
     assert "use tabulate --repeats" in out
     assert tabulate([tmp_path], repeats=True) == 0
     out, _ = capsys.readouterr()
-    assert out.splitlines()[0] == f"{tmp_path.name} · 1 round of 3 runs"
+    assert out.splitlines()[2] == f"{tmp_path.name} · 1 round of 3 runs"
     assert "added up" not in out
     (of,) = collecting.collect([tmp_path], repeats=True).summary.trials
     assert rate(of) == pytest.approx(geometric_mean(1000 / seconds for seconds in REPEATS.values()))

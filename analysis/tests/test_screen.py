@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -22,12 +23,14 @@ from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.rows import LOAD, RUN, sampled
 from dohyo.foreign import collecting
 from dohyo.metrics import Row
-from dohyo.places import DOHYO, ROOT, command
+from dohyo.places import DOHYO, RESULTS, ROOT, command
 from dohyo.summary import kept
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import joined, summarise
+from dohyo.summary.trust import Reason, judged
 from dohyo.tables import screen, table
+from dohyo.tables.again import Again, clause
 
 STOCK = Path(__file__).parent / "data" / "stock"
 SYSTEMS = {"cassandra": 52345.0, "hbase": 43210.0, "scylla": 151234.0, "aerospike": 250123.0, "mysql-innodb": 61234.0}
@@ -85,9 +88,14 @@ def each_system(*operations: str, **about: Any) -> Summary:
     return of(*(measured(system, rate, operations, **about) for system, rate in SYSTEMS.items()))
 
 
+def screen_of_others(summary: Summary) -> str:
+    """The screen as summary.md has it, without the commands of an experiment."""
+    return "\n".join(screen.plain(summary))
+
+
 def table_of(text: str) -> list[str]:
-    """The lines above the empty one."""
-    return text.partition("\n\n")[0].splitlines()
+    """The lines of the table: between the verdict and the reasons."""
+    return text.split("\n\n")[1].splitlines()
 
 
 def failed(system: str, reason: str, status: Any = "failed") -> Trial:
@@ -139,16 +147,84 @@ def test_every_table_fits(name: str, width: int) -> None:
     assert "\N{HORIZONTAL ELLIPSIS}" not in "".join(table_of(text)) or name in ("failures", "names", "foreign")
 
 
-def test_a_pipe_has_the_same_table_and_the_whole_verdict_in_its_last_line() -> None:
+def test_a_pipe_has_the_whole_verdict_in_its_first_line_and_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     console = Console(file=io.StringIO(), width=80)
-    screen.render(SCENARIOS["sample"], console, ["more"], "Again: x")
+    screen.render(SCENARIOS["sample"], console, RESULTS / "x", ["more"])
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
-    assert lines[:9] == table_of(on_screen(SCENARIOS["sample"]))
-    assert lines[-2:] == [
+    assert lines[:2] == [
+        "mysql-innodb was 1.29× [1.10, 1.50] as fast as cassandra. caution: less exact than ± 5 %.", ""
+    ]  # fmt: skip
+    assert lines[2:11] == table_of(on_screen(SCENARIOS["sample"]))
+    assert lines[-4:] == [
+        "everything else: results/x/summary.md",
+        "this screen again: ./dohyo show x",
         "more",
-        "mysql-innodb was 1.29× [1.10, 1.50] as fast as cassandra. caution: less exact than ± 5 %. Again: x",
+        "a page with charts: ./dohyo report x",
     ]
+
+
+def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    experiment = sample()
+    console = Console(file=io.StringIO())
+    screen.render(SCENARIOS["sample"], console, experiment)
+    assert isinstance(console.file, io.StringIO)
+    _, ranked, below = console.file.getvalue().split("\n\n")
+    dots, times = "\N{HORIZONTAL ELLIPSIS}", "\N{MULTIPLICATION SIGN}"
+    run = "./run.sh workloadA"
+    assert ranked.splitlines()[-1] == f"not measured: aerospike, scylla. Try: {run} --fetch aerospike,scylla"
+    assert [line for line in below.splitlines() if line.startswith("- ")] == [
+        f"- Less exact than asked: mysql-myisam ± 33 % after 3 rounds{dots}. Try: {run} --rounds 46",
+        f"- Not steady: from the first to the last third of the{dots}. Try: {run} --set warmuptime=180",
+        f"- Not steady when the warm-up ended: the throughput{dots}. Try: {run} --set warmuptime=180",
+        f"- Small data: 100,000 records {times} 1,000 B = 100 MB{dots}. Try: {run} --set 'datasize=4*ram'",
+        f"- Clients and servers share a host and its processors: the rates{dots}. Try: a cluster, docs/cluster.md",
+        "- 3 more in summary.md",
+    ]
+    whole = " ".join(table.markdown(SCENARIOS["sample"]).split())
+    assert all(f"- {reason.text}" in whole for reason in judged(SCENARIOS["sample"]).reasons)
+
+
+def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    experiment = tmp_path / "it"
+    shutil.copytree(sample(), experiment)
+    reason = Reason("The noise is too large to tell a from b: measure more rounds, or longer.", "too noisy to tell")
+
+    def said(**changes: Any) -> str:
+        edit_json(experiment / "experiment.json", **changes)
+        return Again(experiment).line(reason, SCENARIOS["sample"], 200).partition(". Try: ")[2]
+
+    assert said() == "./run.sh workloadA --rounds 6"
+    assert said(named=True).startswith("./run.sh workloadA --systems cassandra,hbase,scylla,aerospike,mysql-innodb,")
+    inventory = ROOT / "ansible/inventories/i3en"
+    words = ["./run.sh", "workloadA", "--inventory", "ansible/inventories/i3en", "--rounds", "6"]
+    assert said(named=False, inventory=str(inventory)) == " ".join(words)
+    # An inventory can run programs.
+    assert said(inventory=str(tmp_path)) == "--rounds 6"
+    assert said(inventory=None) == "./run.sh workloadA --rounds 6"
+    file = experiment / "scenario.properties"
+    file.write_text(file.read_text("utf-8").replace("threadcount=8", "threadcount=9"), encoding="utf-8")
+    assert said() == f"./run.sh {file} --rounds 6"
+    assert Again(experiment).line(reason, SCENARIOS["sample"], 100).endswith(". Try: --rounds 6")
+    file.write_text("recordcount=?", encoding="utf-8")
+    assert said() == "--rounds 6"
+    assert Again().line(reason, SCENARIOS["sample"], 200) == reason.text.removesuffix(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("One round decides: a had 1", 30, "One round decides: a had 1"),
+        ("Not exact: a ± 33 % after 3 rounds, about 43 more; b", 40, "Not exact: a ± 33 % after 3 rounds"),
+        ("Not steady: from the first to the last", 24, "Not steady: from the"),
+        ("x" * 50, 10, "x" * 9),
+    ],
+)
+def test_a_reason_is_cut_between_clauses_or_words(text: str, room: int, shown: str) -> None:
+    assert clause(text, room) == (text if text == shown else f"{shown}\N{HORIZONTAL ELLIPSIS}")
 
 
 def test_the_best_comes_first_with_units_and_ratios() -> None:
@@ -161,7 +237,7 @@ def test_the_best_comes_first_with_units_and_ratios() -> None:
         "1 mysql-innodb 23,559 ± 10% 0.25 1.4 9.7 0.28 1.6 6.3 58 24",
         "2 cassandra 18,330 ± 19% 0.78× [0.67, 0.91] 0.36 2.1 5.9 0.33 1.9 5.6 77 18",
     ]
-    assert lines[-1] == "not measured: aerospike, scylla"
+    assert lines[-1].startswith("not measured: aerospike, scylla. Try: ")
 
 
 def test_the_result_of_a_trial_is_one_line() -> None:
@@ -256,7 +332,7 @@ def test_colours_say_how_bad_it_is(tmp_path: Path) -> None:
         trial(tmp_path, number, system)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk", notes=["compaction: none"])
     text = on_screen(summarise(tmp_path), color="standard")
-    assert "\x1b[31m- The conditions are not equal: durability (cassandra memory, hbase disk).\x1b[0m" in text
+    assert "\x1b[31m- The conditions are not equal: durability (cassandra memory, hbase disk)" in text
     assert "\x1b[33m- Small data: " in text
     assert "\x1b[1;31mdo not use: unequal" in text
     console = Console(width=120, force_terminal=True, color_system="standard", file=io.StringIO())
@@ -306,16 +382,17 @@ def _without_work(trial: Trial) -> Trial:
 
 def test_summary_md_begins_with_the_screen() -> None:
     page = table.markdown(SCENARIOS["sample"]).splitlines()
-    assert page[2:11] == [f"    {line}".rstrip() for line in table_of(on_screen(SCENARIOS["sample"]))]
+    verdict_first = [*on_screen(SCENARIOS["sample"]).splitlines()[:2], *table_of(screen_of_others(SCENARIOS["sample"]))]
+    assert page[2:13] == [f"    {line}".rstrip() for line in verdict_first]
 
 
 def test_the_readme_and_the_sample_show_the_screen() -> None:
-    lines = [line.rstrip() for line in table_of(on_screen(SCENARIOS["sample"]))]
+    lines = [line.rstrip() for line in table_of(screen_of_others(SCENARIOS["sample"]))]
     text = (ROOT / "README.md").read_text("utf-8")
-    for line in lines:
-        assert f"\n{line}\n" in text
+    # The last line names what was skipped; there the command follows.
+    assert "\n".join(["", *lines]) + ". Try: " in text
     page = (ROOT / "docs/sample/summary.md").read_text("utf-8")
-    assert page.splitlines()[2 : 2 + len(lines)] == [f"    {line}".rstrip() for line in lines]
+    assert page.splitlines()[4 : 4 + len(lines)] == [f"    {line}".rstrip() for line in lines]
 
 
 def test_show_reads_evidence_or_else_summary_json(tmp_path: Path) -> None:
@@ -323,7 +400,7 @@ def test_show_reads_evidence_or_else_summary_json(tmp_path: Path) -> None:
         trial(tmp_path, number, system)
     (tmp_path / "experiment.json").write_text("{}", encoding="utf-8")
     whole = CliRunner().invoke(cli, ["show", str(tmp_path)])
-    assert f"Again: {command(DOHYO, 'show', str(tmp_path))}" in whole.stdout.splitlines()[-1]
+    assert f"this screen again: {command(DOHYO, 'show', str(tmp_path))}\n" in whole.stdout
     (tmp_path / "summary.json").write_text(summarise(tmp_path).json(), encoding="utf-8")
     (tmp_path / "raw").rename(tmp_path / "elsewhere")
     again = CliRunner().invoke(cli, ["show", str(tmp_path)])

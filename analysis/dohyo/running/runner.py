@@ -643,13 +643,11 @@ class _Measurement:
         status = "done" if valid else "interrupted" if interrupted else "failed"
         self._write(partial(self.experiment.update, status=status, finished=now()))
         self._write_page(summary, found)
-        rest = screen.rest(summary, self.experiment.folder)
-        if not valid:
-            again = command(RUN, "--resume", places.named(self.experiment.folder))
-            rest.append(f"to repeat only what did not finish: {again}")
+        resume = command(RUN, "--resume", places.named(self.experiment.folder))
+        more = [] if valid else [f"to repeat only what did not finish: {resume}"]
         if self.options.details:
             table.render(summary, self.console)
-        screen.render(summary, self.console, rest, screen.again(self.experiment.folder))
+        screen.render(summary, self.console, self.experiment.folder, more)
         return valid and summary.has_found_rates() and not self.unwritten
 
     def _write_page(self, summary: Summary, found: Measured) -> None:

@@ -351,8 +351,8 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
     if not found:
         return []
     return [
-        f"not steady: from the first to the last third of the measured window the throughput of {', '.join(found)};"
-        " see the chart over time, and give a longer warmuptime or duration"
+        f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see the"
+        " chart over time, and give a longer warmuptime or duration"
     ]
 
 
@@ -375,8 +375,8 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
     if not found:
         return []
     return [
-        f"not steady when the warm-up ended: the throughput or the JIT compilers of {', '.join(found)}, after"
-        f" {longest:.0f} s; give a longer warmuptime"
+        f"not steady when the warm-up ended: {', '.join(found)}, after {longest:.0f} s (the throughput or the JIT"
+        " compilers); give a longer warmuptime"
     ]
 
 

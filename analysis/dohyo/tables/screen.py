@@ -1,4 +1,4 @@
-"""The answer on one screen: a ranked table, the reasons against it, where to find the rest, and the verdict at the end.
+"""The answer on one screen: the verdict, a ranked table, what speaks against it, and where to find the rest.
 
 The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns. What has no room there is in the details.
 """
@@ -22,13 +22,14 @@ from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.figures import UNKNOWN, counted, formatted, half_interval, point_name, rate, size, whole
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
-from dohyo.places import DOHYO, RUN, command, named, shown
+from dohyo.places import DOHYO, command, named, shown
 from dohyo.scenario.phases import AT_RATE
 from dohyo.summary.comparison import at_points, is_paced, latencies_at, rate_figure, searches_of
 from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
+from dohyo.tables.again import Again
 from dohyo.tables.comparison_table import interval, ratio
 from dohyo.tables.verdict import verdict
 
@@ -96,33 +97,48 @@ class _Group:
     under: tuple[str, ...] = ()
 
 
-def render(summary: Summary, console: Console, rest: Sequence[str] = (), again: str = "") -> None:
+def render(summary: Summary, console: Console, folder: Path | None = None, more: Sequence[str] = ()) -> None:
     """Prints the screen; into a pipe or a file as wide as a table may be.
 
-    :param rest: lines that say where everything else is
-    :param again: the command that prints this screen again
+    :param folder: of the experiment, for the commands and paths; without it the reasons are whole, and all there
+    :param more: lines before the path of the page
     """
     if not console.is_terminal:
         console.width = MOST_COLUMNS
     width = min(console.width, MOST_COLUMNS)
-    _print_table(summary, console, width)
+    again = Again(folder)
     found = verdict(summary)
-    reasons = found.trust.reasons
+    reasons, mark = found.trust.reasons, found.trust.mark
+    why = f": {reasons[0].short}" if reasons else ""
+    _print(console, Text.assemble((f"{found.brief}.", "bold"), " ", (f"{mark}{why}.", _STYLES[mark])), width)
+    console.print()
+    _print_table(summary, console, width, again)
     console.print()
     for text in found.costs[:MOST_COSTS]:
         _print(console, Text(text), width)
-    if (more := len(found.costs) - MOST_COSTS) > 0:
-        _print(console, Text(f"{more} more in summary.md"), width)
-    for reason in reasons[:MOST_REASONS]:
-        _print(console, Text(f"- {reason.text}", style="red" if reason.fatal else "yellow"), width)
-    if (more := len(reasons) - MOST_REASONS) > 0:
-        _print(console, Text(f"- {more} more in summary.md", style="yellow"), width)
-    for text in rest:
+    if (left := len(found.costs) - MOST_COSTS) > 0:
+        _print(console, Text(f"{left} more in summary.md"), width)
+    shown = reasons[:MOST_REASONS] if folder else reasons
+    for reason in shown:
+        line = again.line(reason, summary, MOST_COLUMNS - 2) if folder else reason.text
+        _print(console, Text(f"- {line}", style="red" if reason.fatal else "yellow"), width)
+    if left := len(reasons) - len(shown):
+        _print(console, Text(f"- {left} more in summary.md", style="yellow"), width)
+    for text in [*_elsewhere(folder, again), *more, *_page(folder)]:
         _print(console, Text(text), width)
-    mark = found.trust.mark
-    why = f": {reasons[0].short}" if reasons else ""
-    line = Text.assemble((f"{found.brief}.", "bold"), " ", (f"{mark}{why}", _STYLES[mark]))
-    _print(console, line.append(f". {again}" if again else ""), width)
+
+
+def _elsewhere(folder: Path | None, again: Again) -> list[str]:
+    """Where everything else of an experiment is."""
+    return [f"everything else: {shown(folder)}/summary.md", f"this screen again: {again.show}"] if folder else []
+
+
+def _page(folder: Path | None) -> list[str]:
+    """Where the page of an experiment is, or the command that makes it."""
+    if folder is None:
+        return []
+    page = folder / PAGE
+    return [f"a page with charts: {shown(page) if page.is_file() else command(DOHYO, 'report', named(folder))}"]
 
 
 def figures(summary: Summary) -> str:
@@ -152,28 +168,8 @@ def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
     width = min(width, MOST_COLUMNS)
     console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
     with console.capture() as captured:
-        _print_table(summary, console, width)
+        _print_table(summary, console, width, Again())
     return Text.from_ansi(captured.get().rstrip())
-
-
-def rest(summary: Summary, folder: Path) -> list[str]:
-    """Where everything else of an experiment is."""
-    page = folder / PAGE
-    return [
-        *([how_to_get()] if _skipped(summary) else []),
-        f"everything else: --details, or {shown(folder)}/summary.md",
-        f"a page with charts: {shown(page) if page.is_file() else command(DOHYO, 'report', named(folder))}",
-    ]
-
-
-def how_to_get() -> str:
-    """The command that says how to get systems that are not available."""
-    return f"how to get what is missing: {command(RUN, '--list', '--details')}"
-
-
-def again(folder: Path) -> str:
-    """The command that prints the screen of an experiment again."""
-    return f"Again: {command(DOHYO, 'show', named(folder))}"
 
 
 def few_operations(rows: Iterable[Row], heads: Collection[str] = ()) -> str:
@@ -192,7 +188,7 @@ def few_operations(rows: Iterable[Row], heads: Collection[str] = ()) -> str:
 
 
 def plain(summary: Summary) -> list[str]:
-    """The lines of the screen without colours, as wide as a table may be."""
+    """The lines of the screen without colours, as wide as a table may be, with the whole reasons."""
     console = Console(width=MOST_COLUMNS, force_terminal=True, color_system=None, file=io.StringIO())
     with console.capture() as captured:
         render(summary, console)
@@ -207,10 +203,10 @@ def _print(console: Console, text: Text, width: int) -> None:
         console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
-def _print_table(summary: Summary, console: Console, width: int) -> None:
+def _print_table(summary: Summary, console: Console, width: int, again: Again) -> None:
     sections = _sections(summary)
     bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
-    skipped = [*_few(sections), *_skipped(summary)]
+    skipped = [*_few(sections), *_skipped(summary, again, width)]
     # Beside the rows: the facts, three lines of heads, what was left out.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     places = [place for section in sections for place in section.places]
@@ -536,9 +532,9 @@ def _few(sections: Sequence[_Section]) -> list[str]:
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
 
 
-def _skipped(summary: Summary) -> list[str]:
+def _skipped(summary: Summary, again: Again, width: int) -> list[str]:
     names = sorted({trial.system for trial in summary.compared if trial.status == "skipped"})
-    return [f"not measured: {', '.join(names)}"] if names else []
+    return [again.skipped(names, width)] if names else []
 
 
 def what_and_where(summary: Summary) -> list[str]:

@@ -18,6 +18,7 @@ from dohyo.operations import INTENDED, OVERALL, order
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import SetupDifferences, Summary, Trial
+from dohyo.summary.trust import judged
 from dohyo.tables import (
     cluster_table,
     comparison_table,
@@ -124,6 +125,8 @@ def render(summary: Summary, console: Console) -> None:
         if not each.is_zero():
             grid.write(each, console, width)
     _print_conditions(summary, console, width)
+    for reason in judged(summary).reasons:  # the screen shortens them
+        say(console, Text(reason.text, style="bold red" if reason.fatal else "yellow"), wrap=True)
     for strong, text, style in _remarks(summary):
         say(console, Text(strong + text, style=style), wrap=True)
     say(console, Text(legend(summary), style="dim"), wrap=True)
@@ -164,8 +167,6 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
     for trial in summary.trials:
         for event in trial.events:
             yield "", f"{label(trial, summary)}: {event}", "yellow" if trial.status == "ok" else "red"
-    for text in summary.notes:
-        yield "", text, "yellow"
 
 
 def results_grid(summary: Summary) -> Grid:

@@ -1,0 +1,180 @@
+"""The commands of the screen: what mends a reason against a verdict, and what measures a system that was skipped."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+from dohyo.bad_input import BadInputError
+from dohyo.evidence import experiment_folder, records
+from dohyo.evidence.records import ExperimentFacts
+from dohyo.places import ANSIBLE, DOHYO, ROOT, RUN, command, named, shown
+from dohyo.scenario import loading
+from dohyo.scenario.scenario import Scenario
+from dohyo.scenario.systems import all_systems
+from dohyo.summary.results import Summary
+from dohyo.summary.trust import LEAST_ROUNDS, Reason
+
+# Rounds to ask for where fewer were measured.
+_ROUNDS = 5
+# By how much a warm-up or a window that was too short becomes longer.
+_LONGER = 3
+# Columns that a reason needs beside its command; with less room only the options of the command are named.
+_LEAST_ROOM = 34
+# Where a sentence may be cut.
+_CLAUSE = re.compile(r"(?=; |, | \()")
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+_Options = Callable[[Summary, Scenario | None], Sequence[str]]
+
+
+class Again:
+    """The commands that measure an experiment again.
+
+    :ivar folder: of the experiment; None: logs from elsewhere, which no command of ours measures again
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+
+    @property
+    def show(self) -> str:
+        """The command that prints the screen again."""
+        return command(DOHYO, "show", named(self.folder)) if self.folder else ""
+
+    def line(self, reason: Reason, summary: Summary, width: int) -> str:
+        """A reason in one line of so many columns, with the command that mends it."""
+        text = reason.text.removesuffix(".")
+        mend = self._mend(reason, summary)
+        for way in mend:
+            if (room := width - len(f". Try: {way}")) >= _LEAST_ROOM:
+                return f"{clause(text, room)}. Try: {way}"
+        return clause(text, width)
+
+    def skipped(self, names: Sequence[str], width: int) -> str:
+        """Systems that were not available in one line of so many columns, with the command that most people need."""
+        said = f"not measured: {', '.join(names)}"
+        if self.folder is None:
+            return said
+        known = all_systems()
+        fetched = [name for name in names if name in known and known[name].licence]
+        fetch = self._command("--fetch", ",".join(fetched)) if fetched else ""
+        ways = [f"{said}. Try: {way}" for way in (fetch, command(RUN, "--list", "--details")) if way]
+        return next((way for way in ways if len(way) <= width), said)
+
+    def _mend(self, reason: Reason, summary: Summary) -> list[str]:
+        """The command that mends it, then its options alone; nothing where no command does."""
+        if self.folder is None:
+            return []
+        if re.match("no valid numbers|invalid rounds|interrupted rounds", reason.short):
+            return [command(RUN, "--resume", named(self.folder))]
+        if reason.short == "clients on the servers' host":
+            return [f"a cluster, {shown(ROOT / 'docs/cluster.md')}"]
+        for pattern, options in _MENDS:
+            if re.match(pattern, reason.short):
+                given = options(summary, self._scenario)
+                return list(filter(None, (self._command(*given), shlex.join(given))))
+        return []
+
+    def _command(self, *options: str) -> str:
+        """Measures the experiment again with these options; empty where nobody knows how."""
+        return command(RUN, *self._words, *options) if self._words else ""
+
+    @cached_property
+    def _facts(self) -> ExperimentFacts:
+        facts: ExperimentFacts | None = None
+        if self.folder is not None:
+            facts = records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
+        return facts or ExperimentFacts()
+
+    @cached_property
+    def _scenario(self) -> Scenario | None:
+        """As it was measured; None where it cannot be read, as after an update."""
+        if self.folder is None or self._facts.scenario is None:
+            return None
+        try:
+            return loading.load(self.folder / "scenario.properties", name=self._facts.scenario, hosts=self._facts.hosts)
+        except (BadInputError, OSError):
+            return None
+
+    @cached_property
+    def _words(self) -> list[str]:
+        """The scenario, by its name if that still says the same, and the options without which it would be another."""
+        measured, facts, folder = self._scenario, self._facts, self.folder
+        if measured is None or folder is None or measured.role_variables.get("attached"):
+            return []
+        inventory = []
+        if facts.inventory:
+            # One of others, or one that came with an experiment, is not for pasting.
+            path = Path(str(facts.inventory))
+            if not path.is_relative_to(ANSIBLE / "inventories"):
+                return []
+            inventory = ["--inventory", shown(path)]
+        systems = ["--systems", ",".join(measured.systems)] if facts.named else []
+        if file := loading.scenario_files().get(measured.name):
+            for full in (False, True):
+                with suppress(BadInputError, OSError):
+                    now = loading.load(file, {"systems": ",".join(measured.systems)}, hosts=facts.hosts, full=full)
+                    if _content(now) == _content(measured):
+                        return [measured.name, *(["--full"] if full else []), *systems, *inventory]
+        return [shown(folder / "scenario.properties"), *inventory]
+
+
+def clause(text: str, room: int) -> str:
+    """As many clauses of a sentence as there is room for; an ellipsis stands for the others."""
+    if len(text) <= room:
+        return text
+    ends = [match.start() for match in _CLAUSE.finditer(text) if match.start() < room]
+    # The first words of a long clause say more than little before it.
+    end = ends[-1] if ends and ends[-1] > room // 2 else text.rfind(" ", 0, room)
+    return f"{text[: end if end > 0 else room - 1].rstrip(':')}{_ELLIPSIS}"
+
+
+def _content(scenario: Scenario) -> list[str]:
+    return [line for line in scenario.text().splitlines() if not line.startswith("#")]
+
+
+def _rounds(summary: Summary, _: Scenario | None) -> list[str]:
+    measured = max((trial.round or 1 for trial in summary.trials), default=1)
+    return ["--rounds", str(max(_ROUNDS, 2 * measured) if measured >= LEAST_ROUNDS else _ROUNDS)]
+
+
+def _exactness(summary: Summary, scenario: Scenario | None) -> list[str]:
+    """The rounds that all rates need, or a budget for them where the scenario allows as many."""
+    short = summary.precision.short if summary.precision else []
+    needed = max((each.rounds + (each.more or 2 * each.rounds) for each in short), default=_ROUNDS)
+    measured = max((each.rounds for each in short), default=1)
+    if scenario is None or scenario.most_rounds < needed or math.isinf(scenario.budget):
+        return ["--rounds", str(needed)]
+    return ["--set", f"budget={math.ceil(scenario.budget / 60 * needed / measured)}m"]
+
+
+def _warm_up(_: Summary, scenario: Scenario | None) -> list[str]:
+    return ["--set", f"warmuptime={_LONGER * (scenario.warmup if scenario else 0) or 60}"]
+
+
+def _window(_: Summary, scenario: Scenario | None) -> list[str]:
+    return ["--duration", f"{_LONGER * (scenario.duration if scenario else 0) or 60}s"]
+
+
+def _always(*options: str) -> _Options:
+    return lambda _, __: options
+
+
+# Options that mend a reason, by the beginning of its short form.
+_MENDS: tuple[tuple[str, _Options], ...] = (
+    ("less exact", _exactness),
+    ("too noisy|a preliminary|preliminary in part|one round|[0-9]+ rounds|(the )?hosts ", _rounds),
+    ("not steady", _warm_up),
+    ("changes of level|collapsed|p99 not compared", _window),
+    ("small data", _always("--set", "datasize=4*ram")),
+    ("unequal ", _always("--strict-conditions")),
+    ("scale ", _always("--scale", "1")),
+    ("a client's host was busy", _always("--doctor")),
+    ("other processes used|the hypervisor took|rounds not measured alike", _always()),
+)
