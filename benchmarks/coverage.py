@@ -12,7 +12,7 @@ drift         independent, and the rate rises by 20 % from the first second to t
 stalls        independent; once in two minutes on average nothing is done for 3 s
 
 Between rounds the rate differs besides, lognormally with a deviation of 2 %. Rounds are judged by the functions of the
-summary: `statistics.logarithms`, `statistics.ratio` (Welch), and the verdict of `dohyo compare` with its margin of
+summary: `statistics.logarithms`, `statistics.ratios`, and the verdict of `dohyo compare` with its margin of
 5 %. A single run has no interval there. The columns "seconds of one run" say why: they have what the usual interval
 would be, batch means.
 
@@ -161,7 +161,7 @@ def ratio(one: Estimate | None, other: Estimate | None) -> Ratio:
     """As of the summary."""
     if one is None or other is None:
         raise ValueError("runs are shorter than a batch for each of 20, or did nothing")
-    return statistics.ratio(one, other)
+    return statistics.ratios([one, other])[0, 1]
 
 
 def compared(found: Ratio) -> bool:
@@ -219,7 +219,7 @@ def main() -> None:
             for design, make in designs.items():
                 ratios = [ratio(make(draw, factor), make(draw, 1.0)) for _ in range(count)]
                 decides = "–" if design.startswith("seconds") else share([compared(each) for each in ratios])
-                cells.append(f"{share([not each.is_tie for each in ratios])} · {decides}")
+                cells.append(f"{share([not each.low <= 1 <= each.high for each in ratios])} · {decides}")
             print(line(name, cells), flush=True)
 
 

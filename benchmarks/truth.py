@@ -1,225 +1,386 @@
-"""Which rule ends the rounds: what each costs, and how often its intervals hold the truth, in simulated experiments.
+"""Which intervals of ratios, and which end of the rounds, keep what they promise: simulated experiments.
 
-    .venv/bin/python benchmarks/truth.py [--experiments 20000] [--precision 0.05] [--least 3] [--most 10]
+    .venv/bin/python benchmarks/truth.py [--experiments 10000] [--seconds 80]
 
-In each experiment every system has a true rate, and a round scatters around it lognormally, by so much as its column
-says (2 to 15 % from round to round is what real ones do). After each round from ``--least`` on a rule looks at the
-intervals of all systems. It ends the rounds when half of each is at most ``--precision`` of the mean; after ``--most``
-rounds they end in any case.
+An experiment has some systems and a rate of each in every round. The scenarios say how the logarithms of these rates
+scatter; the percentages are standard deviations from start to start:
 
-The rules differ in the t with which an interval after n rounds is made, m ± t s / √n of the logarithms, for the
-decision and for what is shown in the end:
+start level N %       N % for all systems
+unequal N to M %      it grows from system to system in equal ratios
+one of them 15 %      one system has that, the others 3 %
+heavy tails           Student's t with three degrees of freedom, times 4 %
+shared spells         3 %; the host is 20 % slower for three trials on average, in a quarter of all time
+slow drift            3 %; the host becomes 20 % faster within 40 trials. Rounds rotate the order of the systems
+bursts                3 %; one trial in ten is 30 % slower
+one outlying round    3 %; one round of one system has half the rate
+p99                   2 %; 15 % of the rounds are 100-fold
 
-always LEAST   does not look. Student's t, 95 %: what each other rule must be as honest as
-naive          Student's t, 95 %, at every look (Chow and Robbins 1965, with t). Rounds end when their scatter happens
-               to be small, so that such intervals hold the truth too seldom: the known undershoot (Starr 1966)
-naive + 1      the same and one more round (Simons 1968: a constant number more suffices)
-ours           95 % at the first look, `statistics.LATER_LOOK` at all later ones: the undershoot corrected by a wider t
-98 %           one wider t at all looks, also at the first
-Bonferroni     95 % divided among all looks that there may be
-Stein          two stages: the number of rounds follows from the first ones alone (Stein 1945); exact
-mixture        anytime-valid: the right-Haar t-mixture e-process with a normal prior on the effect size, of a variance
-               of 100 (Lai 1976; Wang, Ramdas: Anytime-valid t-tests and confidence sequences for Gaussian means with
-               unknown variance, 2023). Holds at all looks at once, however many there are
+Rules for the intervals are a variance and an account of several comparisons. Variances:
 
-Columns: the share of intervals of the system that is worst off which hold its true rate, in %; the rounds; half of that
-interval in % of the rate; of 100 experiments with two systems those in which the interval of the ratio (Welch, as in
-the summary) names a wrong winner: one of two equal systems, or one that is 3 % slower than the other. A last table has
-two equal systems; each round is disturbed with a probability of 15 %, and its figure then 100 times as large,
-as a p99 may be: how often they are called different.
+own        each system's own (Welch 1947)
+moderated  empirical Bayes: own variances are shrunk to a prior that is fitted to them by moments (Smyth 2004)
+pooled     one variance for all
+B = 2, 8   the own variance with its degrees of freedom, and the pooled one with B; degrees of freedom of the error by
+           `statistics.ratios`
+apart      the same, without variances that `statistics.alike_in_scatter` leaves out
 
-Sources: Chow, Robbins, Ann. Math. Statist. 36 (1965). Lai, Ann. Statist. 4 (1976). Simons, Ann. Math. Statist. 39
-(1968). Starr, Ann. Math. Statist. 37 (1966). Stein, Ann. Math. Statist. 16 (1945). Wang, Ramdas, arXiv:2310.03722.
+Accounts: none; Tukey (studentised range of all; Kramer 1956, Games and Howell 1976); Bonferroni (the first step of
+Holm); best (two-sided Dunnett against the best one, as in Hsu 1984); Ryan (range of the systems that a pair spans).
+
+Sources: Dunnett, J. Am. Stat. Assoc. 50 (1955). Games, Howell, J. Educ. Stat. 1 (1976). Hsu, Ann. Statist. 12 (1984).
+Kramer, Biometrics 12 (1956). Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004). The others are in docs/method.md#sources.
 """
 
 import argparse
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dohyo.statistics import CONFIDENCE, LATER_LOOK, student_t
+from dohyo import statistics
+from dohyo.statistics import (
+    ALIKE,
+    BORROWED,
+    CONFIDENCE,
+    LATER_LOOK,
+    alike_in_scatter,
+    logarithms,
+    student_t,
+    studentised_range,
+)
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
 Truths = NDArray[np.bool_]
-# Deviation of a system's rounds, as a share of its rate; several systems may scatter unlike.
-SCATTERS = (
-    (0.02,) * 2,
-    (0.04,) * 2,
-    (0.07,) * 2,
-    (0.15,) * 2,
-    (0.02, 0.07),
-    (0.05,) * 4,
-    (0.05,),
-    (0.07,),
-    (0.1,),
-)
-# By how much the second of two is slower, where it is.
-SLOWER = 0.03
-# Share of rounds that are disturbed in the table of bursts, and the factor by which their figures are then larger.
-BURST = (0.15, 100.0)
-# Rounds of each experiment in that table.
-BURST_ROUNDS = (3, 5, 10)
-# Variance of the prior on the effect size.
-_PRIOR = 100.0
+# Makes the deviations of logarithms: experiments × systems × rounds.
+Draw = Callable[[np.random.Generator, tuple[int, int, int]], Floats]
+LEAST, MOST = 3, 10
+# Degrees of freedom at which quantiles are computed; between them they are interpolated.
+_FREEDOMS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 14, 20, 30, 60, 200)
+# Differences of logarithms that are far beyond any scatter: such systems are separated.
+_FAR = 9.0
+
+
+def starts(low: float, high: float) -> Draw:
+    """Normal, with deviations in equal ratios from the one to the other."""
+    return lambda generator, shape: generator.normal(size=shape) * np.geomspace(low, high, shape[1])[:, None]
+
+
+def one_noisy(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
+    """The first system scatters more than all others."""
+    return generator.normal(size=shape) * np.array([0.15, *[0.03] * (shape[1] - 1)])[:, None]
+
+
+def order(shape: tuple[int, int, int]) -> NDArray[np.int64]:
+    """The place in time of each system in each round, as `plan` rotates them."""
+    _, systems, rounds = shape
+    turns = (np.arange(systems)[:, None] - np.arange(rounds)) % systems
+    return turns + systems * np.arange(rounds)
+
+
+def spells(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
+    """A Markov chain of two states, from trial to trial."""
+    count, systems, rounds = shape
+    slow = generator.random(count) < 1 / 4
+    host = np.empty((count, systems * rounds))
+    for place in range(systems * rounds):
+        chance = generator.random(count)
+        slow = np.where(slow, chance >= 1 / 3, chance < 1 / 9)
+        host[:, place] = slow * math.log(0.8)
+    return starts(0.03, 0.03)(generator, shape) + host[:, order(shape)]
+
+
+def outlying(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
+    """One round of one system of each experiment."""
+    count, systems, rounds = shape
+    found = starts(0.03, 0.03)(generator, shape)
+    places = np.arange(count), generator.integers(0, systems, count), generator.integers(0, rounds, count)
+    found[places] += math.log(0.5)
+    return found
+
+
+def sometimes(deviation: float, share: float, factor: float) -> Draw:
+    """Some rounds are off by a factor."""
+
+    def draw(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
+        return generator.normal(size=shape) * deviation + (generator.random(shape) < share) * math.log(factor)
+
+    return draw
+
+
+SCENARIOS: dict[str, Draw] = {
+    "start level 3 %": starts(0.03, 0.03),
+    "start level 12 %": starts(0.12, 0.12),
+    "unequal 5 to 10 %": starts(0.05, 0.10),
+    "unequal 3 to 12 %": starts(0.03, 0.12),
+    "one of them 15 %": one_noisy,
+    "heavy tails": lambda generator, shape: generator.standard_t(3, shape) * 0.04,
+    "shared spells": spells,
+    "slow drift": lambda generator, shape: starts(0.03, 0.03)(generator, shape) + 0.2 / 40 * order(shape),
+    "bursts": sometimes(0.03, 0.1, 0.7),
+    "one outlying round": outlying,
+    "p99": sometimes(0.02, 0.15, 100),
+}
 
 
 @dataclass(frozen=True)
 class Rule:
-    """When rounds end.
+    """How intervals are made.
 
-    :ivar confidences: of the t at the first look, and at the later ones
-    :ivar factors: t by number of rounds, from 0; infinite where nothing can be said
-    :ivar further: rounds after the one that would have ended it
+    :ivar borrowed: degrees of freedom of the pooled variance in that of a system; None: fitted (moderated)
+    :ivar account: of several comparisons: "none", "Tukey", "Bonferroni", "best", "Ryan"
+    :ivar apart: variances far above the others are not pooled
+    :ivar exact: degrees of freedom of the error as if scatters were equal, and not by `statistics.ratios`
     """
 
     name: str
-    confidences: tuple[float, float]
-    factors: Floats
-    further: int = 0
+    borrowed: float | None
+    account: str
+    apart: bool = False
+    exact: bool = False
 
 
-def factors(least: int, most: int, confidences: tuple[float, float]) -> Floats:
-    """Student's t by number of rounds."""
-    found = [math.inf, math.inf]
-    found += [student_t(n - 1, confidences[n > least]) for n in range(2, most + 1)]
-    return np.array(found)
+OURS = Rule(f"**ours: B = {BORROWED}, apart, Ryan**", BORROWED, "Ryan", apart=True)
+RULES = (
+    Rule("own, none (before)", 0, "none", exact=True),
+    Rule("own, Tukey", 0, "Tukey", exact=True),
+    Rule("moderated, none", None, "none"),
+    Rule("moderated, Tukey", None, "Tukey"),
+    Rule("pooled, none", math.inf, "none", exact=True),
+    Rule("pooled, Bonferroni", math.inf, "Bonferroni", exact=True),
+    Rule("pooled, best", math.inf, "best", exact=True),
+    Rule("pooled, Tukey", math.inf, "Tukey", exact=True),
+    Rule("pooled, Ryan", math.inf, "Ryan", exact=True),
+    Rule("B = 2, Tukey", 2, "Tukey"),
+    Rule("B = 2, Ryan", 2, "Ryan"),
+    Rule("B = 8, Tukey", 8, "Tukey"),
+    Rule("B = 8, Ryan", 8, "Ryan"),
+    OURS,
+)
 
 
-def mixture(n: int) -> float:
-    """The t of the mixture after n rounds: that at which the e-process reaches 1 / 0.05."""
-    spread = 1 + n * _PRIOR
-    bound = (math.sqrt(spread) / (1 - CONFIDENCE)) ** (2 / n) if n > 1 else math.inf
-    return math.sqrt((n - 1) * (bound - 1) / (1 - bound / spread)) if bound < spread else math.inf
+@cache
+def _quantiles(systems: int, span: int, account: str, confidence: float) -> Floats:
+    """Logarithms of the quantiles of a difference by its error, at `_FREEDOMS`."""
+    if account == "best":
+        return _dunnett(systems, confidence)
+    if account in ("none", "Bonferroni"):
+        pairs = systems * (systems - 1) // 2 if account == "Bonferroni" else 1
+        return np.log([student_t(freedom, 1 - (1 - confidence) / pairs) for freedom in _FREEDOMS])
+    means, level = (span, confidence ** (span / systems)) if account == "Ryan" else (systems, confidence)
+    return np.log([studentised_range(means, freedom, level) / math.sqrt(2) for freedom in _FREEDOMS])
 
 
-def rules(least: int, most: int) -> list[Rule]:
-    """The candidates."""
-    looks = most - least + 1
-    plain, ours, wide = (CONFIDENCE, CONFIDENCE), (CONFIDENCE, LATER_LOOK), (0.98, 0.98)
-    divided = (1 - (1 - CONFIDENCE) / looks,) * 2
-    never = np.full(most + 1, math.inf)
-    never[least] = 0
-    return [
-        Rule(f"always {least}", plain, never),
-        Rule("naive", plain, factors(least, most, plain)),
-        Rule("naive + 1", plain, factors(least, most, plain), 1),
-        Rule("ours", ours, factors(least, most, ours)),
-        Rule("98 %", wide, factors(least, most, wide)),
-        Rule("Bonferroni", divided, factors(least, most, divided)),
-        Rule("Stein", plain, never),
-        Rule("mixture", plain, np.array([mixture(n) for n in range(most + 1)])),
-    ]
+def _dunnett(systems: int, confidence: float) -> Floats:
+    """Two-sided, from 200,000 draws."""
+    generator = np.random.default_rng(19)
+    means = generator.normal(size=(200_000, systems))
+    most = np.abs(means[:, 1:] - means[:, :1]).max(1) / math.sqrt(2)
+    chi = (np.sqrt(generator.chisquare(freedom, len(most)) / freedom) for freedom in _FREEDOMS)
+    return np.log([np.quantile(most / deviation, confidence) for deviation in chi])
+
+
+@cache
+def _polygamma() -> tuple[Floats, Floats, Floats]:
+    """Digamma and trigamma by differences of the logarithm of the gamma function, at places from 0.001 to 1,000."""
+    places = np.geomspace(1e-3, 1e3, 2000)
+    step = places * 1e-3
+    at = np.array([[math.lgamma(x + shift) for x, shift in zip(places, step * by, strict=True)] for by in (-1, 0, 1)])
+    return places, (at[2] - at[0]) / (2 * step), (at[2] - 2 * at[1] + at[0]) / step**2
+
+
+def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
+    """The prior variance and its degrees of freedom, by moments of the logarithms (Smyth 2004, section 6.2)."""
+    places, digamma, trigamma = _polygamma()
+    squares = np.maximum(squares, 1e-5 * np.median(squares, 1, keepdims=True))
+    logs = np.log(squares) - np.interp(freedom / 2, places, digamma) + math.log(freedom / 2)
+    excess = logs.var(1, ddof=1) - np.interp(freedom / 2, places, trigamma)
+    half = np.interp(-np.log(np.maximum(excess, 1e-6)), -np.log(trigamma), places)
+    fitted = np.exp(logs.mean(1) + np.interp(half, places, digamma) - np.log(half))
+    return np.where(excess > 0, fitted, squares.mean(1)), np.where(excess > 0, 2 * half, 1e6)
+
+
+@cache
+def _largest_share(systems: int, freedom: int) -> float:
+    """The share of the sum from which on a variance is left out."""
+    low, high = 1 / systems, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        others = (systems - 1) * [(1 - middle) / (systems - 1)]
+        is_in = len(alike_in_scatter([freedom] * systems, [middle, *others])) == systems
+        low, high = (middle, high) if is_in else (low, middle)
+    return high
+
+
+def pooled(squares: Floats, freedom: int) -> Truths:
+    """Which variances are pooled, as `statistics.alike_in_scatter` says."""
+    pool = np.ones(squares.shape, bool)
+    for systems in range(squares.shape[1], 2, -1):
+        left = squares * pool
+        far = (pool.sum(1) == systems) & (left.max(1) > _largest_share(systems, freedom) * left.sum(1))
+        pool[far, left.argmax(1)[far]] = False
+    return pool
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """Experiments, by number of rounds: mean logarithms of rates, and their deviations, experiment × system × rounds.
+class Pairs:
+    """All pairs of systems of all experiments: experiments × pairs.
 
-    :ivar true: logarithms of the true rates
+    :ivar which: the two systems of each pair
+    :ivar distance: difference of the mean logarithms
+    :ivar half: half of its interval
+    :ivar span: how many systems the pair spans in the ranking
+    :ivar with_best: whether one of the two is the best
     """
 
-    true: Floats
-    means: Floats
-    deviations: Floats
+    which: list[tuple[int, int]]
+    distance: Floats
+    half: Floats
+    span: NDArray[np.int64]
+    with_best: Truths
 
 
-def simulate(
-    generator: np.random.Generator,
-    count: int,
-    most: int,
-    true: Floats,
-    scatters: Sequence[float],
-    *,
-    bursts: bool = False,
-) -> Simulated:
-    """Experiments with systems of these true rates, whose rounds scatter so much.
+def pairs(rule: Rule, logs: Floats, confidence: float = CONFIDENCE) -> Pairs:
+    """All intervals of a rule, as `statistics.ratios` makes them one by one."""
+    _, systems, rounds = logs.shape
+    freedom, means, squares = rounds - 1, logs.mean(2), logs.var(2, ddof=1)
+    pool = pooled(squares, freedom) if rule.apart else np.ones(squares.shape, bool)
+    prior = (squares * pool).sum(1) / pool.sum(1)
+    if rule.borrowed is None:
+        prior, weight = moderated(squares, freedom)
+        shares = pool * (weight / (weight + freedom))[:, None]
+    else:
+        shares = pool * (1.0 if rule.borrowed == math.inf else rule.borrowed / (rule.borrowed + freedom))
+        weight = freedom * shares.max(1) / np.maximum(1 - shares.max(1), 1e-9)
+    ranks = (-means).argsort(1).argsort(1)
+    which = list(itertools.combinations(range(systems), 2))
+    halves, spans = [], []
+    for pair in which:
+        parts = (shares[:, pair].sum(1) / pool.sum(1))[:, None] * pool * squares
+        for at in pair:
+            parts[:, at] += (1 - shares[:, at]) * squares[:, at]
+        if rule.borrowed is None or rule.exact:
+            variances = (1 - shares[:, pair]) * squares[:, pair] + shares[:, pair] * prior[:, None]
+            error = variances.sum(1)
+            freedoms = error**2 / (variances**2).sum(1) * (freedom + weight)
+        else:
+            error = parts.sum(1)
+            freedoms = error**2 / (parts**2).sum(1) * (freedom + 1) - 1
+        freedoms = np.clip(freedoms, 1, (parts > 0).sum(1) * freedom)
+        span = np.abs(ranks[:, pair[0]] - ranks[:, pair[1]]) + 1
+        quantile = np.zeros(len(logs))
+        for each in np.unique(span):
+            of_span = _quantiles(systems, int(each) if rule.account == "Ryan" else systems, rule.account, confidence)
+            quantile = np.where(span == each, np.interp(-1 / freedoms, -1 / np.array(_FREEDOMS), of_span), quantile)
+        halves.append(np.exp(quantile) * np.sqrt(error / rounds))
+        spans.append(span)
+    distance = np.stack([means[:, one] - means[:, other] for one, other in which], 1)
+    best = np.stack([(ranks[:, one] == 0) | (ranks[:, other] == 0) for one, other in which], 1)
+    return Pairs(which, distance, np.stack(halves, 1), np.stack(spans, 1), best)
 
-    :param bursts: some rounds are disturbed by as much as `BURST` says
+
+def differences(of: Pairs, true: Floats) -> Floats:
+    """The true differences of the pairs."""
+    return np.array([true[one] - true[other] for one, other in of.which])
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What intervals of a rule are worth; written as a cell of the tables.
+
+    :ivar all_hold: share of experiments in which the intervals of all pairs include the truth
+    :ivar worst: share of the intervals of the worst pair that do
+    :ivar false: share of experiments that call equal systems different
+    :ivar half: half of the interval of neighbours in the ranking, as a share (median)
     """
-    noise = generator.normal(0, 1, (count, len(scatters), most)) * np.array(scatters)[None, :, None]
-    if bursts:
-        noise += (generator.random(noise.shape) < BURST[0]) * math.log(BURST[1])
-    logs = np.log(true)[None, :, None] + noise
-    rounds = np.arange(1, most + 1)
-    means = np.cumsum(logs, 2) / rounds
-    squares = np.cumsum(logs**2, 2) - rounds * means**2
-    return Simulated(np.log(true), means, np.sqrt(np.maximum(0, squares) / np.maximum(1, rounds - 1)))
+
+    all_hold: float
+    worst: float
+    false: float
+    half: float
+
+    def __str__(self) -> str:
+        figures = [f"{100 * each:.1f}" for each in (self.all_hold, self.worst, self.false)]
+        return " · ".join([*figures, f"{min(999.0, 100 * self.half):.0f}"])
 
 
-def ended(rule: Rule, of: Simulated, precision: float, least: int) -> Whole:
-    """Rounds of each experiment."""
-    count, _, most = of.means.shape
-    if rule.name == "Stein":
-        first = of.deviations[:, :, least - 1]
-        wanted = np.ceil((student_t(least - 1) * first / math.log1p(precision)) ** 2).max(1)
-        stein: Whole = np.clip(wanted, least, most).astype(np.int64)
-        return stein
-    rounds = np.arange(1, most + 1)
-    with np.errstate(invalid="ignore"):
-        halves = rule.factors[1:] * of.deviations / np.sqrt(rounds)
-    reached: Truths = np.all(halves <= math.log1p(precision), axis=1)
-    reached[:, : least - 1] = False
-    reached[:, -1] = True
-    if rule.name.startswith("always"):
-        return np.full(count, least)
-    rounds_of: Whole = np.minimum(reached.argmax(1) + 1 + rule.further, most).astype(np.int64)
-    return rounds_of
+def promises(rule: Rule, deviations: Floats) -> Promises:
+    """What a rule is worth with these deviations."""
+    systems = deviations.shape[1]
+    false = []
+    # All are equal, or equal by two and two.
+    for true in (np.zeros(systems), _FAR * (np.arange(systems) // 2)):
+        of = pairs(rule, deviations + true[:, None])
+        looked = of.with_best if rule.account == "best" else True
+        wrong = (np.abs(of.distance) > of.half) & (differences(of, true) == 0) & looked
+        false.append(wrong.any(1).mean())
+    true = _FAR * np.arange(systems)
+    of = pairs(rule, deviations + true[:, None])
+    looked = of.with_best if rule.account == "best" else np.ones_like(of.with_best)
+    holds = (np.abs(of.distance - differences(of, true)) <= of.half) | ~looked
+    worst = 1 - ((~holds).sum(0) / np.maximum(1, looked.sum(0))).max()
+    half = np.median(of.half[of.span == 2])
+    return Promises(holds.all(1).mean(), float(worst), max(false), float(np.expm1(half)))
 
 
-def halves_in_the_end(rule: Rule, of: Simulated, rounds: Whole, least: int) -> tuple[Floats, Floats]:
-    """Means and halves of their intervals as they are shown, experiment × system."""
-    at = (rounds - 1)[:, None, None]
-    means, deviations = (np.take_along_axis(each, at, 2)[..., 0] for each in (of.means, of.deviations))
-    if rule.name == "Stein":
-        # Its deviation is that of the first stage.
-        deviations, t = (
-            of.deviations[:, :, least - 1],
-            np.full(len(rounds), student_t(least - 1)),
-        )
-    elif rule.name == "mixture":
-        t = rule.factors[rounds]
-    else:
-        t = factors(least, of.means.shape[2], rule.confidences)[rounds]
-    return means, t[:, None] * deviations / np.sqrt(rounds)[:, None]
+TRUTHS = {
+    "all equal": (1.0, 1.0, 1.0, 1.0),
+    "two and two equal": (1.0, 1.0, 0.7, 0.7),
+    "steps of 10 %": (1.0, 0.9, 0.81, 0.73),
+    "steps of 25 %": (1.0, 0.75, 0.56, 0.42),
+    "as the example": (1.0, 0.80, 0.79, 0.45),
+}
 
 
-def wrong(rule: Rule, of: Simulated, rounds: Whole, least: int) -> float:
-    """Share of experiments whose ratio, by Welch's interval, names the second of two as faster, or either of equals."""
-    means, halves = halves_in_the_end(rule, of, rounds, least)
-    freedom = (least if rule.name == "Stein" else rounds) - 1
-    if rule.name in ("Stein", "mixture"):
-        # Neither has degrees of freedom to be put together: both intervals apart.
-        half = halves.sum(1)
-    else:
-        t = factors(least, of.means.shape[2], rule.confidences)[rounds][:, None]
-        errors = (halves / t) ** 2
-        joint = errors.sum(1) ** 2 / (errors**2 / np.asarray(freedom)[:, None]).sum(1)
-        # To a tenth of a degree, so that t is computed some hundred times only.
-        looked = np.where(rounds > least, rule.confidences[1], rule.confidences[0])
-        pairs = list(zip(np.round(joint, 1), looked, strict=True))
-        known = {each: student_t(max(1.0, float(each[0])), float(each[1])) for each in set(pairs)}
-        half = np.array([known[each] for each in pairs]) * np.sqrt(errors.sum(1))
-    distance = means[:, 1] - means[:, 0]
-    equal = of.true[0] == of.true[1]
-    return float((np.abs(distance) > half).mean() if equal else (distance > half).mean())
+def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, float]) -> tuple[Floats, Truths, Truths]:
+    """Rounds until all neighbours are decided, whether they were, and whether anything said in the end is wrong."""
+    count = len(logs)
+    ended, decided, wrong = np.full(count, MOST), np.zeros(count, bool), np.zeros(count, bool)
+    open_ = np.ones(count, bool)
+    alike = math.log1p(ALIKE)
+    for rounds in range(LEAST, MOST + 1):
+        of = pairs(rule, logs[open_, :, :rounds], confidences[rounds > LEAST])
+        differs = np.abs(of.distance) > of.half
+        same = np.abs(of.distance) + of.half <= alike
+        done = (differs | same | (of.span > 2)).all(1)
+        truth = differences(of, true)
+        false = (differs & (np.sign(of.distance) != np.sign(np.round(truth, 9)))).any(1)
+        false |= (~differs & same & (np.abs(truth) > alike) & (of.span == 2)).any(1)
+        places = np.flatnonzero(open_)
+        leaves = done | (rounds == MOST)
+        ended[places[leaves]], decided[places[leaves]], wrong[places[leaves]] = rounds, done[leaves], false[leaves]
+        open_[places[leaves]] = False
+    return ended.astype(np.float64), decided, wrong
 
 
-def disturbed(generator: np.random.Generator, count: int, rounds: int) -> float:
-    """Share of experiments that call two equal systems different, if rounds are disturbed as `BURST` says."""
-    rule = rules(rounds, rounds)[0]
-    of = simulate(generator, count, rounds, np.ones(2), (0.02, 0.02), bursts=True)
-    return wrong(rule, of, np.full(count, rounds), rounds)
+def exactness(deviations: Floats, later: float, asked: float = 0.05) -> tuple[float, float]:
+    """With `precision`: coverage of the worst rate, and rounds, where they end when all rates are known to a share."""
+    count, systems, _ = deviations.shape
+    held, ended, open_ = np.zeros((count, systems), bool), np.full(count, MOST), np.ones(count, bool)
+    for rounds in range(LEAST, MOST + 1):
+        shown = deviations[:, :, :rounds]
+        t = student_t(rounds - 1, later if rounds > LEAST else CONFIDENCE)
+        half = t * shown.std(2, ddof=1) / math.sqrt(rounds)
+        leaves = open_ & ((half <= math.log1p(asked)).all(1) | (rounds == MOST))
+        held[leaves] = (np.abs(shown.mean(2)) <= half)[leaves]
+        ended[leaves] = rounds
+        open_ &= ~leaves
+    return float(held.mean(0).min()), float(ended.mean())
 
 
-def systems(scatters: Sequence[float]) -> str:
-    """Such as "4 × 5 %"."""
-    if len(set(scatters)) == 1:
-        return f"{len(scatters)} × {100 * scatters[0]:.0f} %"
-    return " and ".join(f"{100 * each:.0f} %" for each in scatters)
+def check(generator: np.random.Generator) -> None:
+    """Compares the vectors of this file with what the product computes."""
+    logs = outlying(generator, (30, 4, 3))
+    of = pairs(OURS, logs)
+    for experiment in range(len(logs)):
+        known = [logarithms(list(np.exp(each))) for each in logs[experiment]]
+        found = statistics.ratios([each for each in known if each])
+        for at, pair in enumerate(of.which):
+            if not math.isclose(found[pair].half, of.half[experiment, at], rel_tol=0.03):
+                raise AssertionError(f"{found[pair].half} is not {of.half[experiment, at]}")
 
 
 def line(name: str, cells: Sequence[str]) -> str:
@@ -227,57 +388,49 @@ def line(name: str, cells: Sequence[str]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def heads(names: Sequence[str]) -> str:
+    """The two lines above it."""
+    return f"{line('', names)}\n{line('---', ['---'] * len(names))}"
+
+
 def main() -> None:
-    """Prints a table for each scatter: a line for each rule."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=20_000)
-    parser.add_argument("--precision", type=float, default=0.05)
-    parser.add_argument("--least", type=int, default=3)
-    parser.add_argument("--most", type=int, default=10)
+    parser.add_argument("--experiments", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=80, help="of a trial, for the minutes")
     options = parser.parse_args()
     generator = np.random.default_rng(17)
-    candidates = rules(options.least, options.most)
-    lines: dict[str, list[str]] = {rule.name: [] for rule in candidates}
-    wrongly: dict[str, list[str]] = {rule.name: [] for rule in candidates}
-    pairs = [scatters for scatters in SCATTERS if len(scatters) == 2]
-    for scatters in SCATTERS:
-        of = simulate(
-            generator,
-            options.experiments,
-            options.most,
-            np.ones(len(scatters)),
-            scatters,
-        )
-        slower = np.array([1.0, 1 - SLOWER])
-        unequal = (
-            simulate(generator, options.experiments, options.most, slower, scatters) if scatters in pairs else None
-        )
-        for rule in candidates:
-            rounds = ended(rule, of, options.precision, options.least)
-            means, halves = halves_in_the_end(rule, of, rounds, options.least)
-            held = (np.abs(means - of.true) <= halves).mean(0).min()
-            worst = float(100 * np.expm1(np.median(halves, 0)).max())
-            lines[rule.name].append(f"{100 * held:.1f} · {rounds.mean():.1f} · {worst:.1f}")
-            if unequal is not None:
-                lost = wrong(
-                    rule,
-                    unequal,
-                    ended(rule, unequal, options.precision, options.least),
-                    options.least,
-                )
-                wrongly[rule.name].append(f"{100 * wrong(rule, of, rounds, options.least):.1f} · {100 * lost:.2f}")
-    named = [systems(each) for each in SCATTERS]
-    print("Intervals that hold the truth in % · rounds · half of the interval in %, by systems × scatter of rounds\n")
-    print(line("", named), line("---", ["---"] * len(named)), sep="\n")
-    print("\n".join(line(name, cells) for name, cells in lines.items()))
-    print(f"\nOf two equal ones a winner named in % · the one that is {100 * SLOWER:.0f} % slower named in %\n")
-    named = [name for name, scatters in zip(named, SCATTERS, strict=True) if scatters in pairs]
-    print(line("", named), line("---", ["---"] * len(named)), sep="\n")
-    print("\n".join(line(name, cells) for name, cells in wrongly.items()))
-    share, factor = BURST
-    print(f"\nOf two equal ones called different in %, if {share:.0%} of the rounds are {factor:.0f}-fold\n")
-    print(line("rounds", list(map(str, BURST_ROUNDS))), line("---", ["---"] * len(BURST_ROUNDS)), sep="\n")
-    print(line("ours", [f"{100 * disturbed(generator, options.experiments, rounds):.1f}" for rounds in BURST_ROUNDS]))
+    check(generator)
+    print("Four systems, three rounds: all intervals hold · the worst pair's do · equal called different · half\n")
+    print(heads([*SCENARIOS]))
+    drawn = {name: draw(generator, (options.experiments, 4, 3)) for name, draw in SCENARIOS.items()}
+    for rule in RULES:
+        print(line(rule.name, [str(promises(rule, each)) for each in drawn.values()]), flush=True)
+    print("\nOurs, by systems × rounds\n")
+    print(heads([*SCENARIOS]))
+    for systems, rounds in ((2, 3), (2, 10), (3, 3), (4, 5), (4, 10), (5, 3), (5, 5)):
+        size = (options.experiments, systems, rounds)
+        cells = [str(promises(OURS, draw(generator, size))) for draw in SCENARIOS.values()]
+        print(line(f"{systems} × {rounds}", cells), flush=True)
+    print("\nUntil all neighbours are decided: anything wrong in % · decided in % · rounds · minutes\n")
+    kinds = {f"{name}, {deviation} %": (true, deviation) for name, true in TRUTHS.items() for deviation in (4, 8)}
+    print(heads([*kinds]))
+    for rule, later in ((RULES[0], LATER_LOOK), *((OURS, later) for later in (0.95, LATER_LOOK, 0.985, 0.99))):
+        cells = []
+        for true, deviation in kinds.values():
+            logs = starts(deviation / 100, deviation / 100)(generator, (options.experiments // 2, 4, MOST))
+            truth = np.log(np.array(true))
+            ended, decided, wrong = course(rule, logs + truth[:, None], truth, (CONFIDENCE, later))
+            figures = f"{100 * wrong.mean():.1f} · {100 * decided.mean():.0f} · {ended.mean():.1f}"
+            cells.append(f"{figures} · {ended.mean() * 4 * options.seconds / 60:.0f}")
+        print(line(f"{rule.name}, later looks {100 * later:g} %", cells), flush=True)
+    print("\nUntil every rate is known to ± 5 %: the worst rate's intervals hold · rounds\n")
+    scatters = [(2, 0.02), (2, 0.04), (2, 0.07), (4, 0.05), (1, 0.07)]
+    print(heads([f"{systems} × {100 * scatter:.0f} %" for systems, scatter in scatters]))
+    for later in (0.95, LATER_LOOK, 0.985):
+        each = [starts(scatter, scatter)(generator, (20_000, systems, MOST)) for systems, scatter in scatters]
+        found = [exactness(of, later) for of in each]
+        print(line(f"later looks {100 * later:g} %", [f"{100 * held:.1f} · {rounds:.1f}" for held, rounds in found]))
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ class Row:
         default_factory=list,
     )
     confidence: float = _as(
-        "confidence level of these intervals' t: 0.95, or 0.985 if [rounds were added](method.md#rounds) until they"
+        "confidence level of these intervals' t: 0.95, or 0.98 if [rounds were added](method.md#rounds) until they"
         " were narrow enough, so that 95 of 100 still include the true value",
         default=statistics.CONFIDENCE,
     )

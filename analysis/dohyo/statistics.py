@@ -1,7 +1,7 @@
-"""How exactly a geometric mean is known, and a ratio of two. It knows lists of numbers, and nothing of trials and runs.
+"""How exactly a geometric mean is known, and the ratios of several. It knows numbers, and nothing of trials and runs.
 
 docs/method.md#statistics has the formulas and where they are from. The standard library has means and deviations, but
-no Student's t; SciPy has it, and would bring itself and NumPy, 100 MB, for that one function.
+neither Student's t nor the studentised range; SciPy has them, and would bring 100 MB for these two functions.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from itertools import combinations
 from statistics import fmean, geometric_mean, stdev
 from typing import TypeVar
 
@@ -19,9 +20,15 @@ Number = TypeVar("Number", int, float)
 CONFIDENCE = 0.95
 # Of the t at every look after the first, where rounds go on until the interval is narrow enough: an interval that was
 # waited for is too narrow; with this t 95 of 100 include the true value again (benchmarks/truth.py, docs/method.md).
-LATER_LOOK = 0.985
+LATER_LOOK = 0.98
 # Nobody waits for more than this.
 MOST_MORE = 100
+# Degrees of freedom with which the scatter of all systems together counts for each of them (benchmarks/truth.py).
+BORROWED = 8
+# Level of the test for a system whose scatter is no part of that of the others.
+APART = 0.001
+# Half of the interval within which two systems are alike, as a share.
+ALIKE = 0.15
 # Probability with which that many samples are to decide.
 _POWER = 0.9
 # Level of the test for an outlier. Samples within the factor, that of a steady throughput, are no outliers.
@@ -59,16 +66,22 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of two geometric means, with its interval."""
+    """A ratio of two geometric means, with its interval.
+
+    :ivar error: standard error of its logarithm
+    :ivar freedom: degrees of freedom of that
+    """
 
     value: float
     low: float
     high: float
+    error: float
+    freedom: float
 
     @property
-    def is_tie(self) -> bool:
-        """Whether the difference is within the noise: the interval includes 1."""
-        return self.low <= 1 <= self.high
+    def half(self) -> float:
+        """Half of the interval of the logarithm."""
+        return math.log(self.high / self.value) if self.high > self.value else 0.0
 
 
 def total(values: Sequence[Number | None]) -> Number | None:
@@ -133,28 +146,27 @@ def more(samples: Sequence[float], half: float) -> int | None:
 
 
 def deciding(above: Estimate, below: Estimate, distance: float) -> int | None:
-    """How many samples each of two means needs for the interval of their ratio to keep off a bound in 9 of 10 cases, if
-    they scatter as they did; None of more than `MOST_MORE`.
+    """Returns how many samples each of two means needs for the interval of their ratio to keep off a bound in 9 of 10
+    cases, if they scatter as they did; None for more than `MOST_MORE`.
 
-    (t + t') √((v + w) / n) is at most the distance (Julious 2004): t is that of the interval, t' the 90 % quantile, v
-    and w are the variances of the logarithms.
+    Half of the interval plus t' times the error is at most the distance (Julious 2004); t' is the 90 % quantile.
 
     :param above: `logarithms` of the samples of one, `below`: of the other
     :param distance: from the logarithm of the ratio to that of the bound
     """
-    parts = [each.error**2 * each.n for each in (above, below)]
-    confidence = max(above.confidence, below.confidence)
 
     def decide(n: int) -> bool:
-        freedom = (n - 1) * sum(parts) ** 2 / sum(part**2 for part in parts)
-        t = student_t(freedom, confidence) + student_t(freedom, 2 * _POWER - 1)
-        return t * math.sqrt(sum(parts) / n) <= distance
+        found = ratios([_with(above, n, above.confidence), _with(below, n, below.confidence)])[0, 1]
+        return found.half + student_t(found.freedom, 2 * _POWER - 1) * found.error <= distance
 
-    if not any(parts):
-        return 2
     counts = range(2, MOST_MORE + 1)
     found = bisect_left(counts, True, key=decide)
     return counts[found] if found < len(counts) else None
+
+
+def _with(mean: Estimate, n: int, confidence: float) -> Estimate:
+    """Returns the estimate as it would be of `n` samples of the same mean and deviation."""
+    return replace(mean, n=n, error=mean.error * math.sqrt(mean.n / n), freedom=n - 1, confidence=confidence)
 
 
 def trend(series: Sequence[Sequence[float]]) -> float | None:
@@ -172,19 +184,161 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
     return max(last, 1.0) / max(first, 1.0) if first or last else None
 
 
-def ratio(above: Estimate, below: Estimate, least: float = 1.0) -> Ratio:
-    """The ratio of two geometric means: Welch's interval of the difference of the logarithms, taken back.
+def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
+    """Returns the ratios of all pairs of geometric means that were measured together, such as the systems of a point.
 
-    :param least: factor by which the interval reaches at least to either side
+    95 % of such families of intervals call no two equal means different. The rule has three parts; `x` is the part that
+    a mean's variance s² has in the squared error of the ratio, and f its degrees of freedom:
+
+    - The variance of a mean counts with its own degrees of freedom, that of all `alike_in_scatter` with `BORROWED`.
+    - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
+      of Welch's correction for bias).
+    - The quantile is that of the studentised range of as many means as the pair spans in the ranking, p of k, at a
+      level of confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
+
+    :param means: one for each system; the widest confidence of them counts
+    :returns: by the positions of the two: (0, 1) is the first one by the second one
     """
-    squares = [above.error**2, below.error**2]
-    error = math.sqrt(sum(squares))
-    weights = sum(square**2 / each.freedom for square, each in zip(squares, (above, below), strict=True))
-    # Welch and Satterthwaite; without any deviation there is no interval to be widened.
-    confidence = max(above.confidence, below.confidence)
-    half = max(math.log(least), student_t(error**4 / weights, confidence) * error if weights else 0.0)
-    difference = above.mean - below.mean
-    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half))
+    squares = [each.error**2 * each.n for each in means]
+    pool = alike_in_scatter([each.freedom for each in means], squares)
+    of_pool = sum(means[at].freedom for at in pool)
+    confidence = max((each.confidence for each in means), default=CONFIDENCE)
+    ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
+    places = {position: place for place, position in enumerate(ranking)}
+    found: dict[tuple[int, int], Ratio] = {}
+    for pair in combinations(range(len(means)), 2):
+        own = {at: means[at].freedom / (BORROWED + means[at].freedom) if at in pool else 1.0 for at in pair}
+        borrowed = sum((1 - own[at]) / means[at].n for at in pair)
+        parts = [borrowed * each.freedom / of_pool * square for each, square in zip(means, squares, strict=True)]
+        parts = [part if at in pool else 0.0 for at, part in enumerate(parts)]
+        for at in pair:
+            parts[at] += own[at] * squares[at] / means[at].n
+        error = math.sqrt(sum(parts))
+        weights = sum(part**2 / (each.freedom + 1) for part, each in zip(parts, means, strict=True))
+        # A weight that is below the smallest number counts as none.
+        whole = sum(each.freedom for at, each in enumerate(means) if at in pool or at in pair)
+        freedom = min(whole, error**4 / weights - 1) if weights else whole
+        span = abs(places[pair[0]] - places[pair[1]]) + 1
+        level = confidence ** (span / len(means))
+        half = studentised_range(span, freedom, level) / math.sqrt(2) * error if error else 0.0
+        difference = means[pair[0]].mean - means[pair[1]].mean
+        for both, by in ((pair, difference), ((pair[1], pair[0]), -difference)):
+            found[both] = Ratio(_exp(by), _exp(by - half), _exp(by + half), error, freedom)
+    return found
+
+
+def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set[int]:
+    """Returns the positions of the variances that are pooled: all but those that are far above the others.
+
+    The largest one is left out while its share of the sum is improbable (Cochran 1941, at a level of `APART`), and more
+    than two remain.
+
+    :param freedoms: degrees of freedom of the variances
+    """
+    pool = set(range(len(squares)))
+    while len(pool) > 2:
+        sums = {at: freedoms[at] * squares[at] for at in pool}
+        most = max(sums, key=lambda at: squares[at])
+        others = sum(freedoms[at] for at in pool) - freedoms[most]
+        share = sums[most] / sum(sums.values()) if sums[most] else 0.0
+        if len(pool) * _share_above(share, freedoms[most], others) > APART:
+            break
+        pool.remove(most)
+    return pool
+
+
+def _share_above(share: float, freedom: float, others: float) -> float:
+    """Returns the probability that a variance has more than that share of a sum of squares.
+
+    That is the upper tail of a beta distribution; with share = sin² φ the integral of sin^(f-1) cos^(g-1), by Simpson.
+
+    :param freedom: degrees of freedom of the variance; at least 1
+    :param others: of all others together; at least 2
+    """
+    low = math.asin(math.sqrt(min(1.0, share)))
+    steps = 100
+    width = (math.pi / 2 - low) / steps
+    angles = [low + step * width for step in range(steps + 1)]
+    values: list[float] = [math.sin(angle) ** (freedom - 1) * abs(math.cos(angle)) ** (others - 1) for angle in angles]
+    integral = (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1]) * width / 3
+    log_beta = math.lgamma(freedom / 2) + math.lgamma(others / 2) - math.lgamma((freedom + others) / 2)
+    return 2 * integral / math.exp(log_beta)
+
+
+def is_alike(low: float, high: float, alike: float) -> bool:
+    """Returns whether an interval of a ratio lies within 1 / (1 + alike) and 1 + alike."""
+    return 1 / (1 + alike) <= low and high <= 1 + alike
+
+
+def more_to_decide(means: Sequence[Estimate], pair: tuple[int, int], alike: float) -> int | None:
+    """Returns about how many more samples of all means decide a pair, if they scatter like these.
+
+    A pair is decided when the interval of its ratio does not include 1, or `is_alike`. None for more than `MOST_MORE`.
+    """
+
+    def decide(count: int) -> bool:
+        of = ratios([_with(each, each.n + count, LATER_LOOK) for each in means])[pair]
+        return not of.low <= 1 <= of.high or is_alike(of.low, of.high, alike)
+
+    counts = range(1, MOST_MORE + 1)
+    found = bisect_left(counts, True, key=decide)
+    return counts[found] if found < len(counts) else None
+
+
+@lru_cache(maxsize=4096)
+def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE) -> float:
+    """Returns the quantile of the studentised range: that of `count` normal means, divided by an independent deviation.
+
+    :param count: at least 2
+    :param freedom: degrees of freedom of the deviation, a whole number or not; at least 1
+    """
+    # With two means it is √2 times Student's t.
+    if count == 2:
+        return math.sqrt(2) * student_t(freedom, confidence)
+    low, high = 0.0, 4.0
+    while _beyond(high, count, freedom) > 1 - confidence:
+        high *= 2
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _beyond(middle, count, freedom) > 1 - confidence else (low, middle)
+    return high
+
+
+# Steps of the integrals of the studentised range, in deviations. Beyond 12 of them no range of normal means remains.
+_STEP, _STEPS = 0.05, 240
+
+
+def _beyond(q: float, count: int, freedom: float) -> float:
+    """Returns the probability of a studentised range above q: the integral over s of P(range > q s) times the density
+    of the deviation s, by w = q s and the trapezoidal rule, which is nearly exact for such densities.
+    """
+    # With more degrees of freedom the density is narrower than the steps, and the quantile is the same to 0.5 %.
+    freedom = min(freedom, 400.0)
+    scale = math.log(2) + freedom / 2 * math.log(freedom / 2) - math.lgamma(freedom / 2)
+    area = 0.0
+    for step, tail in enumerate(_tails(count)[1:], 1):
+        deviation = step * _STEP / q
+        area += tail * math.exp(scale + (freedom - 1) * math.log(deviation) - freedom * deviation**2 / 2)
+    # The density at 0 is 0, except with one degree of freedom.
+    return (area + (math.exp(scale) / 2 if freedom == 1 else 0.0)) * _STEP / q
+
+
+@cache
+def _tails(count: int) -> list[float]:
+    """Returns the probabilities that the range of `count` standard normal values exceeds 0, 1, … steps: 1 minus n times
+    the integral of φ(z) (Φ(z) - Φ(z - w))^(n-1).
+    """
+    places = range(-_STEPS, _STEPS + 1)
+    normal = [math.erfc(-place * _STEP / math.sqrt(2)) / 2 for place in places]
+    density = [math.exp(-((place * _STEP) ** 2) / 2) / math.sqrt(2 * math.pi) for place in places]
+    found = []
+    for width in range(_STEPS + 1):
+        below = [0.0] * width + normal
+        area = sum(
+            each * (upper - lower) ** (count - 1) for each, upper, lower in zip(density, normal, below, strict=False)
+        )
+        found.append(max(0.0, 1 - count * area * _STEP))
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import permutations
 from statistics import fmean
 
 from dohyo import statistics
@@ -13,6 +14,7 @@ from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario.phases import AT_RATE, MAX, OWN
+from dohyo.statistics import Ratio
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Pair, Trial
@@ -185,7 +187,8 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
             values = {name: value for name, row in known.items() if (value := centre(row, key[2]))}
             if values:
                 best = (min if METRICS[key[2]].less_is_better else max)(values, key=lambda name: values[name])
-                result += [pair(key, best, other, known) for other in values if other != best]
+                found = pairs(key, {name: known[name] for name in values})
+                result += [found[best, other] for other in values if other != best]
     return result
 
 
@@ -251,12 +254,26 @@ def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
     return is_success(plain) and not superseded
 
 
-def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
-    """A figure of one trial by that of another one, both above 0. Where either has a single run there is no interval:
-    its seconds say nothing of the next run (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
+def pairs(key: Key, rows: Mapping[str, Row]) -> dict[tuple[str, str], Pair]:
+    """Returns a figure of each trial by that of each other one. The intervals account for all of them together.
+
+    Where either of two has a single run there is no interval: its seconds say nothing of the next run
+    (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
+
+    :param rows: of the trials of a point, by name; the figure of each is above 0
     """
+    estimates = {name: statistics.logarithms(samples(row, key[2]), row.confidence) for name, row in rows.items()}
+    means = {name: mean for name, mean in estimates.items() if mean}
+    ratios = statistics.ratios(list(means.values()))
+    places = {name: place for place, name in enumerate(means)}
+    return {
+        (of, to): _pair(key, of, to, rows, ratios.get((places.get(of, -1), places.get(to, -1))))
+        for of, to in permutations(rows, 2)
+    }
+
+
+def _pair(key: Key, of: str, to: str, rows: Mapping[str, Row], ratio: Ratio | None) -> Pair:
     above, below = rows[of], rows[to]
-    logarithms = [statistics.logarithms(samples(row, key[2]), row.confidence) for row in (above, below)]
     result = Pair(
         *key,
         of=of,
@@ -265,10 +282,12 @@ def pair(key: Key, of: str, to: str, rows: Mapping[str, Row]) -> Pair:
         sampled=max((above.sampled, below.sampled), key=_STRENGTH.index),
         samples=min(len(samples(row, key[2])) for row in (above, below)),
     )
-    if logarithms[0] is None or logarithms[1] is None:
+    if ratio is None:
         return result
-    ratio = statistics.ratio(logarithms[0], logarithms[1], (1 + above.blur(key[2])) * (1 + below.blur(key[2])))
-    return replace(result, low=ratio.low, high=ratio.high, tie=ratio.is_tie)
+    # No interval is narrower than the resolution of the figures.
+    least = (1 + above.blur(key[2])) * (1 + below.blur(key[2]))
+    low, high = min(ratio.low, ratio.value / least), max(ratio.high, ratio.value * least)
+    return replace(result, low=low, high=high, tie=low <= 1 <= high)
 
 
 def samples(row: Row, figure: Figure) -> list[float]:

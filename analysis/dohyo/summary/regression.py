@@ -26,7 +26,7 @@ from dohyo.summary.comparison import (
     different_rates,
     figures,
     maximum,
-    pair,
+    pairs,
     same_target,
     samples,
     searches_of,
@@ -383,7 +383,7 @@ def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Chang
 
     :param rows: of `BEFORE` and `AFTER`
     """
-    ratio = pair(key, AFTER, BEFORE, rows)
+    ratio = pairs(key, rows)[AFTER, BEFORE]
     if single := _single(rows):
         return ratio, "inconclusive", None, single
     if ratio.low is None:
