@@ -141,7 +141,8 @@ class Sizes:
                     else "not even one record fits; make its heap or buffers smaller"
                 )
                 problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
-                has_way = needs.way_out and not any(" of disk " in each for each in lacks)
+                # It helps records alone.
+                has_way = most and needs.way_out and not any(" of disk " in each for each in lacks)
                 ways.append(needs.way_out if has_way else "take larger hosts")
         if problems:
             least = min(map(self.largest, self.needs))
