@@ -228,7 +228,7 @@ def test_the_commit_log_and_hints_have_disks_of_their_own_where_those_were_named
     "settings", [{}, {"row_cache_size": "0MiB"}, {"row_cache_size": "64MiB"}, {"row_cache_size_in_mb": 64}]
 )
 def test_rows_are_kept_only_by_a_row_cache(tmp_path: Path, settings: dict[str, Any]) -> None:
-    named = {"cassandra_rows_per_partition": "ALL", "cassandra_settings": settings}
+    named: dict[str, Any] = {"cassandra_rows_per_partition": "ALL", "cassandra_settings": settings}
     if "64" in str(settings):
         written, _ = cassandra(tmp_path, **named)
         assert settings.items() <= written.items()
