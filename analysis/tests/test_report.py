@@ -287,7 +287,7 @@ def test_without_a_price_there_is_no_column_of_prices(tmp_path: Path) -> None:
 # ---- the head of the page --------------------------------------------------------------------------------------------
 
 
-def test_the_page_begins_with_a_title_the_ranking_the_verdict_and_what_speaks_against_it(tmp_path: Path) -> None:
+def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_against_it(tmp_path: Path) -> None:
     two_systems(tmp_path)
     write_json(tmp_path / "experiment.json", {"scenario": "a", "title": "Workload A: half reads, half updates"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
@@ -298,10 +298,11 @@ def test_the_page_begins_with_a_title_the_ranking_the_verdict_and_what_speaks_ag
     found = verdict(summary)
     parts = [
         "<h1>",
-        'data-panel="ranking"',
         f'<p class="verdict">{found.brief}. <strong class="mark do-not-use">do not use</strong></p>',
+        'data-panel="ranking"',
         f'<li class="bad">{html.escape(found.trust.reasons[0].text)}</li>',
         f'<li class="weak">{html.escape(found.trust.reasons[1].text)}</li>',
+        "<nav ",
         '<section id="results"',
     ]
     places = [text.index(part) for part in parts]
@@ -475,6 +476,7 @@ def test_the_best_is_first_with_ratios_beside_the_others() -> None:
         ("slow", "1,000 records/s \N{PLUS-MINUS SIGN} 5%\n0.50\N{MULTIPLICATION SIGN} [0.48, 0.52]"),
     ]
     assert found.panels[0].spec["encoding"]["y"]["sort"] == ["fast", "slow"]
+    assert "triangle" not in found.question
     # It is the first of all charts.
     assert charts(Material(summary, Measured()))[0].name == "ranking"
 
@@ -485,7 +487,9 @@ def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:
     axis = found.panels[0].spec["layer"][0]["encoding"]["x"]["scale"]
     assert (axis["type"], axis["domain"], axis["clamp"]) == ("linear", [0, 3673.5], True)
     assert rows(found.tables["ranking-0"])[0]["high"] > 3750
-    assert "one that reaches the edge goes on" in found.question
+    assert "one with a triangle goes on beyond the edge" in found.question
+    (triangle,) = (each for each in found.panels[0].spec["layer"] if each["mark"].get("shape") == "triangle-right")
+    assert triangle["transform"] == [{"filter": {"field": "high", "gt": 3673.5}}]
 
 
 def test_without_an_interval_there_is_no_bar(tmp_path: Path) -> None:

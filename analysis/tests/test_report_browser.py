@@ -55,6 +55,27 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
     assert quiet.value("document.documentElement.dataset.theme") == scheme
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_path: Path, width: int) -> None:
+    """With a wide interval, which a triangle at the edge marks."""
+    rates = {"cassandra": [800, 900, 2400], "hbase": [500, 520, 480], "mysql-innodb": [990, 1100, 1050]}
+    for turn in range(3):
+        for system, of_system in rates.items():
+            number = len(list(tmp_path.glob("raw/*"))) + 1
+            folder = trial(tmp_path, number, system, repeats=1, trial_round=turn + 1, trial_rounds=3)
+            reads(folder / "run-1/node1", [of_system[turn]] * 10)
+    write_json(tmp_path / "experiment.json", {"title": "Workload A: half reads, half updates, popular records first"})
+    (page,) = files.write(tmp_path)
+    quiet.open(page, width)
+    quiet.wait("document.documentElement.dataset.drawn === 'yes'")
+    bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
+    ends = [quiet.value(bottom.format(each)) for each in (".verdict .mark", "#verdict [data-panel]")]
+    assert ends == sorted(ends)
+    assert ends[-1] <= 800
+    # Points of nine runs, and the triangle.
+    assert quiet.value("document.querySelectorAll('#verdict .mark-symbol.role-mark path').length") == 10
+
+
 def wide(experiment: Path) -> Path:
     """What makes the table of results wide: a matrix, batches, long names, large numbers, and prices."""
     for number, batch in enumerate(("1", "1000"), start=1):

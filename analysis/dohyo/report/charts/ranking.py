@@ -47,7 +47,7 @@ def chart(material: Material) -> Chart:
     said = [
         "Bar: mean rate; point: one run",
         f"line: 95 % interval over {over}" if over else "the intervals are not known",
-        "one that reaches the edge goes on" if cut else "",
+        "one with a triangle goes on beyond the edge" if cut else "",
         f"\N{MULTIPLICATION SIGN}: by the best{' of the same point' if summary.dimensions else ''}"
         if summary.comparisons
         else "",
@@ -129,7 +129,8 @@ def _panel(
     labels = [row["label"] for row in means]
     units = " or ".join(dict.fromkeys(rate.unit for _, rate in ranked))
     # A bar has its length from 0 on.
-    axis = {"type": "linear", "domain": [0, _end(means, runs) or 1], "nice": False, "clamp": True}
+    end = _end(means, runs) or 1
+    axis = {"type": "linear", "domain": [0, end], "nice": False, "clamp": True}
     x = {"type": "quantitative", "scale": axis, "title": units, "axis": {"tickCount": 6, "labelOverlap": True}}
     colour = by_system(material.systems)
     point: Spec = {
@@ -168,8 +169,14 @@ def _panel(
         "mark": {"type": "point", "filled": True, "size": 40},
         "encoding": {**point, "color": colour},
     }
+    beyond: Spec = {
+        "transform": [{"filter": {"field": "high", "gt": end}}],
+        "mark": {"type": "point", "shape": "triangle-right", "filled": True, "size": 90, "opacity": 1, "aria": False},
+        "encoding": {"x": {"value": "width"}, "color": colour},
+    }
     # Vega complains of a layer without anything to draw.
     intervals = [ends] if any(row["low"] is not None for row in means) else []
+    intervals += [beyond] if any((row["high"] or 0) > end for row in means) else []
     kinds = {row["counts"] for row in runs}
     points = [layer for kind, layer in ((_NO, discarded), (_YES, counted)) if kind in kinds]
     spec: Spec = {
