@@ -133,14 +133,15 @@ public abstract class Binding extends DB {
 
   /**
    * Updates a record; with {@code readbeforewrite} the whole record is read first, and a missing one is not written
-   * unless {@code readbeforewrite.missing=write} asks for it.
+   * unless {@code readbeforewrite.missing=write} asks for it. Its status is NOT_FOUND either way: lost records count.
    */
   public final CompletableFuture<Status> update(Row row) {
     if (!readBeforeWrite) {
       return updateRow(row);
     }
     return readRow(row.table(), row.key(), null, RowSink.DISCARD)
-        .thenCompose(read -> isWritten(read) ? updateRow(row) : CompletableFuture.completedFuture(read));
+        .thenCompose(read -> isWritten(read) ? updateRow(row).thenApply(written -> written.isOk() ? read : written)
+            : CompletableFuture.completedFuture(read));
   }
 
   /** Updates a record, and passes on what would complete the future of {@link #update(Row)}. */
@@ -192,7 +193,8 @@ public abstract class Binding extends DB {
       int next = 0;
       for (int i = 0; i < statuses.length; i++) {
         if (written.test(reads[i])) {
-          statuses[i] = updates[next++];
+          Status update = updates[next++];
+          statuses[i] = update.isOk() ? reads[i] : update;
         }
       }
       return statuses;

@@ -444,8 +444,8 @@ public abstract class BindingContract {
     byte[] here = bytes(mode + "-rbm-here");
     assertOk(db.insertRow(row(here, FIELDS, "a", "b", "c")));
     byte[] missing = bytes(mode + "-rbm-missing");
-    assertEquals(usual, result(db.update(row(missing, ONE, "B"))));
-    assertEquals(List.of(usual, Status.OK),
+    assertEquals(Status.NOT_FOUND, result(db.update(row(missing, ONE, "B"))));
+    assertEquals(List.of(Status.NOT_FOUND, Status.OK),
         results(2, db.update(List.of(row(bytes(mode + "-rbm-other"), ONE, "B"), row(here, ONE, "B")))));
     assertRead(db, here, Map.of("field0", "a", "field1", "B", "field2", "c"));
     assertEquals(usual, result(db.readRow(TABLE, missing, null, RowSink.DISCARD)));
